@@ -1,0 +1,1 @@
+"""Numerical engines on plain arrays; they know nothing of methods or files."""

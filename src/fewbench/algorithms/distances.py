@@ -1,0 +1,154 @@
+"""Distances between items, from the columns of scores that models gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Metric", "item_distances"]
+
+Metric = Literal["manhattan", "euclidean", "cosine", "correlation"]
+
+_BLOCK = 256  # items at a time: bounds the memory beyond the result
+_DECIMALS = 12  # of cosines, so that rounding does not part equal distances
+
+
+def item_distances(
+    columns: ArrayLike, metric: Metric = "manhattan", standardise: bool = False
+) -> NDArray[np.float32]:
+    """Distances between all pairs of items.
+
+    The matrix is exactly symmetric, identical items are at distance exactly 0, and distances
+    that are equal stay so: where every model gives only two values (right or wrong, say), the
+    sums are those of whole numbers, done by one matrix product. Memory is the result and some
+    blocks of rows.
+
+    Parameters
+    ----------
+    columns : (n_items, n_models) array
+        Finite scores, a column per model.
+    metric : {"manhattan", "euclidean", "cosine", "correlation"}
+        The last two are 1 minus the cosine, 1 minus the Pearson correlation. An item of zeros
+        (for the correlation: of equal scores) is at 0 from items like it and at 1 from others.
+    standardise : bool
+        Bring each model's column to mean 0 and (population) variance 1 first; a constant
+        column becomes 0.
+
+    Returns
+    -------
+    (n_items, n_items) float32 array
+
+    Raises
+    ------
+    ValueError
+        If `columns` is not a non-empty matrix of finite numbers, or the metric is unknown.
+
+    Examples
+    --------
+    >>> item_distances([[0, 1, 1], [1, 1, 0], [1, 1, 1]]).tolist()
+    [[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    x = np.array(columns, dtype=np.float64)
+    if x.ndim != 2 or x.size == 0:
+        raise ValueError(f"columns must be a non-empty (items, models) matrix; got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError("columns must be finite; found NaN or infinity")
+    if metric not in get_args(Metric):
+        raise ValueError(
+            f"unknown metric {metric!r}; expected one of {', '.join(get_args(Metric))}"
+        )
+
+    if standardise:
+        x = _standardised(x)
+    if metric == "cosine":
+        return _cosine(x)
+    if metric == "correlation":
+        centred = x - x.mean(axis=1, keepdims=True)
+        centred[x.min(axis=1) == x.max(axis=1)] = 0  # not merely nearly so
+        return _cosine(centred)
+
+    low, high = x.min(axis=0), x.max(axis=0)
+    is_high = x == high
+    if (is_high | (x == low)).all():
+        if metric == "manhattan":
+            return _weighted_disagreement(is_high, high - low)
+        squared = _weighted_disagreement(is_high, (high - low) ** 2)
+        return np.sqrt(squared, out=squared)
+
+    from scipy.spatial.distance import cdist
+
+    name: Literal["cityblock", "euclidean"]
+    name = "cityblock" if metric == "manhattan" else "euclidean"
+    return _symmetric(len(x), lambda lo, hi: cdist(x[lo:hi], x[lo:], name))
+
+
+def _standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviation = x.std(axis=0)
+    constant = x.min(axis=0) == x.max(axis=0)
+    z = (x - x.mean(axis=0)) / np.where(constant, 1.0, deviation)
+    z[:, constant] = 0
+    return np.asarray(z, dtype=np.float64)
+
+
+def _weighted_disagreement(
+    x: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Sum of the weights of the columns in which two rows differ.
+
+    The weights are made whole numbers (a common factor taken out, or 51 bits kept), so every
+    sum is exact, in whatever order a matrix product takes it.
+    """
+    largest = float(weights.max())
+    dtype: type[np.float32] | type[np.float64]
+    if np.isin(weights, (0.0, largest)).all():
+        whole, unit, dtype = (weights > 0).astype(np.float64), largest, np.float32
+    else:
+        unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 51)
+        whole, dtype = np.rint(weights / unit), np.float64
+    plain = x.astype(dtype)
+    weighted = plain * whole.astype(dtype)
+    total = weighted.sum(axis=1)
+
+    def rows(lo: int, hi: int) -> NDArray[Any]:
+        d = weighted[lo:hi] @ plain[lo:].T  # the weight of what both have
+        d *= -2
+        d += total[lo:hi, None]
+        d += total[lo:]
+        d *= unit
+        return d
+
+    return _symmetric(len(x), rows)
+
+
+def _cosine(x: NDArray[np.float64]) -> NDArray[np.float32]:
+    largest = np.abs(x).max(axis=1, keepdims=True)
+    zero = np.flatnonzero(largest == 0)
+    unit = x / np.where(largest > 0, largest, 1.0)  # so that no square over- or underflows
+    norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))
+    unit /= np.where(norm > 0, norm, 1.0)
+
+    def rows(lo: int, hi: int) -> NDArray[Any]:
+        d: NDArray[np.float64] = 1 - unit[lo:hi] @ unit[lo:].T
+        np.round(d, _DECIMALS, out=d)
+        np.clip(d, 0, 2, out=d)
+        return d
+
+    distances = _symmetric(len(x), rows)
+    distances[np.ix_(zero, zero)] = 0
+    return distances
+
+
+def _symmetric(n: int, rows: Callable[[int, int], NDArray[Any]]) -> NDArray[np.float32]:
+    """Fill a matrix from ``rows(lo, hi)``, its rows lo .. hi-1 from column lo on."""
+    out = np.empty((n, n), np.float32)
+    for lo in range(0, n, _BLOCK):
+        hi = min(lo + _BLOCK, n)
+        out[lo:hi, lo:] = rows(lo, hi)
+        out[hi:, lo:hi] = out[lo:hi, hi:].T
+        square = out[lo:hi, lo:hi]
+        square[:] = np.minimum(square, square.T)  # a product's last bits need not be symmetric
+    np.fill_diagonal(out, 0)
+    return out

@@ -1,0 +1,313 @@
+"""k-medoids by eager swapping, on any matrix of distances from points to candidates.
+
+The search is that of FasterPAM (Schubert & Rousseeuw 2021, "Fast and eager k-medoids clustering
+with O(k) runtime improvement of the PAM, CLARA, and CLARANS algorithms", arXiv:2008.05171),
+rearranged so that whole blocks of candidates are judged by array operations:
+
+* with ``d1`` and ``d2`` a point's distances to its nearest and second nearest medoid, taking
+  medoid ``i`` out and candidate ``x`` in changes the cost by ::
+
+      sum_o [near(o) - d1(o)]  +  sum_{o nearest to i} [min(d(o,x), d2(o)) - near(o)],
+      near(o) = min(d(o,x), d1(o)),
+
+  where the second sum, for all ``i`` at once, is one segmented sum over the points ordered by
+  their nearest medoid;
+* no candidate can lower the cost by more than ``sum_o max(0, d2(o) - d(o,x))`` minus the
+  smallest cost of dropping a medoid, ``min_i sum_{o nearest to i} (d2(o) - d1(o))``; near the
+  end this cheap bound spares most candidates the full sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["KMedoids", "kmedoids"]
+
+# A block of candidates is about this many distances (256 KiB of float32), so that it and its
+# two work buffers stay in the processor's cache ...
+_BLOCK_CELLS = 1 << 16
+# ... but never fewer candidates than this, for array operations to pay, nor more than that, as
+# one swap at most is made per block and a swap soon is worth more than the best one late.
+_MIN_BLOCK, _MAX_BLOCK = 32, 64
+
+
+@dataclass(frozen=True, eq=False)
+class KMedoids:
+    """A k-medoids clustering.
+
+    Attributes
+    ----------
+    medoids : (k,) intp array
+        The chosen candidates, ascending.
+    labels : (n_points,) intp array
+        Position in `medoids` of each point's nearest medoid (the first of equally near ones).
+    cost : float
+        Sum over points of the distance to the nearest medoid.
+    swaps : int
+        Swaps made by the run that was kept.
+    passes : int
+        Rounds over all candidates begun by the run that was kept, the last, idle one included.
+    """
+
+    medoids: NDArray[np.intp]
+    labels: NDArray[np.intp]
+    cost: float
+    swaps: int
+    passes: int
+
+
+def kmedoids(
+    distances: ArrayLike,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    init: Literal["random"] | ArrayLike = "random",
+    max_passes: int = 100,
+    restarts: int = 1,
+) -> KMedoids:
+    """Choose `k` candidates such that the points are near to them in total.
+
+    The answer is a local optimum: no exchange of one medoid for one other candidate lowers the
+    cost (by more than the rounding of the sums), unless `max_passes` ended the search early.
+
+    Parameters
+    ----------
+    distances : (n_points, n_candidates) array
+        Finite distances of points (rows) to candidates (columns). Neither symmetry nor a zero
+        diagonal is needed. For a clustering of points by points, candidate ``j`` is point ``j``.
+        float32 and float64 are used as they are, other types as float64. A matrix that is
+        neither symmetric nor in Fortran order is copied once, transposed.
+    k : int
+        Number of medoids, from 1 to n_candidates.
+    rng : numpy.random.Generator
+        The only source of randomness, used for the random first medoids.
+    init : "random" or (k,) array of int
+        First medoids: drawn uniformly without replacement, or given.
+    max_passes : int
+        Most rounds over all candidates.
+    restarts : int
+        Runs from fresh random medoids; the cheapest is kept, the first of equally cheap ones.
+
+    Returns
+    -------
+    KMedoids
+
+    Raises
+    ------
+    ValueError
+        If `distances` is not a finite, non-empty matrix, `k` is out of range, `init` does not
+        name `k` different candidates, `max_passes` or `restarts` is below 1, or several
+        restarts are asked for from given medoids.
+
+    References
+    ----------
+    Schubert & Rousseeuw 2021, "Fast and eager k-medoids clustering", arXiv:2008.05171.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
+    >>> result = kmedoids(abs(x[:, None] - x), 2, np.random.default_rng(0))
+    >>> result.medoids.tolist(), result.labels.tolist(), result.cost
+    ([1, 4], [0, 0, 0, 1, 1, 1], 4.0)
+    """
+    rows = _candidate_rows(distances)
+    n_candidates = len(rows)
+    if not 1 <= k <= n_candidates:
+        raise ValueError(f"k must be from 1 to the number of candidates, {n_candidates}; got {k}")
+    if max_passes < 1 or restarts < 1:
+        raise ValueError(
+            f"max_passes and restarts must be at least 1; got {max_passes} and {restarts}"
+        )
+    given = None if isinstance(init, str) and init == "random" else _given_medoids(init, k, rows)
+    if given is not None and restarts > 1:
+        raise ValueError("restarts from given medoids would all be the same; use init='random'")
+    if k == 1:  # solved exactly, by one look
+        return _result(rows, rows.sum(axis=1, dtype=np.float64).argmin(keepdims=True), 0, 1)
+
+    best: KMedoids | None = None
+    for _ in range(restarts):
+        first = rng.choice(n_candidates, k, replace=False) if given is None else given
+        search = _Search(rows, first)
+        passes = search.run(max_passes)
+        found = _result(rows, search.medoids, search.swaps, passes)
+        if best is None or found.cost < best.cost:
+            best = found
+    assert best is not None
+    return best
+
+
+def _candidate_rows(distances: ArrayLike) -> NDArray[Any]:
+    """Distances with one contiguous row per candidate, checked; copied only if need be."""
+    matrix = np.asarray(distances)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise ValueError(
+            f"distances must be a non-empty (points, candidates) matrix; got shape {matrix.shape}"
+        )
+    # NaN passes through min, infinities show in one of the two: no mask of the matrix is made
+    if not (np.isfinite(matrix.min()) and np.isfinite(matrix.max())):
+        raise ValueError("distances must be finite; found NaN or infinity")
+    if matrix.flags.f_contiguous:
+        return matrix.T
+    if matrix.flags.c_contiguous and _is_symmetric(matrix):
+        return matrix
+    rows = np.empty(matrix.shape[::-1], matrix.dtype)
+    for lo in range(0, len(rows), 64):  # by strips, as a strip of columns fits in cache
+        rows[lo : lo + 64] = matrix[:, lo : lo + 64].T
+    return rows
+
+
+def _is_symmetric(matrix: NDArray[Any]) -> bool:
+    n, n_columns = matrix.shape
+    step = 128
+    return n == n_columns and all(
+        np.array_equal(matrix[a : a + step, b : b + step], matrix[b : b + step, a : a + step].T)
+        for a in range(0, n, step)
+        for b in range(a, n, step)
+    )
+
+
+def _given_medoids(init: Any, k: int, rows: NDArray[Any]) -> NDArray[np.intp]:
+    medoids = np.asarray(init)
+    if (
+        medoids.shape != (k,)
+        or medoids.dtype.kind not in "iu"
+        or len(np.unique(medoids)) < k
+        or medoids.min() < 0
+        or medoids.max() >= len(rows)
+    ):
+        raise ValueError(
+            f"init must be 'random' or {k} different candidates from 0 to {len(rows) - 1}; "
+            f"got {init!r}"
+        )
+    return medoids.astype(np.intp)
+
+
+def _result(rows: NDArray[Any], medoids: NDArray[np.intp], swaps: int, passes: int) -> KMedoids:
+    medoids = np.sort(medoids).astype(np.intp, copy=False)
+    to_medoids = rows[medoids]
+    cost = float(to_medoids.min(axis=0).sum(dtype=np.float64))
+    return KMedoids(medoids, to_medoids.T.copy().argmin(axis=1), cost, swaps, passes)
+
+
+class _Search:
+    """One run: the medoids, and each point's nearest two of them, kept up to date.
+
+    Medoids are held in slots 0 .. k-1; `nearest` and `second` are slots.
+    """
+
+    def __init__(self, rows: NDArray[Any], medoids: NDArray[np.intp]) -> None:
+        k, n_points = len(medoids), rows.shape[1]
+        self.rows = rows
+        self.medoids = medoids.copy()
+        self.to_medoids = rows[medoids].T.copy()  # (n_points, k)
+        slot = np.min_scalar_type(k)  # small integers, which numpy sorts by radix
+        nearest, second, self.d1, self.d2 = _nearest_two(self.to_medoids.copy())
+        self.nearest, self.second = nearest.astype(slot), second.astype(slot)
+        self.cost = float(self.d1.sum(dtype=np.float64))
+        self.swaps = 0
+        self.block = max(_MIN_BLOCK, min(_MAX_BLOCK, _BLOCK_CELLS // n_points))
+        self._buffers = np.empty((2, self.block, n_points), rows.dtype)
+        self._order_points()
+
+    def run(self, max_passes: int) -> int:
+        """Swap until a whole round over the candidates changes nothing; return the rounds."""
+        n_candidates = len(self.rows)
+        lo = seen = idle = 0
+        while idle < n_candidates and seen < max_passes * n_candidates:
+            hi = min(lo + self.block, n_candidates)
+            idle = 0 if self._improve(lo, hi) else idle + hi - lo
+            seen += hi - lo
+            lo = hi if hi < n_candidates else 0
+        return -(-seen // n_candidates)
+
+    def _improve(self, lo: int, hi: int) -> bool:
+        """Make the best swap that takes in one of the candidates lo .. hi-1, if it helps."""
+        capped = np.minimum(self.rows[lo:hi], self.d2, out=self._buffers[0, : hi - lo])
+        capped_sum = capped.sum(axis=1)
+        hopeful = np.flatnonzero(self.d2_sum - capped_sum > self.cheapest_drop)
+        if len(hopeful) == 0:
+            return False
+        if len(hopeful) < hi - lo:
+            capped, capped_sum = capped[hopeful], capped_sum[hopeful]
+        change, out = self._changes(capped, capped_sum)
+        best = int(change.argmin())
+        # changes are rounded sums: below their resolution they mean nothing
+        resolution = float(np.finfo(self.rows.dtype).eps) * self.cost
+        return bool(change[best] < -resolution) and self._swap(
+            int(out[best]), lo + int(hopeful[best])
+        )
+
+    def _changes(
+        self, capped: NDArray[Any], capped_sum: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """For each candidate, the best change of cost by taking it in, and the slot to free.
+
+        `capped` is min(d, d2), of shape (candidates, points); `capped_sum` its sums over points.
+        """
+        near = np.minimum(capped, self.d1, out=self._buffers[1, : len(capped)])
+        rest = np.subtract(capped, near, out=capped)
+        by_medoid = np.take(rest, self.order, axis=1, out=near, mode="clip")
+        loss = np.add.reduceat(by_medoid, self.starts, axis=1)
+        gain = capped_sum - loss.sum(axis=1) - self.d1_sum
+        if self.unused is not None:  # a medoid nearest to no point is dropped for nothing
+            return gain, np.full(len(gain), self.unused)
+        which = loss.argmin(axis=1)
+        return gain + loss[np.arange(len(loss)), which], which
+
+    def _swap(self, out: int, candidate: int) -> bool:
+        """Put the candidate in slot `out`, unless the exact cost does not fall."""
+        d = self.rows[candidate]
+        left = self.nearest == out
+        cost = float(np.minimum(d, np.where(left, self.d2, self.d1)).sum(dtype=np.float64))
+        if cost >= self.cost:
+            return False
+        self.cost = cost
+        self.swaps += 1
+        self.medoids[out] = candidate
+        self.to_medoids[:, out] = d
+
+        # points that had the old medoid as one of their two nearest are looked up anew
+        stale = np.flatnonzero(left | (self.second == out))
+        between = np.flatnonzero(d < self.d2)
+        self.d2[between] = d[between]
+        self.second[between] = out
+        closer = between[d[between] < self.d1[between]]
+        self.d2[closer] = self.d1[closer]
+        self.second[closer] = self.nearest[closer]
+        self.d1[closer] = d[closer]
+        self.nearest[closer] = out
+        self.nearest[stale], self.second[stale], self.d1[stale], self.d2[stale] = _nearest_two(
+            self.to_medoids[stale]
+        )
+        self._order_points()
+        return True
+
+    def _order_points(self) -> None:
+        """Lay the points out by nearest medoid, for sums over each medoid's points."""
+        self.d1_sum, self.d2_sum = self.d1.sum(), self.d2.sum()
+        self.order = self.nearest.argsort(kind="stable")
+        sizes = np.bincount(self.nearest, minlength=len(self.medoids))
+        # reduceat has no empty segments: an unused medoid is treated apart
+        self.unused = None if sizes.all() else int(sizes.argmin())
+        self.starts = (np.cumsum(sizes) - sizes)[sizes > 0]
+        drops = np.add.reduceat((self.d2 - self.d1)[self.order], self.starts)
+        self.cheapest_drop = drops.min() if self.unused is None else 0.0
+
+
+def _nearest_two(
+    to_medoids: NDArray[Any],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[Any]]:
+    """Slots of and distances to the nearest two medoids; spoils its (points, k >= 2) input."""
+    points = np.arange(len(to_medoids))
+    nearest = to_medoids.argmin(axis=1)
+    d1 = to_medoids[points, nearest]
+    to_medoids[points, nearest] = np.inf
+    second = to_medoids.argmin(axis=1)
+    return nearest, second, d1, to_medoids[points, second]

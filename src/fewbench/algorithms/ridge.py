@@ -1,0 +1,71 @@
+"""Ridge regression with the penalty given or chosen by leave-one-out error, in closed form."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+PENALTIES = np.logspace(-3, 3, 25)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """A fitted ridge regression: y = (x - x_mean) coefficients + y_mean.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (features, outputs)
+    x_mean, y_mean : ndarrays, shapes (features,) and (outputs,)
+    alpha : float
+        The penalty used.
+    """
+
+    coefficients: FloatArray
+    x_mean: FloatArray
+    y_mean: FloatArray
+    alpha: float
+
+    def predict(self, x: FloatArray) -> FloatArray:
+        """Predict outputs, shape (rows, outputs)."""
+        return np.asarray((x - self.x_mean) @ self.coefficients + self.y_mean)
+
+
+def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge:
+    """Fit ridge regression by one singular value decomposition.
+
+    Parameters
+    ----------
+    x : ndarray, shape (rows, features)
+    y : ndarray, shape (rows, outputs)
+    alpha : float, optional
+        The penalty on squared coefficients. If None, the one of a fixed grid (multiples of the
+        mean squared singular value) with the least leave-one-out error of the first output.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0], [2.0]])
+    >>> fit_ridge(x, 2 * x + 1, alpha=0.0).predict(np.array([[3.0]])).round(6).tolist()
+    [[7.0]]
+    """
+    x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
+    u, s, vt = np.linalg.svd(x - x_mean, full_matrices=False)
+    rank = s > s.max(initial=0.0) * max(x.shape) * np.finfo(float).eps
+    u, s, vt = u[:, rank], s[rank], vt[rank]
+    projected = u.T @ (y - y_mean)
+    if alpha is None:
+        alpha = _best_alpha(u, s, projected[:, 0], y[:, 0] - y_mean[0])
+    shrunk = projected * (s / (s**2 + alpha))[:, None]
+    return Ridge(vt.T @ shrunk, x_mean, y_mean, float(alpha))
+
+
+def _best_alpha(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatArray) -> float:
+    """Leave-one-out residuals are residual / (1 - leverage); the mean takes 1/rows of leverage."""
+    if not len(s):
+        return 1.0
+    grid = PENALTIES * float((s**2).mean())
+    shrink = s[:, None] ** 2 / (s[:, None] ** 2 + grid)  # (rank, grid)
+    residual = y[:, None] - u @ (shrink * projected[:, None])
+    leverage = (u**2) @ shrink + 1.0 / len(y)
+    error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=0)
+    return float(grid[int(np.argmin(error))])

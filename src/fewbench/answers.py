@@ -1,0 +1,140 @@
+"""What targets have answered so far, checked as it comes in."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fewbench._names import some
+from fewbench.errors import AnswersError
+from fewbench.journal import Told
+from fewbench.methods import Answers
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+class AnswerBook:
+    """The answers of targets by item; scores in [0, 1].
+
+    Parameters
+    ----------
+    scores : Scores
+        The sources: their items, scale and options are the yardstick.
+    targets : sequence of str
+    """
+
+    def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
+        self._sources = scores
+        self._scores: dict[str, dict[int, float]] = {target: {} for target in targets}
+        self._options: dict[str, dict[int, FloatArray]] = {target: {} for target in targets}
+
+    def answered(self, target: str) -> dict[int, float]:
+        """Return a target's scores by the item's position."""
+        return self._scores[target]
+
+    def check(self, target: str, answers: Answers, asked: Iterable[int]) -> None:
+        """Raise AnswersError unless the answers are in range, were asked and contradict none."""
+        scale = self._sources.scale
+        before = self._scores[target]
+        wanted = set(asked)
+        for at, score in zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True):
+            name = f"{target!r}: item {self._sources.item_ids[at]!r}"
+            if not 0.0 <= score <= 1.0:
+                raise AnswersError(
+                    f"{name} has a score that is not within {scale.low:g}..{scale.high:g}",
+                    hint="answers are on the scale of the sources",
+                )
+            if at in before and before[at] != score:
+                raise AnswersError(
+                    f"{name} was told before with another score",
+                    hint="start a new evaluation if the first answers were wrong",
+                )
+            if at not in before and at not in wanted:
+                raise AnswersError(f"{name} was not asked", hint="tell only what ask() returned")
+
+    def add(self, target: str, answers: Answers) -> None:
+        """Note checked answers of one target."""
+        items = answers.items.tolist()
+        self._scores[target].update(zip(items, answers.scores[0].tolist(), strict=True))
+        if answers.probabilities is not None:
+            self._options[target].update(zip(items, answers.probabilities[0], strict=True))
+
+    def of(self, target: str, items: IntArray) -> Answers:
+        """Return a target's answers to items that it has answered, in the order given."""
+        scores, options = self._scores[target], self._options[target]
+        rows = [options[at] for at in items.tolist() if at in options]
+        return Answers(
+            items,
+            np.array([[scores[at] for at in items.tolist()]]),
+            np.array([rows]) if rows and len(rows) == len(items) else None,
+        )
+
+    def to_record(self, target: str, answers: Answers) -> Told:
+        """Return answers as the journal keeps them."""
+        options = answers.probabilities
+        return Told(
+            target=target,
+            items=tuple(self._sources.item_ids[answers.items]),
+            scores=tuple(answers.scores[0].tolist()),
+            probabilities=None if options is None else tuple(map(tuple, options[0].tolist())),
+        )
+
+    def from_record(self, told: Told) -> Answers:
+        """Return answers that the journal kept."""
+        options = None if told.probabilities is None else np.array([told.probabilities])
+        return Answers(self._sources.positions(told.items), np.array([told.scores]), options)
+
+    def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
+        """Bring option probabilities to the sources' width; None where sources have none.
+
+        Returns an array of shape (1, items, options).
+        """
+        if self._sources.probabilities is None:
+            return None
+        width = self._sources.probabilities.shape[2]
+        padded = np.zeros((1, len(rows), width))
+        for i, row in enumerate(rows):
+            values = np.asarray(row, dtype=np.float64)
+            if values.ndim != 1 or len(values) > width:
+                raise AnswersError(
+                    f"option probabilities of shape {values.shape}; the sources have {width} "
+                    "options"
+                )
+            if not (values >= 0).all() or not abs(values.sum() - 1.0) <= 0.02:
+                raise AnswersError("option probabilities are negative or do not sum to 1")
+            padded[0, i, : len(values)] = values
+        return padded
+
+
+def match_models(table: Scores, targets: Sequence[str], target: str | None) -> dict[str, int]:
+    """Find which rows of a table of answers are which targets.
+
+    Parameters
+    ----------
+    target : str, optional
+        The one target that the table's only model is, whatever its name there.
+
+    Raises
+    ------
+    AnswersError
+        If that cannot be told.
+    """
+    models = table.model_ids
+    if target is None and len(models) == 1 and len(targets) == 1:
+        target = targets[0]
+    if target is not None:
+        if len(models) != 1:
+            raise AnswersError(
+                f"the answers are of {len(models)} models; which of them is {target!r}?",
+                hint="give the answers of one model, or name targets as the table does",
+            )
+        return {target: 0}
+    found = {name: models.index(name) for name in targets if name in models}
+    if not found:
+        raise AnswersError(
+            f"none of the targets {some(targets)} is among the answers",
+            hint=f"there are answers of {some(models)}; say which target it is with --target",
+        )
+    return found

@@ -1,0 +1,64 @@
+"""What fewbench raises.
+
+FewbenchError
+├── ScoresError        a score table that cannot be used as it stands
+├── ReaderError        a file that cannot be read, or not as asked
+├── MethodError        an unknown method, a wrong setting, a budget that does not fit
+├── AnswersError       a target's answers that do not fit what was asked
+├── EvaluationError    an evaluation folder that cannot be opened or continued
+├── StudyError         a comparison that cannot be made (splits, repeats, targets)
+└── MissingExtraError  an optional part that is not installed
+"""
+
+
+class FewbenchError(Exception):
+    """Base of all errors that fewbench raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and where.
+    hint : str, optional
+        What to do about it.
+
+    Examples
+    --------
+    >>> str(FewbenchError("model 'a' appears twice", hint="rename one of them"))
+    "model 'a' appears twice (hint: rename one of them)"
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} (hint: {self.hint})" if self.hint else self.message
+
+
+class ScoresError(FewbenchError):
+    """A score table that cannot be used as it stands."""
+
+
+class ReaderError(FewbenchError):
+    """A file that cannot be read, or not in the way that was asked for."""
+
+
+class MethodError(FewbenchError):
+    """An unknown method, a wrong setting, or a budget that does not fit."""
+
+
+class AnswersError(FewbenchError):
+    """A target's answers that do not fit what was asked."""
+
+
+class EvaluationError(FewbenchError):
+    """An evaluation folder that cannot be opened or continued."""
+
+
+class StudyError(FewbenchError):
+    """A comparison that cannot be made."""
+
+
+class MissingExtraError(FewbenchError):
+    """An optional part of fewbench that is not installed."""

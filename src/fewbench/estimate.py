@@ -1,0 +1,72 @@
+"""Estimate: a target's full score with an interval, beside what random sampling would give."""
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fewbench.errors import EvaluationError
+from fewbench.methods.subset import Provenance
+
+
+class Interval(BaseModel):
+    """A range on the user's scale."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    low: float
+    high: float
+
+
+class RandomSampling(BaseModel):
+    """What plain random sampling of as many items would give a model of this score.
+
+    Its interval (Wilson's, with the finite-population correction) and its mean absolute error.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    interval: Interval
+    expected_error: float
+
+
+class Estimate(BaseModel):
+    """A target's estimated full score, on the user's scale.
+
+    Attributes
+    ----------
+    score, interval, level
+        The estimate and its interval at the stated level.
+    tasks
+        Estimated score of every task.
+    items_run, items_total
+        How many items the target was run on, and how many there are.
+    random
+        What plain random sampling of as many items would give.
+    warnings
+        What to know before trusting this.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    score: float
+    interval: Interval
+    level: float
+    tasks: dict[str, float]
+    items_run: int
+    items_total: int
+    random: RandomSampling
+    warnings: tuple[str, ...] = ()
+    provenance: Provenance
+
+    def to_json(self) -> str:
+        """Return the estimate as indented JSON."""
+        return self.model_dump_json(indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Estimate":
+        """Read an estimate from JSON; EvaluationError says what does not fit."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the file"
+            raise EvaluationError(f"not an estimate: {where}: {first['msg']}") from error

@@ -1,0 +1,107 @@
+"""From a method's predictions and the answers to estimates with intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.estimate import Estimate, Interval, RandomSampling
+from fewbench.intervals import (
+    Calibration,
+    expected_random_error,
+    sampling_interval,
+    wilson_interval,
+)
+from fewbench.methods import Provenance
+from fewbench.replay import known_bounds
+from fewbench.scores import Scores
+
+OUTSIDE = (
+    "the target answers unlike every source, and this method cannot predict a score beyond "
+    "theirs: compare with random-ridge or random-linear"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What a method said of one target, in [0, 1], and what the target answered."""
+
+    target: str
+    score: float
+    tasks: NDArray[np.float64]
+    outside: bool
+    items: NDArray[np.intp]
+    answers: NDArray[np.float64]
+
+
+def interval(
+    score: float,
+    items: NDArray[np.intp],
+    answers: NDArray[np.float64],
+    scores: Scores,
+    calibration: Calibration | None,
+    level: float,
+) -> tuple[float, float, str | None]:
+    """Return the interval of an estimate, in [0, 1], and a warning if one is due.
+
+    Parameters
+    ----------
+    calibration : Calibration, optional
+        The method's past errors; None for the mean of a simple random sample.
+    """
+    low, high = known_bounds(scores.item_weights, items, answers)
+    if calibration is None:
+        weights = scores.item_weights[items]
+        effective = float(weights.sum() ** 2 / (weights**2).sum())
+        if scores.average == "micro" or len(items) == scores.n_items:
+            ends = sampling_interval(
+                score, len(items), scores.n_items, level, binary=scores.is_binary
+            )
+        else:  # items of unequal weight tell less than as many of equal weight
+            ends = wilson_interval(score, effective, scores.n_items, level)
+        warning = None
+    else:
+        half, warning = calibration.half_width(level)
+        ends = score - half, score + half
+    return max(low, ends[0]), min(high, ends[1]), warning
+
+
+def make_estimate(
+    said: Said,
+    scores: Scores,
+    calibration: Calibration | None,
+    level: float,
+    provenance: Provenance,
+) -> Estimate:
+    """Make an estimate on the user's scale, beside what random sampling would give."""
+    low, high = known_bounds(scores.item_weights, said.items, said.answers)
+    score = min(max(said.score, low), high)
+    low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)
+    n, n_items = len(said.items), scores.n_items
+    scale = scores.scale
+    tasks = said.tasks.copy()
+    for task in range(len(tasks)):  # a task's answers bound its score too
+        members = scores.task_of == task
+        weights = members / members.sum()
+        tasks[task] = np.clip(tasks[task], *known_bounds(weights, said.items, said.answers))
+    plain = wilson_interval(score, n, n_items, level)
+    return Estimate(
+        target=said.target,
+        score=float(scale.from_unit(score)),
+        interval=_interval(scores, low, high),
+        level=level,
+        tasks=dict(zip(scores.tasks, scale.from_unit(tasks).tolist(), strict=True)),
+        items_run=n,
+        items_total=n_items,
+        random=RandomSampling(
+            interval=_interval(scores, *plain),
+            expected_error=expected_random_error(score, n, n_items) * (scale.high - scale.low),
+        ),
+        warnings=tuple(w for w in (warning, OUTSIDE if said.outside else None) if w),
+        provenance=provenance,
+    )
+
+
+def _interval(scores: Scores, low: float, high: float) -> Interval:
+    low, high = scores.scale.interval_from_unit(low, high)
+    return Interval(low=low, high=high)

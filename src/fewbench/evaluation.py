@@ -1,0 +1,385 @@
+"""Evaluation: the ask / tell / estimate session that a user holds."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fewbench._names import some
+from fewbench._version import __version__
+from fewbench.answers import AnswerBook, match_models
+from fewbench.errors import AnswersError, EvaluationError
+from fewbench.estimate import Estimate
+from fewbench.estimation import Said, make_estimate
+from fewbench.intervals import Calibration, check_level, cross_fit
+from fewbench.journal import Header, Journal
+from fewbench.methods import (
+    Answers,
+    Method,
+    Provenance,
+    Session,
+    StaticMethod,
+    Subset,
+    find_method,
+)
+from fewbench.methods.static import StaticSession
+from fewbench.replay import check_budget
+from fewbench.scores import Scores, load_scores
+
+
+class Evaluation:
+    """Ask which items to run, tell the answers, estimate the full score.
+
+    Parameters
+    ----------
+    scores : Scores
+        The sources. A target may not be among them.
+    method : str or Method
+        A name of the catalogue, a combination written out, or a method of your own.
+    budget : int
+        How many items each target is run on.
+    targets : sequence of str
+        Names of the models to be estimated.
+    seed : int
+        All randomness follows from it.
+    subset : Subset, optional
+        For a static method: items chosen before, instead of choosing now.
+
+    Raises
+    ------
+    MethodError, EvaluationError
+        If the method or budget does not fit, or a target is among the sources.
+
+    Examples
+    --------
+    >>> from fewbench import from_arrays
+    >>> answers = np.random.default_rng(0).random((12, 40)) < np.linspace(0.2, 0.9, 12)[:, None]
+    >>> scores = from_arrays(answers, models=[f"m{i}" for i in range(12)])
+    >>> evaluation = Evaluation(scores, "random", budget=8, targets=["new"])
+    >>> asked = evaluation.ask()["new"]
+    >>> len(asked)
+    8
+    >>> evaluation.tell("new", dict.fromkeys(asked, 1.0))
+    0
+    >>> evaluation.estimate()["new"].score
+    1.0
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        method: str | Method,
+        budget: int,
+        targets: Sequence[str] = ("target",),
+        seed: int = 0,
+        *,
+        subset: Subset | None = None,
+    ) -> None:
+        check_budget(budget, scores.n_items)
+        _check_targets(scores, targets)
+        if seed < 0:
+            raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
+        self.scores = scores
+        self.method = find_method(method) if isinstance(method, str) else method
+        self.targets = tuple(targets)
+        self.provenance = Provenance(
+            method=method if isinstance(method, str) else method.describe(),
+            budget=budget,
+            seed=seed,
+            fingerprint=scores.fingerprint,
+            version=__version__,
+        )
+        self._session = self._start(subset)
+        self._book = AnswerBook(scores, self.targets)
+        self._journal: Journal | None = None
+
+    def _start(self, subset: Subset | None) -> Session:
+        budget, seed = self.provenance.budget, self.provenance.seed
+        if subset is None:
+            return self.method.start(self.scores, budget, seed, self.targets)
+        if not isinstance(self.method, StaticMethod):
+            raise EvaluationError(
+                f"{self.provenance.method} chooses items as it goes and takes no given subset"
+            )
+        if len(subset.items) != budget:
+            raise EvaluationError(f"a subset of {len(subset.items)} items, a budget of {budget}")
+        made = subset.provenance
+        if made is not None and made.fingerprint != self.scores.fingerprint:
+            raise EvaluationError(
+                f"the subset was chosen from other scores (fingerprint {made.fingerprint}, these "
+                f"have {self.scores.fingerprint})",
+                hint="use the scores that it was chosen from, or choose again",
+            )
+        return StaticSession(self.method.predictor, self.scores, subset, seed, self.targets)
+
+    @property
+    def subset(self) -> Subset | None:
+        """The chosen items, if the method chose them all before any target is run."""
+        if not isinstance(self._session, StaticSession):
+            return None
+        return self._session.subset.model_copy(update={"provenance": self.provenance})
+
+    # -- on disk -----------------------------------------------------------------------------
+
+    def save(
+        self, folder: str | os.PathLike[str], scores_path: str | os.PathLike[str] | None = None
+    ) -> None:
+        """Keep this evaluation in a folder from now on: every tell is written before it returns.
+
+        Parameters
+        ----------
+        folder : path
+            Made if needed; EvaluationError if it holds an evaluation already.
+        scores_path : path, optional
+            Where the scores lie, so that `open` finds them by itself.
+        """
+        journal = Journal(Path(folder))
+        journal.create(
+            Header(
+                scores=None if scores_path is None else str(Path(scores_path).resolve()),
+                average=self.scores.average,
+                targets=self.targets,
+                subset=self.subset,
+                provenance=self.provenance,
+            )
+        )
+        for target in self.targets:
+            if answered := self._book.answered(target):
+                answers = self._book.of(target, np.array(list(answered), dtype=np.intp))
+                journal.append(self._book.to_record(target, answers))
+        self._journal = journal
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        scores: Scores | None = None,
+        method: Method | None = None,
+    ) -> "Evaluation":
+        """Open a saved evaluation where it stopped: nothing told is lost or asked again.
+
+        Parameters
+        ----------
+        folder : path
+        scores : Scores, optional
+            Those it was opened with; by default they are read from where they were.
+        method : Method, optional
+            For a method that is not of the catalogue.
+
+        Raises
+        ------
+        EvaluationError
+            If there is none, the scores are others, or a file is damaged.
+        """
+        journal = Journal(Path(folder))
+        header = journal.header()
+        made = header.provenance
+        if scores is None:
+            if header.scores is None:
+                raise EvaluationError(
+                    f"{folder}: the evaluation does not say where its scores lie",
+                    hint="give the scores when opening it",
+                )
+            scores = load_scores(header.scores).averaged(header.average)
+        if scores.fingerprint != made.fingerprint:
+            raise EvaluationError(
+                f"{folder}: opened with other scores (fingerprint {made.fingerprint}, these have "
+                f"{scores.fingerprint})",
+                hint="put the scores back, or start a new evaluation",
+            )
+        evaluation = cls(
+            scores,
+            method or made.method,
+            made.budget,
+            header.targets,
+            made.seed,
+            subset=header.subset,
+        )
+        for told in journal.replay():
+            evaluation._take(told.target, evaluation._book.from_record(told))
+        evaluation._journal = journal
+        return evaluation
+
+    # -- ask and tell ------------------------------------------------------------------------
+
+    def ask(self) -> dict[str, list[str]]:
+        """Return what each target should be run on next: ids of items not answered yet.
+
+        Targets that need nothing more are left out. Asking again returns the same.
+        """
+        pending = {}
+        for target, items in self._session.ask().items():
+            answered = self._book.answered(target)
+            left = [str(self.scores.item_ids[at]) for at in items.tolist() if at not in answered]
+            if left:
+                pending[target] = left
+        return pending
+
+    def tell(
+        self,
+        target: str,
+        answers: Mapping[str, float],
+        probabilities: Mapping[str, ArrayLike] | None = None,
+    ) -> int:
+        """Take a target's answers, all at once or in parts.
+
+        Parameters
+        ----------
+        target : str
+        answers : mapping of item id to score
+            On the user's scale. An item may be told again with the same score.
+        probabilities : mapping of item id to option probabilities, optional
+            For methods that use signatures, in the order of the sources' options.
+
+        Returns
+        -------
+        int
+            How many of the items asked of this target are still to be answered.
+
+        Raises
+        ------
+        AnswersError
+            If an item was not asked, a score is out of range or differs from one told before.
+        """
+        options = None
+        if probabilities is not None:
+            lacking = [item for item in answers if item not in probabilities]
+            if lacking:
+                raise AnswersError(f"{len(lacking)} answers lack probabilities: {some(lacking)}")
+            options = self._book.options([probabilities[item] for item in answers])
+        try:
+            given = [float(score) for score in answers.values()]
+        except (TypeError, ValueError) as error:
+            raise AnswersError(f"{target!r}: a score is not a number: {error}") from error
+        unit = self.scores.scale.to_unit(np.array([given]))
+        return self._tell(target, Answers(self.scores.positions(answers), unit, options))
+
+    def tell_table(self, table: Scores, target: str | None = None) -> tuple[int, list[str]]:
+        """Take answers from a table of scores, such as one read from a harness's log.
+
+        Parameters
+        ----------
+        table : Scores
+            Item ids as in the sources.
+        target : str, optional
+            The target that the table's only model is, whatever its name there.
+
+        Returns
+        -------
+        int, list of str
+            How many answers were taken, and the table's items that were not asked of any
+            target; those are not used.
+        """
+        known = self.scores.items.index.get_indexer(table.items.index)
+        taken, unasked = 0, dict.fromkeys(table.item_ids)
+        for name, row in match_models(table, self.targets, target).items():
+            wanted = np.array(self._wanted(name), dtype=np.intp)
+            columns = np.flatnonzero(np.isin(known, wanted) & ~np.isnan(table.values[row]))
+            options = None
+            if table.probabilities is not None:
+                rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
+                options = self._book.options(list(rows))
+            given = table.values[[row]][:, columns]
+            self._tell(name, Answers(known[columns].astype(np.intp), given, options))
+            taken += len(columns)
+            for item in table.item_ids[np.isin(known, wanted)]:
+                unasked.pop(item, None)
+        return taken, list(unasked)
+
+    def _wanted(self, target: str) -> list[int]:
+        """Positions that may be told: those asked for now, and those answered before."""
+        if target not in self.targets:
+            raise AnswersError(
+                f"{target!r} is not a target", hint=f"the targets are {some(self.targets)}"
+            )
+        asked = self._session.ask().get(target, np.empty(0, dtype=np.intp))
+        return [*asked.tolist(), *self._book.answered(target)]
+
+    def _tell(self, target: str, answers: Answers) -> int:
+        self._book.check(target, answers, self._wanted(target))
+        if self._journal is not None and len(answers.items):
+            self._journal.append(self._book.to_record(target, answers))
+        return self._take(target, answers)
+
+    def _take(self, target: str, answers: Answers) -> int:
+        """Note answers; hand them to the method once all that it asked for are there."""
+        self._book.add(target, answers)
+        asked = self._session.ask().get(target)
+        if asked is None:
+            return 0
+        answered = self._book.answered(target)
+        left = sum(at not in answered for at in asked.tolist())
+        if left == 0:
+            self._session.tell(target, self._book.of(target, asked))
+        return left
+
+    # -- estimate ----------------------------------------------------------------------------
+
+    def estimate(
+        self, level: float = 0.9, targets: Sequence[str] | None = None
+    ) -> dict[str, Estimate]:
+        """Estimate the full score of targets that have answered all that was asked.
+
+        Parameters
+        ----------
+        level : float
+            Stated coverage of the interval.
+        targets : sequence of str, optional
+            All by default.
+
+        Raises
+        ------
+        EvaluationError
+            If a target has items left to answer.
+        """
+        check_level(level)
+        names = list(self.targets if targets is None else targets)
+        pending = self.ask()
+        for name in names:
+            self._wanted(name)
+            if name in pending:
+                raise EvaluationError(
+                    f"{name!r} has {len(pending[name])} of the asked items left to answer",
+                    hint="run them and tell the answers; ask lists them",
+                )
+        said = self._session.predict(names, tasks=True)
+        if said.tasks is None:
+            raise EvaluationError(f"{self.provenance.method} predicted no task scores")
+        estimates = {}
+        for row, name in enumerate(names):
+            answered = self._book.answered(name)
+            of_one = Said(
+                name,
+                float(said.scores[row]),
+                said.tasks[row],
+                said.outside is not None and bool(said.outside[row]),
+                np.array(list(answered), dtype=np.intp),
+                np.array(list(answered.values())),
+            )
+            estimates[name] = make_estimate(
+                of_one, self.scores, self._calibration, level, self.provenance
+            )
+        return estimates
+
+    @cached_property
+    def _calibration(self) -> Calibration | None:
+        if self.method.plain_sampling:
+            return None
+        made = self.provenance
+        return cross_fit(self.method, self.scores, made.budget, made.seed)
+
+
+def _check_targets(scores: Scores, targets: Sequence[str]) -> None:
+    if not targets or any(not target.strip() for target in targets):
+        raise EvaluationError("no target, or one without a name", hint="name the new models")
+    if len(set(targets)) < len(targets):
+        raise EvaluationError(f"a target is named twice among {some(targets)}")
+    known = [target for target in targets if target in scores.models.index]
+    if known:
+        raise EvaluationError(
+            f"{some(known)} is among the sources already, with its answers to all items",
+            hint="its full score is known; give a new model another name",
+        )

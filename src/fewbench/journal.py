@@ -1,0 +1,107 @@
+"""The folder of an evaluation: what was opened, and every answer told, in order.
+
+`evaluation.json` is written once. `answers.jsonl` only grows, one line a tell, flushed to the
+disk before the tell returns; a last line torn by a crash was never acknowledged and is removed.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fewbench._files import written_whole
+from fewbench.errors import EvaluationError
+from fewbench.methods.subset import Provenance, Subset
+from fewbench.scores import Average
+
+HEADER = "evaluation.json"
+ANSWERS = "answers.jsonl"
+
+
+class Header(BaseModel):
+    """What an evaluation was opened with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+    scores: str | None
+    average: Average
+    targets: tuple[str, ...]
+    subset: Subset | None
+    provenance: Provenance
+
+
+class Told(BaseModel):
+    """Answers of one target, scores in [0, 1]."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    items: tuple[str, ...]
+    scores: tuple[float, ...]
+    probabilities: tuple[tuple[float, ...], ...] | None = None
+
+
+class Journal:
+    """An evaluation's folder.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self, header: Header) -> None:
+        """Write the header of a new evaluation; EvaluationError if there is one already."""
+        if (self.folder / HEADER).exists():
+            raise EvaluationError(
+                f"{self.folder}: already holds an evaluation",
+                hint="go on with ask, tell and estimate, or choose another folder",
+            )
+        with written_whole(self.folder / HEADER) as temporary:
+            temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+    def header(self) -> Header:
+        """Read the header; EvaluationError if there is none or it does not fit."""
+        path = self.folder / HEADER
+        if not path.is_file():
+            raise EvaluationError(
+                f"{self.folder}: no evaluation here", hint="open one with fewbench start"
+            )
+        try:
+            return Header.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the file"
+            raise EvaluationError(f"{path}: {where}: {first['msg']}") from error
+
+    def append(self, told: Told) -> None:
+        """Add one tell and wait until it is on the disk."""
+        with (self.folder / ANSWERS).open("ab") as file:
+            file.write(told.model_dump_json().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def replay(self) -> Iterator[Told]:
+        """Yield every tell in order; a torn last line is cut off."""
+        path = self.folder / ANSWERS
+        if not path.exists():
+            return
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            with path.open("r+b") as file:
+                file.truncate(whole)
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                yield Told.model_validate(json.loads(line))
+            except ValueError as error:
+                raise EvaluationError(
+                    f"{path}: line {number} is damaged",
+                    hint="restore the file; nothing else in the folder is needed",
+                ) from error

@@ -1,0 +1,30 @@
+"""Methods: which items to run, and what their answers say of the full score."""
+
+from fewbench.methods.base import (
+    Answers,
+    FittedPredictor,
+    Method,
+    Prediction,
+    Predictor,
+    Selector,
+    Session,
+)
+from fewbench.methods.catalogue import CATALOGUE, Entry, find_method
+from fewbench.methods.static import StaticMethod
+from fewbench.methods.subset import Provenance, Subset
+
+__all__ = [
+    "CATALOGUE",
+    "Answers",
+    "Entry",
+    "FittedPredictor",
+    "Method",
+    "Prediction",
+    "Predictor",
+    "Provenance",
+    "Selector",
+    "Session",
+    "StaticMethod",
+    "Subset",
+    "find_method",
+]

@@ -1,0 +1,134 @@
+"""Every published method by its name, with its paper's settings and citation.
+
+A new method is one file with its class and one line here.
+"""
+
+from dataclasses import dataclass
+
+from fewbench.errors import MethodError
+from fewbench.methods.base import Method
+from fewbench.methods.parts import combine, split
+from fewbench.methods.prediction.features import AnswerFeatures, Signature, SubsetScore
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.reductions import PCA
+from fewbench.methods.prediction.regression import Regression
+from fewbench.methods.prediction.regressors import Forest, Linear, Neighbours, Ridge
+from fewbench.methods.selection.clusters import Clusters
+from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
+from fewbench.methods.selection.medoids import Medoids
+from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.static import StaticMethod
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of the catalogue: what it is, what it does in a line, whose it is."""
+
+    method: Method
+    summary: str
+    citation: str
+
+
+SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
+ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
+VIVEK = "Vivek et al. 2023, arXiv 2309.08638"
+FILTERING = "Two-Stage Collaborative Filtering 2025, Eq. 5"
+DISCO = "Rubinstein et al. 2025, DISCO"
+
+_pca_forest = Regression(Forest(), Signature(), PCA())
+_pca_knn = Regression(Neighbours(), Signature(), PCA())
+
+CATALOGUE: dict[str, Entry] = {
+    "random": Entry(StaticMethod(Random(), Mean()), "random items, their mean", SAMPLING),
+    "random-stratified": Entry(
+        StaticMethod(Stratified(), Mean()), "random items of each task", SAMPLING
+    ),
+    "random-linear": Entry(
+        StaticMethod(Random(), Regression(Linear(), SubsetScore())),
+        "random items, a line from their score to the full score",
+        ZHANG,
+    ),
+    "random-ridge": Entry(
+        StaticMethod(Random(), Regression(Ridge(), AnswerFeatures())),
+        "random items, ridge regression on the answers",
+        ZHANG,
+    ),
+    "anchor-points": Entry(
+        StaticMethod(Medoids(standardise=True), Mean()),
+        "k-medoids of source scores, cluster-weighted mean",
+        VIVEK,
+    ),
+    "kmedoids-ridge": Entry(
+        StaticMethod(Medoids(standardise=True), Regression(Ridge(), AnswerFeatures())),
+        "anchor points' items, ridge regression on the answers",
+        f"items: {VIVEK}; prediction: {ZHANG}",
+    ),
+    "clustering": Entry(
+        StaticMethod(Clusters(), Mean()),
+        "k-means of source scores in each task, cluster-weighted mean",
+        FILTERING,
+    ),
+    "disco-pds-rf": Entry(
+        StaticMethod(PredictiveDiversity(), _pca_forest),
+        "items of highest PDS, random forest on the signature",
+        DISCO,
+    ),
+    "disco-pds-knn": Entry(
+        StaticMethod(PredictiveDiversity(), _pca_knn),
+        "items of highest PDS, nearest source by signature",
+        DISCO,
+    ),
+    "disco-jsd-rf": Entry(
+        StaticMethod(JensenShannon(), _pca_forest),
+        "items of highest JSD, random forest on the signature",
+        DISCO,
+    ),
+    "disco-jsd-knn": Entry(
+        StaticMethod(JensenShannon(), _pca_knn),
+        "items of highest JSD, nearest source by signature",
+        DISCO,
+    ),
+    "disco-jsd-ridge": Entry(
+        StaticMethod(JensenShannon(), Regression(Ridge(alpha=10.0), Signature(), PCA())),
+        "items of highest JSD, ridge regression on the signature",
+        DISCO,
+    ),
+    "random-signature-rf": Entry(
+        StaticMethod(Random(), _pca_forest), "random items, random forest on the signature", DISCO
+    ),
+    "random-signature-knn": Entry(
+        StaticMethod(Random(), _pca_knn), "random items, nearest source by signature", DISCO
+    ),
+}
+
+
+def find_method(text: str) -> Method:
+    """Return the method of a catalogue name, or the combination that is written out.
+
+    Raises
+    ------
+    MethodError
+        If a name or setting is unknown, or parts are out of order.
+
+    Examples
+    --------
+    >>> find_method("random-ridge").describe()
+    'random+answers+ridge'
+    >>> find_method("jsd(models=50)+pca+ridge(alpha=1)").describe()
+    'jsd(models=50)+signature+pca+ridge(alpha=1.0)'
+    """
+    name = text.strip()
+    if name in CATALOGUE:
+        return CATALOGUE[name].method
+    pieces = split(name)
+    if len(pieces) == 1 and pieces[0].name in CATALOGUE:
+        known = CATALOGUE[pieces[0].name].method.describe()
+        raise MethodError(
+            f"{pieces[0].name!r} has fixed settings", hint=f"write its parts out: {known}"
+        )
+    if len(pieces) == 1:
+        raise MethodError(
+            f"unknown method {text!r}",
+            hint="fewbench methods lists them; or write parts, as in random+answers+ridge",
+        )
+    return StaticMethod(*combine(pieces))

@@ -1,0 +1,189 @@
+"""The parts of static methods by the names that the command line writes.
+
+`selector + predictor`, a predictor being `mean`, or `features + reduction + regressor` of which
+features (by default `signature`) and reduction (by default none) may be left out; a part's
+settings stand in parentheses:
+
+    random+mean
+    medoids(metric=cosine,standardise=true)+answers+ridge(alpha=1)
+    pds(models=100)+pca(components=64)+forest
+"""
+
+import re
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from fewbench._names import some
+from fewbench.errors import MethodError
+from fewbench.methods.base import Predictor, Selector
+from fewbench.methods.prediction.features import AnswerFeatures, Features, Signature, SubsetScore
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction, Reduction
+from fewbench.methods.prediction.regression import Regression
+from fewbench.methods.prediction.regressors import (
+    MLP,
+    Boosting,
+    Forest,
+    Lasso,
+    Linear,
+    Neighbours,
+    Regressor,
+    Ridge,
+)
+from fewbench.methods.selection.clusters import Clusters
+from fewbench.methods.selection.disagreement import (
+    CorrectnessVariance,
+    JensenShannon,
+    PredictiveDiversity,
+)
+from fewbench.methods.selection.medoids import Medoids
+from fewbench.methods.selection.random import Random, Stratified
+
+SELECTORS: dict[str, type[Any]] = {
+    "random": Random,
+    "stratified": Stratified,
+    "medoids": Medoids,
+    "clusters": Clusters,
+    "pds": PredictiveDiversity,
+    "jsd": JensenShannon,
+    "variance": CorrectnessVariance,
+}
+FEATURES: dict[str, type[Any]] = {
+    "signature": Signature,
+    "answers": AnswerFeatures,
+    "subset-score": SubsetScore,
+}
+REDUCTIONS: dict[str, type[Any]] = {"none": NoReduction, "pca": PCA, "umap": UMAP}
+REGRESSORS: dict[str, type[Any]] = {
+    "linear": Linear,
+    "ridge": Ridge,
+    "lasso": Lasso,
+    "knn": Neighbours,
+    "forest": Forest,
+    "boosting": Boosting,
+    "mlp": MLP,
+}
+PREDICTORS: dict[str, type[Any]] = {"mean": Mean}
+STAGES = {
+    "selector": SELECTORS,
+    "features": FEATURES,
+    "reduction": REDUCTIONS,
+    "regressor": REGRESSORS,
+    "predictor": PREDICTORS,
+}
+_NAMES = {part: name for parts in STAGES.values() for name, part in parts.items()}
+_PIECE = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(([^()]*)\))?\s*")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A name and its settings as written."""
+
+    name: str
+    settings: dict[str, str]
+
+
+def split(text: str) -> list[Piece]:
+    """Split 'a(x=1)+b' into pieces; MethodError says which one cannot be read.
+
+    Examples
+    --------
+    >>> split("pds(models=100)+forest")
+    [Piece(name='pds', settings={'models': '100'}), Piece(name='forest', settings={})]
+    """
+    pieces = []
+    for written in text.split("+"):
+        match = _PIECE.fullmatch(written)
+        if match is None:
+            raise MethodError(
+                f"cannot read {written!r} in the method {text!r}",
+                hint="write name or name(setting=value,…), joined by +",
+            )
+        settings = {}
+        for setting in filter(str.strip, (match[2] or "").split(",")):
+            key, equals, value = setting.partition("=")
+            if not equals:
+                raise MethodError(f"setting {setting!r} in {text!r} has no value")
+            settings[key.strip()] = value.strip()
+        pieces.append(Piece(match[1], settings))
+    return pieces
+
+
+def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
+    """Make a part (a dataclass) with settings as text; MethodError names a wrong one."""
+    known = [setting.name for setting in fields(part)]
+    unknown = [key for key in settings if key not in known]
+    if unknown:
+        raise MethodError(
+            f"{name} has no setting {some(unknown)}",
+            hint=f"it has {', '.join(known)}" if known else "it has no settings",
+        )
+    values = {key: None if value == "none" else value for key, value in settings.items()}
+    try:
+        return TypeAdapter(part).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = first["loc"][0] if first["loc"] else "?"
+        raise MethodError(f"{name}({key}={settings.get(str(key))}): {first['msg']}") from error
+
+
+def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
+    """Make a selector and a predictor of pieces; MethodError if their order does not fit."""
+    made: dict[str, Any] = {}
+    order = list(STAGES)
+    for piece in pieces:
+        stage = next((stage for stage in order if piece.name in STAGES[stage]), None)
+        if stage is None:
+            raise MethodError(
+                f"unknown method or part {piece.name!r}",
+                hint="fewbench methods lists them; parts are "
+                + "; ".join(f"{stage}: {', '.join(parts)}" for stage, parts in STAGES.items()),
+            )
+        if any(order.index(done) >= order.index(stage) for done in made):
+            raise MethodError(
+                f"{piece.name!r} is out of place",
+                hint="the order is selector + features + reduction + regressor, or selector + mean",
+            )
+        made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
+    if "selector" not in made:
+        raise MethodError("the method does not begin with a selector", hint=some(SELECTORS, 9))
+    if "predictor" in made:
+        if len(made) > 2:
+            raise MethodError("mean takes the answers as they are", hint="selector + mean")
+        return cast(Selector, made["selector"]), cast(Predictor, made["predictor"])
+    if "regressor" not in made:
+        raise MethodError(
+            "the method does not end with a predictor", hint=some([*PREDICTORS, *REGRESSORS], 9)
+        )
+    return cast(Selector, made["selector"]), Regression(
+        cast(Regressor, made["regressor"]),
+        cast(Features, made.get("features", Signature())),
+        cast(Reduction, made.get("reduction", NoReduction())),
+    )
+
+
+def describe(selector: Selector, predictor: Predictor) -> str:
+    """Write a selector and a predictor as `combine` reads them, settings that differ only."""
+    if isinstance(predictor, Regression):
+        written = [selector, predictor.features, predictor.reduction, predictor.regressor]
+    else:
+        written = [selector, predictor]
+    return "+".join(_write(part) for part in written if not isinstance(part, NoReduction))
+
+
+def _write(part: Any) -> str:
+    settings = []
+    for setting in fields(part):
+        value = getattr(part, setting.name)
+        if setting.default is MISSING or value != setting.default:
+            settings.append(f"{setting.name}={_plain(value)}")
+    name = _NAMES.get(type(part), type(part).__name__)
+    return f"{name}({','.join(settings)})" if settings else name
+
+
+def _plain(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

@@ -1,0 +1,1 @@
+"""How answers become full scores; one idea a file."""

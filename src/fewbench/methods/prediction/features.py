@@ -1,0 +1,90 @@
+"""What a regression sees of a model: its answers, its signature, or its score on the subset."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.errors import AnswersError
+from fewbench.methods.base import Answers
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+
+
+class Features(Protocol):
+    """Turns the sources' and the targets' answers on a subset into rows of numbers."""
+
+    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
+        """Return the sources' features, shape (sources, features)."""
+
+    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+        """Return the targets' features, shape (targets, features)."""
+
+
+@dataclass(frozen=True)
+class AnswerFeatures:
+    """The scores on the chosen items: one number an item."""
+
+    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
+        """Return the sources' features, shape (sources, n)."""
+        return scores.filled[:, scores.positions(subset.items)]
+
+    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+        """Return the targets' features, shape (targets, n)."""
+        return answers.scores
+
+
+@dataclass(frozen=True)
+class SubsetScore:
+    """The mean score on the chosen items, weighted as the subset says: one number."""
+
+    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
+        """Return the sources' features, shape (sources, 1)."""
+        at = scores.positions(subset.items)
+        return (scores.filled[:, at] @ self._weights(scores, subset))[:, None]
+
+    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+        """Return the targets' features, shape (targets, 1)."""
+        return (answers.scores @ self._weights(scores, subset))[:, None]
+
+    @staticmethod
+    def _weights(scores: Scores, subset: Subset) -> FloatArray:
+        if subset.weights is None:
+            weights = scores.item_weights[scores.positions(subset.items)]
+        else:
+            weights = np.array(subset.weights)
+        return np.asarray(weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class Signature:
+    """DISCO's model signature: the option probabilities on the chosen items, side by side.
+
+    Where the scores have no option probabilities, the answers themselves. A source's missing
+    cell is filled by the mean of the others.
+    """
+
+    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
+        """Return the sources' signatures, shape (sources, n × options)."""
+        at = scores.positions(subset.items)
+        if scores.probabilities is None:
+            return scores.filled[:, at]
+        options = scores.probabilities.of_items(at)
+        if np.isnan(options).any():
+            options = np.where(np.isnan(options), np.nanmean(options, axis=0), options)
+        return options.reshape(len(options), -1)
+
+    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+        """Return the targets' signatures; AnswersError if they lack option probabilities."""
+        if scores.probabilities is None:
+            return answers.scores
+        if answers.probabilities is None:
+            raise AnswersError(
+                "the method compares option probabilities, and the answers have none",
+                hint="tell the option probabilities too, or use a method on answers, such as "
+                "kmedoids-ridge",
+            )
+        return answers.probabilities.reshape(len(answers.scores), -1)

@@ -1,0 +1,83 @@
+"""From answers to full scores by regression over the sources."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.errors import MethodError
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.prediction.features import Features, Signature
+from fewbench.methods.prediction.reductions import NoReduction, Reduction, Transform
+from fewbench.methods.prediction.regressors import Fitted, Regressor
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Features of the answers, fewer dimensions, a regressor (DISCO, §4.2).
+
+    The full score and the task scores are learned apart: what is best for one is not bent to
+    fit the others.
+    """
+
+    regressor: Regressor
+    features: Features = field(default_factory=Signature)
+    reduction: Reduction = field(default_factory=NoReduction)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
+        """Learn the reduction and the regressor from the sources; MethodError if just one."""
+        if scores.n_models < 2:
+            raise MethodError(
+                f"regression needs at least 2 source models, there are {scores.n_models}"
+            )
+        x = self.features.of_sources(scores, subset)
+        varies = np.ptp(x, axis=0) > 0
+        transform = self.reduction.fit(x[:, varies], seed)
+        return FittedRegression(
+            self, scores, subset, seed, varies, transform, transform(x[:, varies])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRegression:
+    """A regression that knows the sources' reduced features z, shape (sources, dimensions)."""
+
+    method: Regression
+    scores: Scores
+    subset: Subset
+    seed: int
+    varies: NDArray[np.bool_]
+    transform: Transform
+    z: FloatArray
+
+    @cached_property
+    def _full(self) -> Fitted:
+        return self.method.regressor.fit(self.z, self.scores.full_scores()[:, None], self.seed)
+
+    @cached_property
+    def _tasks(self) -> Fitted:
+        return self.method.regressor.fit(self.z, self.scores.task_scores(), self.seed)
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores and, if wanted, task scores, both in [0, 1]."""
+        x = self.method.features.of_targets(self.scores, self.subset, answers)
+        z = self.transform(x[:, self.varies])
+        full = np.clip(self._full(z)[:, 0], 0.0, 1.0)
+        outside = self._outside(z) if self.method.regressor.interpolates else None
+        if not tasks:
+            return Prediction(full, outside=outside)
+        if len(self.scores.tasks) == 1:
+            return Prediction(full, full[:, None], outside=outside)
+        return Prediction(full, np.clip(self._tasks(z), 0.0, 1.0), outside=outside)
+
+    def _outside(self, z: FloatArray) -> NDArray[np.bool_]:
+        """Whether a target lies farther from all sources than any source does from the rest."""
+        between = np.linalg.norm(self.z[:, None] - self.z[None], axis=2)
+        np.fill_diagonal(between, np.inf)
+        to_sources = np.linalg.norm(z[:, None] - self.z[None], axis=2).min(axis=1)
+        return np.asarray(to_sources > between.min(axis=1).max())

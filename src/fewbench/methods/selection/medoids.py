@@ -1,0 +1,43 @@
+"""Anchor points: k-medoids of the items by how past models scored on them.
+
+Vivek et al. 2023, "Anchor Points: Benchmarking Models with Much Fewer Examples",
+arXiv 2309.08638.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench.algorithms.distances import Metric, item_distances
+from fewbench.algorithms.kmedoids import kmedoids
+from fewbench.errors import MethodError
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class Medoids:
+    """Items at the centre of clusters of source-score columns, weighted by cluster.
+
+    Parameters
+    ----------
+    metric : {"manhattan", "euclidean", "cosine", "correlation"}
+        Distance between two items' columns of source scores.
+    standardise : bool
+        First bring each source's scores to mean 0 and variance 1.
+    restarts : int
+        Random starts; the cheapest clustering is kept.
+    """
+
+    metric: Metric = "manhattan"
+    standardise: bool = False
+    restarts: int = 1
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Cluster the items and return the medoids, each with its cluster's share."""
+        if self.restarts < 1:
+            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
+        distances = item_distances(scores.filled.T, self.metric, self.standardise)
+        found = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
+        shares = np.bincount(found.labels, weights=scores.item_weights, minlength=budget)
+        return Subset(items=tuple(scores.item_ids[found.medoids]), weights=tuple(shares.tolist()))

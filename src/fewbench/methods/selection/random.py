@@ -1,0 +1,45 @@
+"""Random items: a simple random sample, or one stratified by task."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench.algorithms.allocation import allocate
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class Random:
+    """A simple random sample without replacement; a larger budget extends a smaller one."""
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Draw `budget` items; every set of that size is equally likely."""
+        drawn = np.random.default_rng(seed).permutation(scores.n_items)[:budget]
+        return Subset(items=tuple(scores.item_ids[drawn]))
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """A random sample of each task, sized by the task's share of the full score.
+
+    Weights make the weighted mean unbiased when every task has an item (post-stratification);
+    with fewer items than tasks, tasks are drawn too and every item counts the same.
+    """
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Draw `budget` items over all tasks."""
+        rng = np.random.default_rng(seed)
+        sizes = np.bincount(scores.task_of)
+        masses = np.bincount(scores.task_of, weights=scores.item_weights)
+        counts = allocate(budget, masses, sizes, rng)
+        drawn = [
+            rng.permutation(np.flatnonzero(scores.task_of == task))[:count]
+            for task, count in enumerate(counts)
+        ]
+        chosen = np.concatenate(drawn)
+        share = masses / counts if (counts > 0).all() else np.full(len(counts), 1.0 / budget)
+        return Subset(
+            items=tuple(scores.item_ids[chosen]),
+            weights=tuple(share[scores.task_of[chosen]].tolist()),
+        )

@@ -1,0 +1,93 @@
+"""A static method: a selector and a predictor, asked once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewbench.methods.base import (
+    Answers,
+    FittedPredictor,
+    IntArray,
+    Prediction,
+    Predictor,
+    Selector,
+)
+from fewbench.methods.parts import describe
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.selection.random import Random
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class StaticMethod:
+    """Items chosen before any target is run, and a predictor over them."""
+
+    selector: Selector
+    predictor: Predictor
+
+    @property
+    def plain_sampling(self) -> bool:
+        """Whether this is a simple random sample and its mean."""
+        return isinstance(self.selector, Random) and isinstance(self.predictor, Mean)
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "StaticSession":
+        """Choose the items and open a session."""
+        subset = self.selector.select(scores, budget, seed)
+        return StaticSession(self.predictor, scores, subset, seed, targets)
+
+    def describe(self) -> str:
+        """Return the parts and their settings as the command line writes them."""
+        return describe(self.selector, self.predictor)
+
+
+class StaticSession:
+    """Asks every target for the same items, once.
+
+    Parameters
+    ----------
+    subset : Subset
+        The chosen items; also given by a user who has a subset file.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        scores: Scores,
+        subset: Subset,
+        seed: int,
+        targets: Sequence[str],
+    ) -> None:
+        self.subset = subset
+        self._predictor = predictor
+        self._scores = scores
+        self._seed = seed
+        self._items = scores.positions(subset.items)
+        self._told: dict[str, Answers | None] = dict.fromkeys(targets)
+
+    def ask(self) -> dict[str, IntArray]:
+        """Return the subset for every target that has not answered."""
+        return {target: self._items for target, told in self._told.items() if told is None}
+
+    def tell(self, target: str, answers: Answers) -> None:
+        """Take a target's answers to the whole subset."""
+        self._told[target] = answers
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict the targets together: one matrix product or one forest for all."""
+        told = [answers for target in targets if (answers := self._told[target]) is not None]
+        options = [a.probabilities for a in told if a.probabilities is not None]
+        together = Answers(
+            self._items,
+            np.concatenate([answers.scores for answers in told]),
+            np.concatenate(options) if len(options) == len(told) else None,
+        )
+        return self._fitted.predict(together, tasks=tasks)
+
+    @cached_property
+    def _fitted(self) -> FittedPredictor:
+        return self._predictor.fit(self._scores, self.subset, self._seed)

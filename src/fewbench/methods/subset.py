@@ -1,0 +1,60 @@
+"""Subset: the chosen items, with weights and where they come from."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fewbench.errors import MethodError
+
+
+class Provenance(BaseModel):
+    """What made a subset: enough to make it again, and to refuse other scores."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    budget: int
+    seed: int
+    fingerprint: str
+    version: str
+
+
+class Subset(BaseModel):
+    """Chosen items and their weights, in the order of choice.
+
+    A subset is only meaningful with its method's predictor; `provenance` names both.
+
+    Examples
+    --------
+    >>> subset = Subset(items=("q1", "q7"), weights=(0.25, 0.75))
+    >>> Subset.from_json(subset.to_json()) == subset
+    True
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    items: Annotated[tuple[str, ...], Field(min_length=1)]
+    weights: tuple[float, ...] | None = None
+    provenance: Provenance | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "Subset":
+        if len(set(self.items)) < len(self.items):
+            raise ValueError("an item appears twice")
+        if self.weights is not None and len(self.weights) != len(self.items):
+            raise ValueError(f"{len(self.weights)} weights for {len(self.items)} items")
+        return self
+
+    def to_json(self) -> str:
+        """Return the subset as indented JSON."""
+        return self.model_dump_json(indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Subset":
+        """Read a subset from JSON; MethodError says what does not fit."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the file"
+            raise MethodError(f"not a subset: {where}: {first['msg']}") from error

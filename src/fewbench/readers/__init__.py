@@ -1,0 +1,1 @@
+"""Result files of harnesses and plain tables, read into Scores."""

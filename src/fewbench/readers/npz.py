@@ -1,0 +1,103 @@
+"""Scores from an .npz file: arrays named scores, models, items, tasks, …"""
+
+import os
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench.errors import FewbenchError, ReaderError
+from fewbench.scores import Scale, Scores, from_arrays
+
+
+def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Scores:
+    """Read scores from an .npz file; nothing in it is ever executed (no pickled objects).
+
+    Parameters
+    ----------
+    path : path
+        A file with arrays `scores` (models × items), `models`, and optionally `items`, `tasks`,
+        `role`, `dates`, `families`, `probabilities` (models × items × options), `n_options`,
+        or `answers` (chosen option of each model and item; -1: none could be read, -2: not
+        run), which become certain probabilities, "none" being an option of its own.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default.
+
+    Raises
+    ------
+    ReaderError
+        If the file is torn, lacks an array or holds pickled objects.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise ReaderError(f"{source}: no such file")
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ReaderError(
+            f"{source}: not a whole .npz file of plain arrays ({reason})",
+            hint="write it with numpy.savez, texts as fixed-width strings",
+        ) from error
+    lacking = [name for name in ("scores", "models") if name not in arrays]
+    if lacking:
+        raise ReaderError(
+            f"{source}: no array {some(lacking)}", hint=f"it has {some(arrays, most=8)}"
+        )
+    try:
+        return _build(arrays, scale)
+    except FewbenchError as error:
+        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+
+
+def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:
+    options, n_options = arrays.get("probabilities"), arrays.get("n_options")
+    if options is None and "answers" in arrays:
+        options, n_options = _certain(arrays["answers"], n_options)
+    scores = from_arrays(
+        arrays["scores"],
+        models=_texts(arrays, "models") or [],
+        items=_texts(arrays, "items"),
+        tasks=_texts(arrays, "tasks"),
+        dates=_texts(arrays, "dates"),
+        families=_texts(arrays, "families"),
+        probabilities=options,
+        n_options=n_options,
+        scale=scale,
+    )
+    role = _texts(arrays, "role")
+    if role is None:
+        return scores
+    if len(role) != scores.n_models or not set(role) <= {"source", "target"}:
+        raise ReaderError("array 'role' must say source or target for every model")
+    return replace(scores, models=scores.models.assign(role=np.array(role, dtype=object)))
+
+
+def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:
+    if name not in arrays:
+        return None
+    if arrays[name].ndim != 1:
+        raise ReaderError(f"array {name!r} has {arrays[name].ndim} dimensions, not 1")
+    return [str(value) for value in arrays[name].tolist()]
+
+
+def _certain(
+    answers: NDArray[Any], n_options: NDArray[Any] | None
+) -> tuple[NDArray[np.float16], NDArray[Any]]:
+    """Turn chosen options into probabilities of 1; option 0 stands for 'no answer'."""
+    if answers.ndim != 2 or answers.dtype.kind not in "iu" or answers.min(initial=0) < -2:
+        raise ReaderError("array 'answers' must hold option indices (-1: none, -2: not run)")
+    counts = answers.max(axis=0) + 1
+    if n_options is not None:
+        if n_options.shape != counts.shape:
+            raise ReaderError(f"{len(n_options)} n_options for {len(counts)} items")
+        counts = np.maximum(counts, n_options)  # models do answer "J" where there are four options
+    width = int(counts.max()) + 1
+    options = (answers[:, :, None] + 1 == np.arange(width)).astype(np.float16)
+    options[answers == -2] = np.nan
+    return options, counts + 1

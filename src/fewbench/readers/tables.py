@@ -1,0 +1,147 @@
+"""Scores from CSV, Parquet and JSONL tables whose columns the user names."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pandas as pd
+
+from fewbench._names import some
+from fewbench.errors import FewbenchError, ReaderError
+from fewbench.scores import Scale, Scores, from_long, from_wide
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a long table; without `item` and `score` the table is wide."""
+
+    model: str | None = None
+    item: str | None = None
+    score: str | None = None
+    task: str | None = None
+    date: str | None = None
+    family: str | None = None
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    columns: Columns,
+    *,
+    transposed: bool = False,
+    scale: Scale | None = None,
+) -> Scores:
+    """Read a long or wide table; its kind follows from the columns named, never from a guess.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv, .parquet, .jsonl or .ndjson file.
+    columns : Columns
+        `model`, `item` and `score` for a long table; only `model` for a wide one (one row a
+        model, all other columns are items).
+    transposed : bool
+        For a wide table: rows are items, and `columns.item` names their column.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default.
+
+    Raises
+    ------
+    ReaderError, ScoresError
+        If the file cannot be read or its content does not fit.
+    """
+    source = Path(path)
+    long = columns.item is not None and columns.score is not None
+    label = columns.item if transposed else columns.model
+    if not long and label is None:
+        raise ReaderError(
+            f"{source}: which columns hold what?",
+            hint="long table: --model M --item I --score S; wide table: --model M (one row a "
+            "model) or --item I --transposed (one row an item)",
+        )
+    frame = _load(source, text=[c for c in (columns.model, columns.item, columns.task) if c])
+    try:
+        if not long:
+            return from_wide(frame, model=label, transposed=transposed, scale=scale)
+        if columns.model is None:
+            raise ReaderError("which column holds the models?", hint="add --model COLUMN")
+        return from_long(
+            frame,
+            model=columns.model,
+            item=str(columns.item),
+            score=str(columns.score),
+            task=columns.task,
+            date=columns.date,
+            family=columns.family,
+            scale=scale,
+        )
+    except FewbenchError as error:
+        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+
+
+def _load(source: Path, text: list[str]) -> pd.DataFrame:
+    """Read a file into pandas, ids as text so that '007' and '7' stay two."""
+    readers = {
+        ".csv": _csv,
+        ".tsv": _csv,
+        ".parquet": _parquet,
+        ".jsonl": _jsonl,
+        ".ndjson": _jsonl,
+    }
+    suffix = source.suffix.lower()
+    if suffix not in readers:
+        raise ReaderError(
+            f"{source}: not a kind of table that fewbench knows",
+            hint=f"one of {', '.join(readers)}",
+        )
+    if not source.is_file():
+        raise ReaderError(f"{source}: no such file")
+    try:
+        return readers[suffix](source, text)
+    except (ValueError, OSError) as error:  # pyarrow's errors are among these
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
+
+
+def _csv(source: Path, text: list[str]) -> pd.DataFrame:
+    """Strict: a row with too few or too many fields is an error, and so is a repeated header."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    table = csv.read_csv(
+        source,
+        parse_options=csv.ParseOptions(
+            delimiter="\t" if source.suffix.lower() == ".tsv" else ",", newlines_in_values=True
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types={name: pa.string() for name in text}, null_values=["", "nan", "NaN"]
+        ),
+    )
+    names = pd.Index(table.column_names)
+    twice = names[names.duplicated()]
+    if len(twice):
+        raise ValueError(f"the header names {some(twice)} twice")
+    return cast(pd.DataFrame, table.to_pandas())
+
+
+def _parquet(source: Path, text: list[str]) -> pd.DataFrame:
+    import pyarrow.parquet as pq
+
+    return cast(pd.DataFrame, pq.read_table(source).to_pandas())
+
+
+def _jsonl(source: Path, text: list[str]) -> pd.DataFrame:
+    rows = []
+    with source.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"line {number} is not whole JSON: {error.msg}") from error
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number} is not a JSON object")
+            rows.append(row)
+    return pd.DataFrame(rows)

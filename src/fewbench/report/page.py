@@ -1,0 +1,148 @@
+"""Put the page together and write it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from fewbench.report import heat, panels, shares, tables, words
+from fewbench.report.identity import looks
+from fewbench.report.lines import error_lines
+from fewbench.report.metrics import is_side_column, metric
+from fewbench.report.results import Comparison, Results, read
+
+T = TypeVar("T")
+
+
+def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
+    """Write the comparison as one HTML file that needs nothing else.
+
+    The same comparison always gives the same bytes.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Anything with the attributes ``cells``, ``estimates``, ``task_errors``, ``facts`` and
+        ``warnings``.
+    path : str or os.PathLike
+        Where to write; an existing file is replaced only once the new one is complete.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    wanted = Path(path)
+    page = render(comparison)
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = wanted.with_name(f".{wanted.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(page, encoding="utf-8", newline="\n")
+        unfinished.replace(wanted)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return wanted
+
+
+def render(comparison: Comparison) -> str:
+    """The page as text."""
+    folder = resources.files("fewbench.report")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
+    style = folder.joinpath("style.css").read_text("utf-8")
+    return template.render(style=Markup(style), **_parts(comparison)) + "\n"
+
+
+def _parts(comparison: Comparison) -> dict[str, Any]:
+    results = read(comparison)
+    look = looks(results.methods, results.reference)
+    order = results.ranked(results.focus, results.splits[0]) if results.splits else []
+    order += [m for m in results.methods if m not in order]
+    several = len(results.splits) > 1
+    dataset = words.fact(comparison.facts, "dataset", "benchmark", "dataset name", "name")
+
+    def each(make: Callable[[str], T | None]) -> list[tuple[str, T]]:
+        made = [(split, make(split)) for split in results.splits]
+        return [(split, one) for split, one in made if one is not None]
+
+    return {
+        "title": f"Estimating {dataset} from a few items" if dataset
+        else "Estimating a benchmark from a few of its items",
+        "answers": [words.answer(results, s, name_split=several) for s in results.splits]
+        or [words.answer(results, "", name_split=False)],
+        "warnings": list(comparison.warnings),
+        "facts": dict(comparison.facts),
+        "results": results,
+        "looks": look,
+        "focus": words.items(results.focus),
+        "items": words.items,
+        "columns_for": _columns,
+        "noise": f"{words.NOISE:g}",
+        "columns": tables.columns(results),
+        "budgets": [
+            (b, [tables.group(results, b, s, look) for s in results.splits])
+            for b in results.budgets
+        ],
+        "judged": any(c.has("mae_se") for c in results.cells.values()),
+        "lines": each(lambda s: error_lines(results, s, look) if _any(results, "mae") else None),
+        "ratios": each(lambda s: shares.ratio_rows(results, s, order, look)),
+        "scores": each(lambda s: _scores(results, s, order, look)),
+        "ranks": each(lambda s: _ranks(results, s, order, look)),
+        "tops": each(lambda s: heat.top_table(results, s, order, look)),
+        "coverage": [
+            (level, pictures)
+            for level in results.levels
+            if (pictures := each(_covered(results, level, order, look)))
+        ],
+        "tasks": each(lambda s: heat.task_table(results, s, order, look)),
+        "meanings": [
+            m for k in results.metrics if not is_side_column(k) and (m := metric(k)).meaning
+        ],
+        "every": tables.every_number(results),
+        "most_tabs": max(len(results.budgets), len(results.splits), 1),
+    }  # fmt: skip
+
+
+def _columns(panels: int) -> int:
+    """How many panels go side by side on a laptop, without leaving one behind."""
+    return 3 if panels in (3, 5, 6, 9) else 4
+
+
+def _any(results: Results, key: str) -> bool:
+    return any(c.has(key) for c in results.cells.values())
+
+
+def _covered(
+    results: Results, level: int, order: list[str], look: Any
+) -> Callable[[str], Markup | None]:
+    return lambda split: shares.coverage_rows(results, split, level, order, look)
+
+
+def _scores(results: Results, split: str, order: list[str], look: Any) -> list[Any] | None:
+    groups = [results.estimates.get((m, split), []) for m in order]
+    span = panels.score_range(groups)
+    made = [
+        (look[m], f"error {words.points(results.at(m, results.focus or 0, split)['mae'], 1)} pp",
+         panels.scores(values, look[m], span))
+        for m, values in zip(order, groups, strict=True) if values
+    ]  # fmt: skip
+    return made or None
+
+
+def _ranks(results: Results, split: str, order: list[str], look: Any) -> list[Any] | None:
+    made = []
+    for m in order:
+        values = results.estimates.get((m, split), [])
+        tau = results.at(m, results.focus or 0, split)["kendall_tau"]
+        if len(values) > 1:
+            said = f"τ {words.fixed(tau)}" if tau == tau else ""
+            made.append((look[m], said, panels.ranks(values, look[m])))
+    return made or None

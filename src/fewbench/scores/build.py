@@ -1,0 +1,195 @@
+"""Scores from pandas tables whose columns the user names."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import some
+from fewbench.errors import ScoresError
+from fewbench.scores.scale import Scale
+from fewbench.scores.table import Scores, from_arrays
+
+
+def from_long(
+    table: pd.DataFrame,
+    *,
+    model: str,
+    item: str,
+    score: str,
+    task: str | None = None,
+    date: str | None = None,
+    family: str | None = None,
+    item_columns: Sequence[str] = (),
+    model_columns: Sequence[str] = (),
+    scale: Scale | None = None,
+) -> Scores:
+    """Build Scores from a table with one row for each model and item.
+
+    Parameters
+    ----------
+    table : DataFrame
+        An empty score is a cell that was not run.
+    model, item, score : str
+        Names of the columns.
+    task, date, family : str, optional
+        Names of the columns with the item's task, the model's date and family.
+    item_columns, model_columns : sequences of str
+        Further columns to keep with the items and with the models.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default.
+
+    Raises
+    ------
+    ScoresError
+        If a column lacks, a cell appears twice, an item has two tasks, or a value does not fit.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"llm": ["a", "a", "b"], "q": ["1", "2", "1"], "ok": [1, 0, 1]})
+    >>> from_long(table, model="llm", item="q", score="ok").values.tolist()
+    [[1.0, 0.0], [1.0, nan]]
+    """
+    kept = [name for name in (task, *item_columns) if name]
+    described = [name for name in (date, family, *model_columns) if name]
+    _require(table, [model, item, score, *kept, *described])
+    if table.empty:
+        raise ScoresError("the table has no rows")
+    for name in (model, item):
+        if table[name].isna().any():
+            raise ScoresError(
+                f"column {name!r} is empty in {int(table[name].isna().sum())} rows, first at row "
+                f"{int(np.flatnonzero(table[name].isna())[0]) + 1}"
+            )
+    rows, model_ids = pd.factorize(_text(table[model]))
+    columns, item_ids = pd.factorize(_text(table[item]))
+    cell = rows.astype(np.int64) * len(item_ids) + columns
+    twice = pd.Series(cell).duplicated().to_numpy()
+    if twice.any():
+        at = int(np.flatnonzero(twice)[0])
+        raise ScoresError(
+            f"{int(twice.sum())} rows repeat a cell, first: model {model_ids[rows[at]]!r}, item "
+            f"{item_ids[columns[at]]!r}",
+            hint="keep one row for each model and item, or name a finer item column",
+        )
+    values = np.full((len(model_ids), len(item_ids)), np.nan)
+    values[rows, columns] = _numbers(table[score], score)
+    built = from_arrays(
+        values,
+        models=list(model_ids),
+        items=list(item_ids),
+        tasks=list(_text(_per(table, columns, len(item_ids), task, "item"))) if task else None,
+        dates=list(_text(_per(table, rows, len(model_ids), date, "model"))) if date else None,
+        families=list(_text(_per(table, rows, len(model_ids), family, "model")))
+        if family
+        else None,
+        scale=scale,
+    )
+    items = built.items.assign(
+        **{n: _per(table, columns, len(item_ids), n, "item").to_numpy() for n in item_columns}
+    )
+    models = built.models.assign(
+        **{n: _per(table, rows, len(model_ids), n, "model").to_numpy() for n in model_columns}
+    )
+    return replace(built, items=items, models=models)
+
+
+def from_wide(
+    table: pd.DataFrame,
+    *,
+    model: str | None = None,
+    transposed: bool = False,
+    scale: Scale | None = None,
+) -> Scores:
+    """Build Scores from a table with one row a model and one column an item.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Models × items; an empty cell was not run.
+    model : str, optional
+        The column with the models' ids (with the items' ids if `transposed`); the index if none.
+    transposed : bool
+        Whether rows are items and columns are models.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default.
+
+    Raises
+    ------
+    ScoresError
+        If the column lacks, labels repeat or a cell is not a number.
+
+    Examples
+    --------
+    >>> from_wide(pd.DataFrame({"q1": [1], "q2": [0]}, index=["a"])).full_scores().tolist()
+    [0.5]
+    """
+    if model is not None:
+        _require(table, [model])
+        table = table.set_index(model)
+    if transposed:
+        table = table.T
+    if table.empty:
+        raise ScoresError(f"the table has {table.shape[0]} models and {table.shape[1]} items")
+    if table.index.isna().any() or table.columns.isna().any():
+        raise ScoresError("a model or an item has no name")
+    values = np.column_stack(
+        [_numbers(table.iloc[:, at], str(name)) for at, name in enumerate(table.columns)]
+    )
+    return from_arrays(
+        values,
+        models=[str(name) for name in table.index],
+        items=[str(name) for name in table.columns],
+        scale=scale,
+    )
+
+
+def _require(table: pd.DataFrame, columns: list[str]) -> None:
+    lacking = [column for column in columns if column not in table.columns]
+    if lacking:
+        raise ScoresError(
+            f"the table has no column {some(lacking)}",
+            hint=f"its columns are {some(table.columns, most=8)}",
+        )
+    repeated = table.columns[table.columns.duplicated()]
+    if len(set(repeated) & set(columns)):
+        raise ScoresError(f"the table has two columns named {some(set(repeated) & set(columns))}")
+
+
+def _text(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Ids as text; a missing date or family is the empty text."""
+    return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
+
+
+def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    numbers = pd.to_numeric(column, errors="coerce")
+    bad = (numbers.isna() & column.notna()).to_numpy()
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ScoresError(
+            f"column {name!r} holds {int(bad.sum())} values that are not numbers, first "
+            f"{column.iloc[at]!r} at row {at + 1}",
+            hint="map them to numbers first; leave cells empty that were not run",
+        )
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) -> "pd.Series[Any]":
+    """Return one value of a column for each model or item; it must be the same in all its rows."""
+    values = table[column].reset_index(drop=True)
+    first = np.full(count, -1)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    one = values.iloc[first].reset_index(drop=True)
+    here = values.to_numpy(dtype=object)
+    there = one.to_numpy(dtype=object)[codes]
+    differs = (here != there) & ~(pd.isna(here) & pd.isna(there))
+    if differs.any():
+        at = int(np.flatnonzero(differs)[0])
+        raise ScoresError(
+            f"one {kind} has two values in column {column!r}: {there[at]!r} and {here[at]!r} "
+            f"(row {at + 1})",
+            hint=f"an attribute of a {kind} must be the same in all its rows",
+        )
+    return one

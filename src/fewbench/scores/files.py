@@ -1,0 +1,173 @@
+"""Scores on disk: a plain long Parquet file, and option probabilities beside it.
+
+`NAME.parquet` has one row for each model and item (model, item, score in [0, 1], and every
+attribute), so any tool can read it; an empty score was not run. Option probabilities lie in
+`NAME.probabilities.npy`, models first, so that one model is one contiguous chunk.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._files import written_whole
+from fewbench.errors import ScoresError
+from fewbench.scores.probabilities import OptionProbabilities
+from fewbench.scores.scale import Scale
+from fewbench.scores.table import Scores
+
+FORMAT = 1
+
+
+def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
+    """Write scores to `path` (ending in .parquet) and their option probabilities beside it.
+
+    Returns the path. The files appear whole or not at all.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    target = Path(path)
+    if target.suffix != ".parquet":
+        raise ScoresError(f"{target}: scores are saved as Parquet", hint=f"use {target}.parquet")
+    n_models, n_items = scores.values.shape
+    flat = scores.values.ravel()
+    columns: dict[str, Any] = {
+        "model": _repeated(scores.models.index, np.repeat(np.arange(n_models), n_items)),
+        "item": _repeated(scores.items.index, np.tile(np.arange(n_items), n_models)),
+        "score": pa.array(flat, mask=np.isnan(flat)),
+    }
+    for table, codes in (
+        (scores.items, np.tile(np.arange(n_items), n_models)),
+        (scores.models, np.repeat(np.arange(n_models), n_items)),
+    ):
+        for name in table.columns:
+            if name in columns:
+                raise ScoresError(f"an attribute may not be named {name!r}", hint="rename it")
+            columns[name] = _repeated(table[name], codes)
+    meta = {
+        "format": FORMAT,
+        "shape": [n_models, n_items],
+        "model_columns": list(scores.models.columns),
+        "item_columns": list(scores.items.columns),
+        "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
+        "average": scores.average,
+        "probabilities": scores.probabilities is not None,
+        "fingerprint": scores.fingerprint,
+    }
+    if scores.probabilities is not None:
+        with written_whole(_beside(target)) as temporary:
+            _write_probabilities(scores.probabilities, temporary)
+    table = pa.table(columns).replace_schema_metadata({b"fewbench": json.dumps(meta).encode()})
+    with written_whole(target) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+    return target
+
+
+def load_scores(path: str | os.PathLike[str]) -> Scores:
+    """Read scores that `save_scores` wrote; option probabilities stay on disk until used.
+
+    Raises
+    ------
+    ScoresError
+        If the file is not one of fewbench's, was changed since, or lacks its probabilities.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    source = Path(path)
+    if not source.is_file():
+        raise ScoresError(f"{source}: no such file")
+    try:
+        table = pq.read_table(source)
+    except (pa.ArrowException, OSError) as error:
+        raise ScoresError(f"{source}: not a whole Parquet file ({_first_line(error)})") from error
+    raw = (table.schema.metadata or {}).get(b"fewbench")
+    if raw is None:
+        raise ScoresError(
+            f"{source}: a Parquet file, but not one of fewbench's scores",
+            hint="name its columns: fewbench import FILE --model COLUMN --item COLUMN "
+            "--score COLUMN -o scores.parquet",
+        )
+    try:
+        scores = _rebuild(source, table, json.loads(raw))
+        whole = scores.fingerprint == json.loads(raw)["fingerprint"]
+    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+        raise ScoresError(
+            f"{source}: its description does not fit its content ({_first_line(error)})",
+            hint="it was written by a newer fewbench or changed by another program; import it",
+        ) from error
+    if not whole:
+        raise ScoresError(
+            f"{source}: changed since fewbench wrote it", hint="read it with fewbench import"
+        )
+    return scores
+
+
+def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
+    if meta["format"] != FORMAT:
+        raise ScoresError(
+            f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT}",
+            hint="upgrade fewbench",
+        )
+    n_models, n_items = meta["shape"]
+    values = table["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
+    first_models = np.arange(n_models) * n_items
+    models = pd.DataFrame(index=_column(table["model"].take(first_models)))
+    for name in meta["model_columns"]:
+        models[name] = _column(table[name].take(first_models))
+    head = table.slice(0, n_items)
+    items = pd.DataFrame(index=_column(head["item"]))
+    for name in meta["item_columns"]:
+        items[name] = _column(head[name])
+    options = None
+    if meta["probabilities"]:
+        beside = _beside(source)
+        if not beside.is_file():
+            raise ScoresError(
+                f"{beside}: missing; the scores have option probabilities there",
+                hint="move both files together",
+            )
+        options = OptionProbabilities(np.load(beside, mmap_mode="r", allow_pickle=False))
+    low, high, lower = meta["scale"]
+    return Scores(values, models, items, options, Scale(low, high, lower), meta["average"])
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.probabilities.npy")
+
+
+def _write_probabilities(probabilities: OptionProbabilities, path: Path) -> None:
+    shape = probabilities.shape
+    with path.open("wb") as file:
+        header = {
+            "descr": np.lib.format.dtype_to_descr(probabilities.dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
+        np.lib.format.write_array_header_1_0(file, header)
+        for row in probabilities.by_model():
+            file.write(np.ascontiguousarray(row).tobytes())
+
+
+def _repeated(values: Any, codes: Any) -> Any:
+    """A column as distinct values and codes: small on disk, and plain to every reader."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32()), pa.array(np.asarray(values), from_pandas=True)
+    )
+
+
+def _column(column: Any) -> Any:
+    values = column.to_pylist()
+    if values and isinstance(values[0], str):
+        return np.array(values, dtype=object)
+    return np.asarray(values)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,115 @@
+"""Option probabilities, read model by model so that they may outgrow memory."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.errors import ScoresError
+
+IntArray = NDArray[np.intp]
+SUM_TOLERANCE = 0.02  # float16 probabilities of a thousand options sum to 1 only this closely
+
+
+class OptionProbabilities:
+    """Predictive probabilities of models for the options of items.
+
+    Parameters
+    ----------
+    array : ndarray, shape (models, items, options), any float type
+        In memory or memory-mapped. Options that an item does not have are padded with 0.
+    models, items : ndarray of int, optional
+        Rows and columns of `array` that this view shows, in order; all by default.
+
+    Examples
+    --------
+    >>> p = OptionProbabilities(np.array([[[0.9, 0.1], [0.5, 0.5]]]))
+    >>> p.shape
+    (1, 2, 2)
+    >>> p.of_items(np.array([1])).tolist()
+    [[[0.5, 0.5]]]
+    """
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        models: IntArray | None = None,
+        items: IntArray | None = None,
+    ) -> None:
+        if array.ndim != 3 or array.dtype.kind != "f":
+            raise ScoresError(
+                f"option probabilities have shape {array.shape} and type {array.dtype}",
+                hint="give floats of shape (models, items, options)",
+            )
+        self._array = array
+        self._models = np.arange(array.shape[0]) if models is None else models
+        self._items = items  # None: all, which saves a copy of every row that is read
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of models, items and options."""
+        n_items = self._array.shape[1] if self._items is None else len(self._items)
+        return len(self._models), n_items, self._array.shape[2]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The stored float type."""
+        return self._array.dtype
+
+    def of_model(self, position: int) -> NDArray[Any]:
+        """Return one model's probabilities, shape (items, options), in the stored type."""
+        row = self._array[self._models[position]]
+        return np.asarray(row if self._items is None else row[self._items])
+
+    def by_model(self) -> Iterator[NDArray[Any]]:
+        """Yield each model's probabilities in turn: one pass, one model in memory."""
+        for position in range(len(self._models)):
+            yield self.of_model(position)
+
+    def of_items(self, items: IntArray) -> NDArray[np.float64]:
+        """Return all models' probabilities on a few items, shape (models, len(items), options)."""
+        columns = items if self._items is None else self._items[items]
+        out = np.empty((len(self._models), len(columns), self._array.shape[2]))
+        for i, model in enumerate(self._models):
+            out[i] = self._array[model][columns]
+        return out
+
+    def take(
+        self, models: IntArray | None = None, items: IntArray | None = None
+    ) -> "OptionProbabilities":
+        """Return a view of some models and items; nothing is copied."""
+        rows = self._models if models is None else self._models[models]
+        columns = self._items
+        if items is not None:
+            columns = items if columns is None else columns[items]
+        return OptionProbabilities(self._array, rows, columns)
+
+    def check(self, n_options: IntArray, names: list[str]) -> None:
+        """Raise ScoresError unless each item's probabilities are in [0, 1] and sum to 1.
+
+        Parameters
+        ----------
+        n_options : ndarray of int, shape (items,)
+            How many options each item has; the others must be 0.
+        names : list of str
+            The models' names, for the message. A cell that is all NaN was not run.
+        """
+        padding = np.arange(self.shape[2]) >= n_options[:, None]
+        for name, row in zip(names, self.by_model(), strict=True):
+            block = row.astype(np.float32)
+            run = ~np.isnan(block).all(axis=1)
+            block = block[run]
+            sums = block.sum(axis=1)
+            bad = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE) | (block < 0).any(axis=1)
+            if bad.any():
+                raise ScoresError(
+                    f"model {name!r}: the option probabilities of {int(bad.sum())} items are "
+                    "negative, not finite or do not sum to 1",
+                    hint="give probabilities; turn logits or log-probabilities into them first",
+                )
+            if (block[padding[run]] != 0).any():
+                raise ScoresError(
+                    f"model {name!r} gives probability to options beyond an item's n_options",
+                    hint="pad with 0, or correct n_options",
+                )

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+
+METRICS = (
+    "mae", "rmse", "max_error", "kendall_tau", "spearman", "pearson", "pairwise_accuracy",
+    "rank_mae", "task_mae", "ratio_to_random", "ratio_to_random_ridge", "coverage90", "width90",
+    "seconds_fit", "seconds_predict",
+)  # fmt: skip
+METHODS = (
+    "random",
+    "random items, ridge",
+    "k-medoids items, weighted mean",
+    "ridge on k-medoids items",
+    "item response theory, 2PL",
+    "disagreement items",
+)
+
+
+@dataclass
+class Made:
+    cells: pd.DataFrame
+    estimates: pd.DataFrame
+    task_errors: pd.DataFrame
+    facts: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    rows = []
+    for (method, budget, split), part in estimates.groupby(
+        ["method", "budget", "split"], sort=False
+    ):
+        runs = []
+        for _, run in part.groupby("repeat"):
+            miss = (run["estimate"] - run["truth"]).abs()
+            held = (run["low"] <= run["truth"]) & (run["truth"] <= run["high"])
+            # With no ties Kendall's tau is the mean of the signs' products.
+            signs = [
+                np.sign(np.subtract.outer(v, v)) for v in (run["truth"].to_numpy(), run["estimate"].to_numpy())
+            ]
+            n = len(run)
+            tau = float((signs[0] * signs[1]).sum() / max(n * (n - 1), 1))
+            runs.append(
+                {
+                    "mae": miss.mean(), "rmse": (miss**2).mean() ** 0.5, "max_error": miss.max(),
+                    "kendall_tau": tau, "spearman": min(1, tau * 1.15),
+                    "pearson": min(1, tau * 1.2), "pairwise_accuracy": (1 + tau) / 2,
+                    "rank_mae": (1 - tau) * n / 5, "task_mae": 2.2 * miss.mean(),
+                    "coverage90": held.mean(), "width90": (run["high"] - run["low"]).mean(),
+                    "seconds_fit": rng.uniform(0.001, 2), "seconds_predict": rng.uniform(0, 0.01),
+                }
+            )  # fmt: skip
+        frame = pd.DataFrame(runs)
+        row = {"method": method, "budget": budget, "split": split, "n_targets": n}
+        for metric in frame:
+            row[metric] = frame[metric].mean()
+            row[f"{metric}_se"] = frame[metric].sem() if len(frame) > 1 else np.nan
+        rows.append(row)
+    cells = pd.DataFrame(rows)
+    for base, name in ((0, "ratio_to_random"), (1, "ratio_to_random_ridge")):
+        methods = list(dict.fromkeys(cells["method"]))
+        if base >= len(methods):
+            continue
+        ground = cells[cells["method"] == methods[base]].set_index(["budget", "split"])["mae"]
+        keys = pd.MultiIndex.from_frame(cells[["budget", "split"]])
+        cells[name] = cells["mae"].to_numpy() / ground.reindex(keys).to_numpy()
+    same = cells["method"] == cells["method"].iloc[0]
+    for side, sign in (("low", -1), ("high", 1)):
+        ends = cells["ratio_to_random"] * (1 + sign * rng.uniform(0.06, 0.2, len(cells)))
+        cells[f"ratio_to_random_{side}"] = ends.where(~same)
+    return cells
+
+
+def make(
+    methods: tuple[str, ...] = METHODS,
+    budgets: tuple[int, ...] = (20, 50, 100),
+    splits: tuple[str, ...] = ("random", "family"),
+    targets: int = 75,
+    tasks: int = 8,
+    repeats: int = 5,
+    seed: int = 0,
+    target_name: str = "lab{family}/model-{i}",
+) -> Made:
+    rng = np.random.default_rng(seed)
+    good = np.concatenate([[1.0, 0.62], rng.uniform(0.38, 1.05, max(len(methods) - 2, 0))])
+    if len(methods) > 3:
+        good[2:4] = 0.72, 0.41
+    parts = []
+    for split_number, split in enumerate(splits):
+        truth = np.clip(rng.beta(4, 3, targets), 0.05, 0.98)
+        for m, method in enumerate(methods):
+            for budget in budgets:
+                sd = 0.36 / budget**0.5 * good[m] ** (0.6 if split_number else 1) + 0.004
+                for repeat in range(repeats):
+                    estimate = truth + rng.normal(rng.normal(0, sd / 6), sd, targets)
+                    half = sd * rng.uniform(0.9, 1.3, targets) * (1.75 if m % 3 else 1.3)
+                    parts.append(
+                        pd.DataFrame(
+                            {
+                                "method": method, "budget": budget, "split": split,
+                                "repeat": repeat,
+                                "target": [
+                                    target_name.format(family=i % 9, i=i) for i in range(targets)
+                                ],
+                                "family": [f"lab{i % 9}" for i in range(targets)],
+                                "truth": truth, "estimate": estimate,
+                                "low": estimate - half, "high": estimate + half,
+                            }
+                        )
+                    )  # fmt: skip
+    estimates = pd.concat(parts, ignore_index=True)
+    hard = rng.uniform(0.6, 2.2, tasks)
+    task_errors = pd.DataFrame(
+        [
+            {
+                "method": method, "budget": budget, "split": split, "task": f"task {t} of all",
+                "mae": 0.5 / budget**0.5 * good[m] * hard[t] * rng.uniform(0.8, 1.2),
+                "n_items": int(120 + 37 * t),
+            }
+            for m, method in enumerate(methods) for budget in budgets
+            for split in splits for t in range(tasks)
+        ],
+        columns=["method", "budget", "split", "task", "mae", "n_items"],
+    )  # fmt: skip
+    facts = {
+        "Dataset": "Arithmetic-8",
+        "Models": f"{targets + 120} ({targets} targets, 120 sources)",
+        "Items": "4,812 in 8 tasks",
+        "Split": "random: models drawn at random; family: whole families held out",
+        "Repeats": str(repeats),
+        "Seed": "0",
+        "Versions": "fewbench 0.1.0, numpy 2.4.6, scipy 1.17.1",
+        "Fingerprint": "sha256:9f2c5d1b8e7a4c3f6d0b9a8e7c6d5f4e3b2a1908f7e6d5c4b3a29180f7e6d5c4",
+        "Command": "fewbench compare scores.parquet --budgets 20,50,100 --repeats 5 --seed 0",
+    }
+    warnings = [
+        "3 targets have a near-twin among the sources (agreement above 98%): lab1/model-10 and "
+        "lab1/model-11b; lab3/model-12 and lab3/model-12-chat; lab7/model-7 and lab7/model-7-v2.",
+    ]
+    return Made(_cells(estimates, rng), estimates, task_errors, facts, warnings)
+
+
+@pytest.fixture
+def make_comparison() -> Callable[..., Made]:
+    return make
