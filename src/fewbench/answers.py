@@ -96,7 +96,10 @@ class AnswerBook:
         width = self._sources.probabilities.shape[2]
         padded = np.zeros((1, len(rows), width))
         for i, row in enumerate(rows):
-            values = np.asarray(row, dtype=np.float64)
+            try:
+                values = np.asarray(row, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise AnswersError(f"option probabilities are not numbers: {error}") from error
             if values.ndim != 1 or len(values) > width:
                 raise AnswersError(
                     f"option probabilities of shape {values.shape}; the sources have {width} "

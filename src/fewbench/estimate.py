@@ -38,6 +38,8 @@ class Estimate(BaseModel):
         Estimated score of every task.
     items_run, items_total
         How many items the target was run on, and how many there are.
+    expected_error
+        The method's mean absolute error on sources that it was not fitted on; None if unknown.
     random
         What plain random sampling of as many items would give.
     warnings
@@ -54,6 +56,7 @@ class Estimate(BaseModel):
     items_run: int
     items_total: int
     random: RandomSampling
+    expected_error: float | None
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 

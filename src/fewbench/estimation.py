@@ -54,16 +54,16 @@ def interval(
         weights = scores.item_weights[items]
         effective = float(weights.sum() ** 2 / (weights**2).sum())
         if scores.average == "micro" or len(items) == scores.n_items:
-            ends = sampling_interval(
-                score, len(items), scores.n_items, level, binary=scores.is_binary
-            )
+            binary = scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all())
+            ends = sampling_interval(score, len(items), scores.n_items, level, binary=binary)
         else:  # items of unequal weight tell less than as many of equal weight
             ends = wilson_interval(score, effective, scores.n_items, level)
         warning = None
     else:
         half, warning = calibration.half_width(level)
         ends = score - half, score + half
-    return max(low, ends[0]), min(high, ends[1]), warning
+    # The exact test may reject the very mean of the sample, which is no multiple of 1 / n_items.
+    return max(low, min(ends[0], score)), min(high, max(ends[1], score)), warning
 
 
 def make_estimate(
@@ -85,6 +85,8 @@ def make_estimate(
         weights = members / members.sum()
         tasks[task] = np.clip(tasks[task], *known_bounds(weights, said.items, said.answers))
     plain = wilson_interval(score, n, n_items, level)
+    plain_error = expected_random_error(score, n, n_items)
+    error = plain_error if calibration is None else calibration.mean_error
     return Estimate(
         target=said.target,
         score=float(scale.from_unit(score)),
@@ -95,8 +97,9 @@ def make_estimate(
         items_total=n_items,
         random=RandomSampling(
             interval=_interval(scores, *plain),
-            expected_error=expected_random_error(score, n, n_items) * (scale.high - scale.low),
+            expected_error=plain_error * (scale.high - scale.low),
         ),
+        expected_error=None if error is None else error * (scale.high - scale.low),
         warnings=tuple(w for w in (warning, OUTSIDE if said.outside else None) if w),
         provenance=provenance,
     )

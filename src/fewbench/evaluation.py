@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.answers import AnswerBook, match_models
-from fewbench.errors import AnswersError, EvaluationError
+from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.estimate import Estimate
 from fewbench.estimation import Said, make_estimate
 from fewbench.intervals import Calibration, check_level, cross_fit
@@ -25,6 +25,7 @@ from fewbench.methods import (
     Subset,
     find_method,
 )
+from fewbench.methods.base import IntArray
 from fewbench.methods.static import StaticSession
 from fewbench.replay import check_budget
 from fewbench.scores import Scores, load_scores
@@ -198,8 +199,17 @@ class Evaluation:
             made.seed,
             subset=header.subset,
         )
-        for told in journal.replay():
-            evaluation._take(told.target, evaluation._book.from_record(told))
+        for number, told in enumerate(journal.replay(), start=1):
+            try:
+                evaluation._wanted(told.target)
+                answers = evaluation._book.from_record(told)
+                evaluation._book.check(told.target, answers, answers.items.tolist())
+                evaluation._take(told.target, answers)
+            except (AnswersError, ScoresError) as error:
+                raise EvaluationError(
+                    f"{folder}: tell {number} does not fit the evaluation: {error.message}",
+                    hint="the journal was changed; restore it",
+                ) from error
         evaluation._journal = journal
         return evaluation
 
@@ -309,12 +319,27 @@ class Evaluation:
         self._book.add(target, answers)
         asked = self._session.ask().get(target)
         if asked is None:
+            if isinstance(self._session, StaticSession):  # now perhaps with option probabilities
+                items = self.scores.positions(self._session.subset.items)
+                self._session.tell(target, self._book.of(target, items))
             return 0
-        answered = self._book.answered(target)
-        left = sum(at not in answered for at in asked.tolist())
-        if left == 0:
-            self._session.tell(target, self._book.of(target, asked))
+        left = self._left(target, asked)
+        self._pass_on()
         return left
+
+    def _left(self, target: str, asked: IntArray) -> int:
+        answered = self._book.answered(target)
+        return sum(at not in answered for at in asked.tolist())
+
+    def _pass_on(self) -> None:
+        """Hand over what is complete, round after round: a journal may hold several in one tell."""
+        while complete := {
+            target: asked
+            for target, asked in self._session.ask().items()
+            if self._left(target, asked) == 0
+        }:
+            for target, asked in complete.items():
+                self._session.tell(target, self._book.of(target, asked))
 
     # -- estimate ----------------------------------------------------------------------------
 
@@ -345,6 +370,8 @@ class Evaluation:
                     f"{name!r} has {len(pending[name])} of the asked items left to answer",
                     hint="run them and tell the answers; ask lists them",
                 )
+        if not names:
+            return {}
         said = self._session.predict(names, tasks=True)
         if said.tasks is None:
             raise EvaluationError(f"{self.provenance.method} predicted no task scores")
@@ -373,6 +400,8 @@ class Evaluation:
 
 
 def _check_targets(scores: Scores, targets: Sequence[str]) -> None:
+    if isinstance(targets, str):
+        raise EvaluationError(f"the targets are the text {targets!r}", hint=f"use [{targets!r}]")
     if not targets or any(not target.strip() for target in targets):
         raise EvaluationError("no target, or one without a name", hint="name the new models")
     if len(set(targets)) < len(targets):

@@ -8,6 +8,7 @@ Willett 2023 (arXiv 2306.06342): a new model is a new group.
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -73,11 +74,11 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     from scipy.stats import hypergeom
 
     tail = (1.0 - level) / 2.0
-    right = np.arange(hits, n_items - (n - hits) + 1)  # what the sample leaves possible
-    at_least = hypergeom.sf(hits - 1, n_items, right, n)
-    at_most = hypergeom.cdf(hits, n_items, right, n)
-    kept = right[(at_least > tail) & (at_most > tail)]
-    return float(kept[0] / n_items), float(kept[-1] / n_items)
+    right = range(hits, n_items - (n - hits) + 1)  # what the sample leaves possible
+    # The more are right, the likelier so many hits or more: both ends are found by halving.
+    low = bisect_right(right, tail, key=lambda r: hypergeom.sf(hits - 1, n_items, r, n))
+    high = bisect_left(right, -tail, key=lambda r: -hypergeom.cdf(hits, n_items, r, n)) - 1
+    return right[low] / n_items, right[high] / n_items
 
 
 def wilson_interval(mean: float, n: float, n_items: int, level: float) -> tuple[float, float]:
@@ -119,6 +120,14 @@ class Calibration:
 
     errors: FloatArray
     groups: NDArray[np.intp]
+
+    @property
+    def mean_error(self) -> float | None:
+        """The mean absolute error, groups weighing the same; None without any source."""
+        if not len(self.errors):
+            return None
+        weights = 1.0 / np.bincount(self.groups)[self.groups]
+        return float(np.average(self.errors, weights=weights))
 
     def half_width(self, level: float) -> tuple[float, str | None]:
         """Return the half width of an interval at a level, and a warning if one is due.
@@ -172,13 +181,13 @@ def cross_fit(
         Parts into which the groups are divided.
     """
     whole = scores.complete()
-    groups = source_groups(whole)
-    n_groups = int(groups.max()) + 1
-    if n_groups < 2:
-        groups, n_groups = np.arange(whole.n_models), whole.n_models
-    if n_groups < 3:
+    if whole.n_models < 3:
         return Calibration(np.empty(0), np.empty(0, dtype=np.intp))
-    fold_of = _folds(groups, n_groups, min(folds, n_groups), seed)
+    groups = apart = source_groups(whole)
+    if groups.max() == 0:  # one group cannot be left out; half_width says what that means
+        apart = np.arange(whole.n_models)
+    n_groups = int(apart.max()) + 1
+    fold_of = _folds(apart, n_groups, min(folds, n_groups), seed)
     errors = np.full(whole.n_models, np.nan)
     for fold in range(int(fold_of.max()) + 1):
         held = np.flatnonzero(fold_of == fold)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from fewbench._files import written_whole
 from fewbench.errors import EvaluationError
@@ -43,6 +43,13 @@ class Told(BaseModel):
     items: tuple[str, ...]
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float, ...], ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "Told":
+        options = self.scores if self.probabilities is None else self.probabilities
+        if not len(self.items) == len(self.scores) == len(options):
+            raise ValueError("items, scores and probabilities are of different numbers")
+        return self
 
 
 class Journal:

@@ -96,9 +96,9 @@ def known_bounds(
     (0.25, 0.75)
     """
     weights = item_weights[items]
-    low = float(weights @ answers)
+    low = min(float(weights @ answers), 1.0)  # a sum of weights can pass 1 by rounding
     left = 1.0 - float(weights.sum()) if len(items) < len(item_weights) else 0.0
-    return low, low + max(left, 0.0)
+    return low, min(low + max(left, 0.0), 1.0)
 
 
 def check_budget(budget: int, n_items: int) -> None:

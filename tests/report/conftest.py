@@ -41,9 +41,8 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
             miss = (run["estimate"] - run["truth"]).abs()
             held = (run["low"] <= run["truth"]) & (run["truth"] <= run["high"])
             # With no ties Kendall's tau is the mean of the signs' products.
-            signs = [
-                np.sign(np.subtract.outer(v, v)) for v in (run["truth"].to_numpy(), run["estimate"].to_numpy())
-            ]
+            scores = (run["truth"].to_numpy(), run["estimate"].to_numpy())
+            signs = [np.sign(np.subtract.outer(v, v)) for v in scores]
             n = len(run)
             tau = float((signs[0] * signs[1]).sum() / max(n * (n - 1), 1))
             runs.append(

@@ -113,7 +113,7 @@ def _weighted_disagreement(
     total = weighted.sum(axis=1)
 
     def rows(lo: int, hi: int) -> NDArray[Any]:
-        d = weighted[lo:hi] @ plain[lo:].T  # the weight of what both have
+        d: NDArray[Any] = weighted[lo:hi] @ plain[lo:].T  # the weight of what both have
         d *= -2
         d += total[lo:hi, None]
         d += total[lo:]

@@ -38,7 +38,9 @@ def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, 
     return np.asarray(all_of.max(axis=1)), np.asarray(all_of.argmax(axis=1))
 
 
-def duplicate_groups(values: FloatArray, families: NDArray[np.object_] | None = None) -> NDArray[np.intp]:
+def duplicate_groups(
+    values: FloatArray, families: NDArray[np.object_] | None = None
+) -> NDArray[np.intp]:
     """Group models that are all but the same or of one family, shape (models,): group numbers.
 
     All but the same: a correlation of `DUPLICATE_CORRELATION`. Near-twins are not enough here,

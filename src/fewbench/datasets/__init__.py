@@ -1,1 +1,23 @@
-"""The bundled demo: a benchmark of digits, a zoo of classifiers that took it, and a newcomer."""
+"""The bundled table: a zoo of small classifiers on a benchmark made of handwritten digits."""
+
+from importlib.resources import as_file, files
+
+from fewbench.datasets.digits_benchmark import Benchmark, benchmark
+from fewbench.datasets.newcomer import Newcomer, train_newcomer
+from fewbench.readers.npz import read_npz
+from fewbench.scores import Scores
+
+__all__ = ["Benchmark", "Newcomer", "benchmark", "load_zoo", "train_newcomer"]
+
+
+def load_zoo() -> Scores:
+    """Load the bundled scores: 280 classifiers of 20 families × 1000 items of 5 tasks.
+
+    Examples
+    --------
+    >>> zoo = load_zoo()
+    >>> zoo.n_models, zoo.n_items, zoo.tasks
+    (280, 1000, ['clean', 'noisy', 'rotated', 'shifted', 'occluded'])
+    """
+    with as_file(files("fewbench.datasets") / "zoo.npz") as path:
+        return read_npz(path)

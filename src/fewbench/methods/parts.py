@@ -186,4 +186,4 @@ def _write(part: Any) -> str:
 def _plain(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
-    return str(value)
+    return str(value).replace("e+", "e")  # + joins the parts

@@ -1,5 +1,6 @@
 """Subset: the chosen items, with weights and where they come from."""
 
+import math
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -43,6 +44,9 @@ class Subset(BaseModel):
             raise ValueError("an item appears twice")
         if self.weights is not None and len(self.weights) != len(self.items):
             raise ValueError(f"{len(self.weights)} weights for {len(self.items)} items")
+        weights = self.weights or (1.0,)
+        if not (all(0 <= weight < math.inf for weight in weights) and sum(weights) > 0):
+            raise ValueError("weights are negative, not finite or all 0")
         return self
 
     def to_json(self) -> str:

@@ -1,1 +1,7 @@
 """Result files of harnesses and plain tables, read into Scores."""
+
+from fewbench.readers.reading import Reading
+from fewbench.readers.recognise import FORMS, read
+from fewbench.readers.tables import Columns
+
+__all__ = ["FORMS", "Columns", "Reading", "read"]

@@ -32,6 +32,11 @@ class HeatTable:
     looks: list[Look]
     rows: list[tuple[str, str, list[Shade]]]
 
+    @property
+    def widest(self) -> int:
+        """Length of the longest row name."""
+        return max(len(name) for name, _, _ in self.rows)
+
 
 def task_table(
     results: Results, split: str, order: Sequence[str], looks: Mapping[str, Look]

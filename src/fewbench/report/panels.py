@@ -30,7 +30,11 @@ def thin(values: Sequence[Estimate], most: int = MOST) -> list[Estimate]:
 def score_range(groups: Sequence[Sequence[Estimate]]) -> tuple[float, float]:
     """One axis for all panels of a split, in percent, so that they can be compared."""
     seen = [v for group in groups for e in group for v in (100 * e.truth, 100 * e.value)]
-    return nice_range(min(seen), max(seen), 5) if seen else (0.0, 100.0)
+    if not seen:
+        return 0.0, 100.0
+    low, high = nice_range(min(seen), max(seen), 5)
+    # No score lies beyond 0 or 100: an estimate that does is drawn on the frame.
+    return max(low, 0.0), min(high, 100.0)
 
 
 def scores(values: Sequence[Estimate], look: Look, span: tuple[float, float]) -> Markup:
@@ -40,7 +44,7 @@ def scores(values: Sequence[Estimate], look: Look, span: tuple[float, float]) ->
     hits, misses, dots = "", "", []
     shown = thin(values)
     for e in shown:
-        a, b = x(100 * e.truth), y(100 * e.value)
+        a, b = x.clamp(100 * e.truth), y.clamp(100 * e.value)
         told = f"{e.target}: true {points(e.truth, 1)}, estimated {points(e.value, 1)}"
         if e.low <= e.high:
             told += f" [{points(e.low, 1)} to {points(e.high, 1)}]"

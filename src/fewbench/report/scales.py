@@ -28,6 +28,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
+        """Where `value` is drawn."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -77,9 +78,7 @@ def nice_range(low: float, high: float, count: int = 5) -> tuple[float, float]:
     return round(start * step, 10) + 0.0, round(max(stop, start + 1) * step, 10) + 0.0
 
 
-def spread(
-    wanted: Sequence[float], sizes: Sequence[float], low: float, high: float
-) -> list[float]:
+def spread(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
     """Centres for labels of given sizes, moved as little as possible so that none touch.
 
     Neighbours that would touch are joined into blocks, and a block sits at the mean of

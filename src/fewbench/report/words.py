@@ -144,7 +144,7 @@ def _listed(names: list[str]) -> Sentence:
     """Up to two names, or how many there are."""
     if len(names) > 2:
         return [(f"{len(names)} others", None)]
-    return [(names[0], names[0]), *((p for n in names[1:] for p in ((" and ", None), (n, n))))]
+    return [(names[0], names[0]), *(p for n in names[1:] for p in ((" and ", None), (n, n)))]
 
 
 def fact(facts: Mapping[str, str], *names: str) -> str | None:

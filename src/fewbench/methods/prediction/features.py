@@ -63,8 +63,8 @@ class SubsetScore:
 class Signature:
     """DISCO's model signature: the option probabilities on the chosen items, side by side.
 
-    Where the scores have no option probabilities, the answers themselves. A source's missing
-    cell is filled by the mean of the others.
+    Where the scores have no option probabilities, the answers themselves. A missing cell is
+    filled by the mean of the sources that have it.
     """
 
     def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
@@ -74,7 +74,7 @@ class Signature:
             return scores.filled[:, at]
         options = scores.probabilities.of_items(at)
         if np.isnan(options).any():
-            options = np.where(np.isnan(options), np.nanmean(options, axis=0), options)
+            options = np.where(np.isnan(options), _mean_options(options), options)
         return options.reshape(len(options), -1)
 
     def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
@@ -87,4 +87,15 @@ class Signature:
                 hint="tell the option probabilities too, or use a method on answers, such as "
                 "kmedoids-ridge",
             )
-        return answers.probabilities.reshape(len(answers.scores), -1)
+        options = answers.probabilities
+        if np.isnan(options).any():  # a source in the place of a target, as in cross-fitting
+            known = scores.probabilities.of_items(scores.positions(subset.items))
+            options = np.where(np.isnan(options), _mean_options(known), options)
+        return options.reshape(len(answers.scores), -1)
+
+
+def _mean_options(options: FloatArray) -> FloatArray:
+    """Mean over the models that were run, shape (n, options); 0 where none was."""
+    run = ~np.isnan(options)
+    total = np.where(run, options, 0.0).sum(axis=0)
+    return np.asarray(total / np.maximum(run.sum(axis=0), 1))

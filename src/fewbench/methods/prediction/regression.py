@@ -36,8 +36,9 @@ class Regression:
                 f"regression needs at least 2 source models, there are {scores.n_models}"
             )
         x = self.features.of_sources(scores, subset)
-        varies = np.ptp(x, axis=0) > 0
-        transform = self.reduction.fit(x[:, varies], seed)
+        varies = np.ptp(x, axis=0) > 1e-9  # less is rounding
+        reduction = self.reduction if varies.any() else NoReduction()
+        transform = reduction.fit(x[:, varies], seed)
         return FittedRegression(
             self, scores, subset, seed, varies, transform, transform(x[:, varies])
         )
@@ -57,11 +58,16 @@ class FittedRegression:
 
     @cached_property
     def _full(self) -> Fitted:
-        return self.method.regressor.fit(self.z, self.scores.full_scores()[:, None], self.seed)
+        return self._fit(self.scores.full_scores()[:, None])
 
     @cached_property
     def _tasks(self) -> Fitted:
-        return self.method.regressor.fit(self.z, self.scores.task_scores(), self.seed)
+        return self._fit(self.scores.task_scores())
+
+    def _fit(self, y: FloatArray) -> Fitted:
+        if not self.z.shape[1]:  # all sources answered the same: their mean is all there is
+            return lambda rows: np.tile(y.mean(axis=0), (len(rows), 1))
+        return self.method.regressor.fit(self.z, y, self.seed)
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, both in [0, 1]."""
@@ -77,7 +83,9 @@ class FittedRegression:
 
     def _outside(self, z: FloatArray) -> NDArray[np.bool_]:
         """Whether a target lies farther from all sources than any source does from the rest."""
-        between = np.linalg.norm(self.z[:, None] - self.z[None], axis=2)
+        from scipy.spatial.distance import cdist
+
+        between = cdist(self.z, self.z)
         np.fill_diagonal(between, np.inf)
-        to_sources = np.linalg.norm(z[:, None] - self.z[None], axis=2).min(axis=1)
+        to_sources = cdist(z, self.z).min(axis=1)
         return np.asarray(to_sources > between.min(axis=1).max())

@@ -93,6 +93,8 @@ class Forest:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
+        if self.trees < 1:
+            raise MethodError(f"a forest of {self.trees} trees", hint="use 1 or more")
         from sklearn.ensemble import RandomForestRegressor
 
         return _sklearn(RandomForestRegressor(self.trees, random_state=seed), x, y)
@@ -113,6 +115,8 @@ class Lasso:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
+        if self.alpha < 0:
+            raise MethodError(f"lasso penalty {self.alpha} is negative")
         from sklearn.linear_model import Lasso as SklearnLasso
 
         return _sklearn(SklearnLasso(alpha=self.alpha, max_iter=20_000), x, y)
@@ -133,11 +137,13 @@ class Boosting:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
+        if self.trees < 1:
+            raise MethodError(f"boosting with {self.trees} trees", hint="use 1 or more")
         from sklearn.ensemble import GradientBoostingRegressor
         from sklearn.multioutput import MultiOutputRegressor
 
         one = GradientBoostingRegressor(n_estimators=self.trees, random_state=seed)
-        return _sklearn(MultiOutputRegressor(one), x, y)
+        return _sklearn(one if y.shape[1] == 1 else MultiOutputRegressor(one), x, y)
 
 
 @dataclass(frozen=True)

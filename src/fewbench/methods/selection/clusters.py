@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.allocation import allocate
+from fewbench.errors import MethodError
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -27,6 +28,8 @@ class Clusters:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""
+        if self.restarts < 1:
+            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
         rng = np.random.default_rng(seed)
         sizes = np.bincount(scores.task_of)
         masses = np.bincount(scores.task_of, weights=scores.item_weights)
@@ -59,8 +62,10 @@ def _representatives(
         labels[more] = distinct + np.arange(len(more))
         return np.concatenate([first, more]), labels
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
-    fitted = KMeans(k, n_init=restarts, random_state=seed).fit(columns)
+    with threadpool_limits(1):  # sums in another order could turn ties
+        fitted = KMeans(k, n_init=restarts, random_state=seed).fit(columns)
     squared = (columns**2).sum(axis=1)[:, None] - 2 * columns @ fitted.cluster_centers_.T
     squared += (fitted.cluster_centers_**2).sum(axis=1)
     squared[fitted.labels_[:, None] != np.arange(k)] = np.inf  # only a cluster's own members

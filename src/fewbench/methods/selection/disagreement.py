@@ -20,6 +20,7 @@ from fewbench.algorithms.disagreement import (
     predictive_diversity,
     two_class,
 )
+from fewbench.errors import MethodError
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -46,10 +47,12 @@ class Disagreement(ABC):
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Return the `budget` items of most disagreement, the highest first."""
+        if self.models is not None and self.models < 1:
+            raise MethodError(f"disagreement among {self.models} models", hint="use 1 or more")
         rng = np.random.default_rng(seed)
         sources = scores
         if self.models is not None and self.models < scores.n_models:
-            asked = np.sort(rng.permutation(scores.n_models)[: max(self.models, 1)])
+            asked = np.sort(rng.permutation(scores.n_models)[: self.models])
             sources = scores.complete().take(models=asked)
         order = np.argsort(-self.disagreement(sources), kind="stable")
         if self.stratified:

@@ -23,8 +23,8 @@ class Random:
 class Stratified:
     """A random sample of each task, sized by the task's share of the full score.
 
-    Weights make the weighted mean unbiased when every task has an item (post-stratification);
-    with fewer items than tasks, tasks are drawn too and every item counts the same.
+    Weights make the weighted mean unbiased: each task's share over its items where every task is
+    sure of an item (post-stratification); else tasks are drawn too and every item counts the same.
     """
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
@@ -38,7 +38,9 @@ class Stratified:
             for task, count in enumerate(counts)
         ]
         chosen = np.concatenate(drawn)
-        share = masses / counts if (counts > 0).all() else np.full(len(counts), 1.0 / budget)
+        # By what is sure, not by what was drawn: to weigh by luck would be biased.
+        sure = bool((budget * masses > 1.0 - 1e-9).all())
+        share = masses / counts if sure else np.full(len(counts), 1.0 / budget)
         return Subset(
             items=tuple(scores.item_ids[chosen]),
             weights=tuple(share[scores.task_of[chosen]].tolist()),

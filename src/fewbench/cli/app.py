@@ -1,0 +1,61 @@
+"""All commands by name."""
+
+from typing import Annotated
+
+import typer
+
+from fewbench._version import __version__
+from fewbench.cli.compare import compare
+from fewbench.cli.demo import demo
+from fewbench.cli.evaluate import ask, estimate, start, tell
+from fewbench.cli.import_ import import_
+from fewbench.cli.methods import methods
+from fewbench.cli.select import select
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"fewbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    r"""Estimate what a model would score on a whole benchmark from a few of its items.
+
+    \b
+    See it work:           fewbench demo
+    Read past results:     fewbench import logs/ -o scores.parquet
+    Judge methods on them: fewbench compare scores.parquet --methods kmedoids-ridge --budgets 50
+    Choose the items:      fewbench start scores.parquet --method kmedoids-ridge --budget 50 -o run
+    See which to run:      fewbench ask run
+    Give the answers:      fewbench tell run answers.csv --item item --score score
+    Read the estimate:     fewbench estimate run
+    """
+
+
+for name, command in {
+    "import": import_,
+    "methods": methods,
+    "select": select,
+    "start": start,
+    "ask": ask,
+    "tell": tell,
+    "estimate": estimate,
+    "compare": compare,
+    "demo": demo,
+}.items():
+    app.command(name)(command)

@@ -1,0 +1,206 @@
+"""fewbench start, ask, tell, estimate: one evaluation, in a folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench.cli.options import (
+    AverageOption,
+    Filter,
+    Folder,
+    ItemColumn,
+    Json,
+    Metric,
+    ModelColumn,
+    ScoreColumn,
+    ScoresPath,
+    Seed,
+    load,
+    open_evaluation,
+    say,
+)
+from fewbench.cli.text import table
+from fewbench.errors import EvaluationError
+from fewbench.estimate import Estimate
+from fewbench.evaluation import Evaluation
+from fewbench.methods import Subset
+from fewbench.readers import Columns, read
+from fewbench.runners import EXPORTS, export_items
+
+TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Which target.")]
+
+
+def start(
+    scores_path: ScoresPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="See fewbench methods.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option("--budget", "-n", help="Items to run.")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", help="A new model's name; give it for each one."),
+    ] = None,
+    subset: Annotated[
+        Path | None, typer.Option(help="Use what fewbench select -o wrote: items and method.")
+    ] = None,
+    seed: Seed = 0,
+    average: AverageOption = None,
+) -> None:
+    r"""Open an evaluation of one or several new models, with any method.
+
+    \b
+    fewbench start scores.parquet --method kmedoids-ridge --budget 50 -o run
+    fewbench start scores.parquet -m kmedoids-ridge -n 50 -t step-1000 -t step-2000 -o run
+    fewbench start scores.parquet --subset subset.json -o run
+    """
+    scores = load(scores_path, average)
+    chosen = None
+    if subset is not None:
+        chosen = Subset.from_json(subset.read_bytes())
+        made = chosen.provenance
+        if method is not None or budget is not None:
+            raise EvaluationError("--subset brings its method and budget", hint="leave them out")
+        if made is None:
+            raise EvaluationError(f"{subset}: does not say which method it is for")
+        method, budget, seed = made.method, made.budget, made.seed
+    if method is None or budget is None:
+        raise EvaluationError("which items?", hint="give --method and --budget, or --subset FILE")
+    evaluation = Evaluation(scores, method, budget, target or ["target"], seed, subset=chosen)
+    evaluation.save(output, scores_path)
+    first = next(iter(evaluation.ask().values()))
+    print(
+        f"{output}: {method} on {scores.n_models} models × {scores.n_items} items; "
+        f"{len(first)} items to run now. Next: fewbench ask {output}"
+    )
+
+
+def ask(
+    folder: Folder,
+    harness: Annotated[
+        str, typer.Option("--for", help=f"In the words of: {', '.join(EXPORTS)}.")
+    ] = "ids",
+    target: TargetName = None,
+    as_json: Json = False,
+) -> None:
+    r"""Print what to run next.
+
+    \b
+    fewbench ask run                       one item id a line
+    fewbench ask run --for lm-eval         lm_eval … --samples "$(fewbench ask run --for lm-eval)"
+    fewbench ask run --for inspect         inspect eval … --sample-id "$(fewbench ask run …)"
+    """
+    evaluation = open_evaluation(folder)
+    pending = evaluation.ask()
+    if target is not None:
+        if target not in evaluation.targets:
+            raise EvaluationError(
+                f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
+            )
+        pending = {name: items for name, items in pending.items() if name == target}
+    if as_json:
+        print(json.dumps(pending, indent=2))
+        return
+    if not pending:
+        say(f"nothing more to run. Next: fewbench estimate {folder}")
+        return
+    if len({tuple(items) for items in pending.values()}) > 1:
+        raise EvaluationError(
+            f"{len(pending)} targets wait for different items", hint="add --target NAME, or --json"
+        )
+    items = next(iter(pending.values()))
+    text = export_items(evaluation.scores, items, harness)
+    print(text)
+    say(f"{len(items)} items for {', '.join(pending)}")
+    if harness == "lm-eval":
+        say(f"run exactly these tasks with --log_samples: {','.join(json.loads(text))}")
+
+
+def tell(
+    folder: Folder,
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Table, .npz, lm-eval logs.")],
+    target: TargetName = None,
+    model: ModelColumn = None,
+    item: ItemColumn = None,
+    score: ScoreColumn = None,
+    metric: Metric = None,
+    filter_: Filter = None,
+) -> None:
+    r"""Give a target's answers, on the scale of the sources.
+
+    \b
+    fewbench tell run answers.csv --item id --score correct
+    fewbench tell run answers.csv --model llm --item id --score correct    several targets
+    fewbench tell run logs/ --metric acc                                   lm-eval logs
+    """
+    evaluation = open_evaluation(folder)
+    reading = read(
+        answers,
+        columns=Columns(model, item, score),
+        one_model=target or evaluation.targets[0] if model is None else None,
+        metric=metric,
+        filter=filter_,
+        scale=evaluation.scores.scale,
+    )
+    for note in reading.notes:
+        say(f"note: {note}")
+    taken, unasked = evaluation.tell_table(reading.scores, target)
+    if unasked:
+        say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
+    left = sum(len(items) for items in evaluation.ask().values())
+    after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
+    print(f"took {taken} answers. Next: fewbench {after}")
+
+
+def estimate(
+    folder: Folder,
+    level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
+    target: TargetName = None,
+    as_json: Json = False,
+) -> None:
+    r"""Print score, interval and task scores, and what random sampling would have given.
+
+    \b
+    fewbench estimate run
+    fewbench estimate run --level 0.95 --json
+    """
+    evaluation = open_evaluation(folder)
+    estimates = evaluation.estimate(level, None if target is None else [target])
+    if as_json:
+        found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
+        print(json.dumps(found, indent=2))
+        return
+    print("\n\n".join(describe(one) for one in estimates.values()))
+
+
+def describe(one: Estimate) -> str:
+    """Return an estimate as a few lines of text."""
+    made = one.provenance
+    rows = [
+        [
+            "estimate",
+            f"{one.score:.4g}",
+            _range(one.interval.low, one.interval.high),
+            "–" if one.expected_error is None else f"{one.expected_error:.2g}",
+        ],
+        [
+            "random sampling",
+            "",
+            _range(one.random.interval.low, one.random.interval.high),
+            f"{one.random.expected_error:.2g}",
+        ],
+    ]
+    lines = [
+        f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
+        table(["", "score", f"{one.level:.0%} interval", "mean error"], rows),
+    ]
+    if len(one.tasks) > 1:
+        lines += ["", table(["task", "score"], [[t, f"{s:.4g}"] for t, s in one.tasks.items()])]
+    lines += [f"warning: {warning}" for warning in one.warnings]
+    return "\n".join(lines)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.4g} .. {high:.4g}"

@@ -1,0 +1,47 @@
+"""fewbench methods: the catalogue."""
+
+import json
+
+from fewbench.cli.options import Json
+from fewbench.cli.text import table
+from fewbench.methods import CATALOGUE
+from fewbench.methods.parts import STAGES
+
+
+def methods(as_json: Json = False) -> None:
+    r"""List every method with its parts and whose it is, and the parts to combine.
+
+    \b
+    fewbench methods
+    fewbench methods --json
+    """
+    if as_json:
+        rows = [
+            {"name": name, "parts": entry.method.describe()}
+            | {"summary": entry.summary, "citation": entry.citation}
+            for name, entry in CATALOGUE.items()
+        ]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    print(
+        table(
+            ["method", "what it does", "source"],
+            [[name, entry.summary, entry.citation] for name, entry in CATALOGUE.items()],
+            left=3,
+        )
+    )
+    print("\nAs parts, which can be combined and set otherwise:\n")
+    print(
+        table(
+            ["method", "parts"],
+            [[name, entry.method.describe()] for name, entry in CATALOGUE.items()],
+            left=2,
+        )
+    )
+    print("\nselector + features + reduction + regressor, or selector + mean:\n")
+    print(
+        table(
+            ["part", "names"], [[part, ", ".join(names)] for part, names in STAGES.items()], left=2
+        )
+    )
+    print("\nfor example: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")

@@ -1,0 +1,89 @@
+"""Options that several commands share, and reading what they name."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench.errors import FewbenchError
+from fewbench.evaluation import Evaluation
+from fewbench.journal import Journal
+from fewbench.readers import read
+from fewbench.scores import Average, Scale, Scores
+
+ScoresPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCORES", help="What fewbench import wrote, an .npz file, or a folder of logs."
+    ),
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to start -o.")]
+MethodName = Annotated[
+    str, typer.Option("--method", "-m", help="A name of fewbench methods, or parts joined by +.")
+]
+Budget = Annotated[int, typer.Option("--budget", "-n", help="How many items to run.")]
+Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
+AverageOption = Annotated[
+    Average | None,
+    typer.Option("--average", help="Full score: mean over items (micro) or over tasks (macro)."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: the models' column.")]
+ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: the items' column.")]
+ScoreColumn = Annotated[str | None, typer.Option("--score", help="Long table: the scores' column.")]
+Metric = Annotated[str | None, typer.Option(help="lm-eval: which metric, if there are several.")]
+Filter = Annotated[str | None, typer.Option(help="lm-eval: which filter, if there are several.")]
+
+
+def say(text: str) -> None:
+    """Tell the user something that is not the result: on stderr, so that results can be piped."""
+    print(text, file=sys.stderr)
+
+
+def load(path: Path, average: Average | None = None) -> Scores:
+    """Read scores of any kind that needs no further options, and say what was noticed."""
+    reading = read(path)
+    for note in reading.notes:
+        say(f"note: {note}")
+    return reading.scores.averaged(average or reading.scores.average)
+
+
+def open_evaluation(folder: Path) -> Evaluation:
+    """Open a saved evaluation with the scores that it names."""
+    header = Journal(folder).header()
+    if header.scores is None:
+        return Evaluation.open(folder)
+    return Evaluation.open(folder, load(Path(header.scores), header.average))
+
+
+def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:
+    """Read --range LOW,HIGH; None if neither option was given."""
+    if text is None:
+        return Scale(lower_is_better=True) if lower_is_better else None
+    ends = text.split(",")
+    try:
+        low, high = (float(end) for end in ends)
+    except ValueError as error:
+        raise FewbenchError(
+            f"cannot read the range {text!r}", hint="as in --range 0,100"
+        ) from error
+    return Scale(low, high, lower_is_better)
+
+
+def split_names(text: str) -> list[str]:
+    """Split at commas outside parentheses: methods carry settings in them.
+
+    Examples
+    --------
+    >>> split_names("random, pds(models=9,stratified=true)+forest")
+    ['random', 'pds(models=9,stratified=true)+forest']
+    """
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]

@@ -1,0 +1,1 @@
+"""Parts of the reader of lm-evaluation-harness logs; `fewbench.readers.lm_eval` joins them."""

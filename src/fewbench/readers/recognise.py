@@ -1,0 +1,121 @@
+"""One door for all files of scores: the kind is recognised, or named by the user."""
+
+import json
+import os
+from pathlib import Path
+
+from fewbench._names import some
+from fewbench.errors import ReaderError
+from fewbench.readers.reading import Reading
+from fewbench.readers.tables import Columns
+from fewbench.scores import Scale, load_scores
+
+FORMS = ("scores", "npz", "table", "lm-eval")
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    form: str | None = None,
+    columns: Columns | None = None,
+    transposed: bool = False,
+    metric: str | None = None,
+    filter: str | None = None,
+    scale: Scale | None = None,
+) -> Reading:
+    """Read scores from a file or folder of any kind that fewbench knows.
+
+    Parameters
+    ----------
+    path : path
+        Scores that fewbench saved (.parquet), an .npz file, a table (.csv, .tsv, .parquet,
+        .jsonl, .ndjson), or a folder or file of lm-eval's logs.
+    form : {"scores", "npz", "table", "lm-eval"}, optional
+        The kind; recognised by name and content by default.
+    columns, transposed
+        How a table is laid out; see `fewbench.readers.tables.read_table`.
+    metric, filter : str, optional
+        What to take of lm-eval's logs; see `fewbench.readers.lm_eval.read_lm_eval`.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default; saved scores carry their own.
+
+    Raises
+    ------
+    ReaderError, ScoresError
+        If the path is of no known kind, the content does not fit, or an option does not apply.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise ReaderError(f"{source}: no such file or folder")
+    if form is not None and form not in FORMS:
+        raise ReaderError(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
+    form = form or _recognise(source)
+    if source.is_dir() and form != "lm-eval":
+        raise ReaderError(f"{source}: a folder, not a file of form {form!r}")
+    columns = columns or Columns()
+    given = {
+        "columns": form != "table" and columns != Columns(),
+        "--transposed": form != "table" and transposed,
+        "--metric": form != "lm-eval" and metric is not None,
+        "--filter": form != "lm-eval" and filter is not None,
+        "a score range": form == "scores" and scale is not None,
+    }
+    useless = [option for option, is_useless in given.items() if is_useless]
+    if useless:
+        raise ReaderError(
+            f"{source}: read as {form!r}, which does not use {', '.join(useless)}",
+            hint="leave it out, or name another --form",
+        )
+    if form == "scores":
+        return Reading(load_scores(source))
+    if form == "npz":
+        from fewbench.readers.npz import read_npz
+
+        return Reading(read_npz(source, scale=scale))
+    if form == "table":
+        from fewbench.readers.tables import read_table
+
+        return Reading(read_table(source, columns, transposed=transposed, scale=scale))
+    from fewbench.readers.lm_eval import read_lm_eval
+
+    return read_lm_eval(source, metric=metric, filter=filter, scale=scale)
+
+
+def _recognise(source: Path) -> str:
+    if source.is_dir():
+        if next(source.rglob("samples_*.jsonl"), None) is None:
+            raise ReaderError(
+                f"{source}: no result files of a known kind in this folder",
+                hint="lm-eval writes samples_*.jsonl with --log_samples; else name one file; "
+                f"there is {some(sorted(entry.name for entry in source.iterdir())) or 'nothing'}",
+            )
+        return "lm-eval"
+    suffix = source.suffix.lower()
+    if suffix == ".npz":
+        return "npz"
+    if suffix == ".parquet":
+        return "scores" if _is_ours(source) else "table"
+    if suffix == ".jsonl" and source.name.startswith("samples_") and _is_log(source):
+        return "lm-eval"
+    return "table"
+
+
+def _is_ours(source: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return b"fewbench" in (pq.read_schema(source).metadata or {})
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ReaderError(f"{source}: not a whole Parquet file ({reason})") from error
+
+
+def _is_log(source: Path) -> bool:
+    """Whether the first line is lm-eval's; a torn line is left to that reader to name."""
+    try:
+        with source.open("rb") as file:
+            row = json.loads(file.readline().decode("utf-8"))
+    except (ValueError, OSError, RecursionError):
+        return True
+    return not isinstance(row, dict) or "doc_hash" in row

@@ -1,0 +1,69 @@
+"""Chosen items in the words of the harness that will run them."""
+
+import json
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import some
+from fewbench.errors import FewbenchError
+from fewbench.scores import Scores
+
+
+def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
+    """Write items as one text that a harness, or a script, takes.
+
+    Parameters
+    ----------
+    scores : Scores
+        The sources: they know where an item stands in its task.
+    items : sequence of str
+        Item ids.
+    harness : {"ids", "lm-eval", "inspect"}
+        ids: one id a line. lm-eval: the JSON of `--samples`, positions sorted and unique, as
+        lm-eval needs them. inspect: the comma-separated list of `--sample-id`.
+
+    Raises
+    ------
+    FewbenchError
+        If the harness is unknown, or the scores do not say where the items stand in it.
+    """
+    if harness not in EXPORTS:
+        raise FewbenchError(f"unknown harness {harness!r}", hint=f"one of {', '.join(EXPORTS)}")
+    return EXPORTS[harness](scores.items.iloc[scores.positions(items)])
+
+
+def _ids(items: pd.DataFrame) -> str:
+    return "\n".join(str(item) for item in items.index)
+
+
+def _lm_eval(items: pd.DataFrame) -> str:
+    if "doc_id" not in items:
+        raise FewbenchError(
+            "the scores do not say which documents of lm-eval the items are (no column doc_id)",
+            hint="import them from lm-eval logs, or keep a column doc_id with the items",
+        )
+    unknown = items.index[items["doc_id"].isna()]
+    if len(unknown):
+        raise FewbenchError(
+            f"the position in lm-eval is not known of {len(unknown)} items: {some(unknown)}",
+            hint="import a full run of the task too; subset runs do not show it safely",
+        )
+    samples = {
+        str(task): np.unique(group["doc_id"].astype(int)).tolist()
+        for task, group in items.groupby("task", sort=True)
+    }
+    return json.dumps(samples)
+
+
+def _inspect(items: pd.DataFrame) -> str:
+    ids = items.get("sample_id", items.index)
+    return ",".join(str(sample) for sample in ids)
+
+
+EXPORTS: dict[str, Callable[[pd.DataFrame], str]] = {
+    "ids": _ids,
+    "lm-eval": _lm_eval,
+    "inspect": _inspect,
+}

@@ -1,0 +1,194 @@
+"""compare: methods × budgets × splits × repeats, backtested on models whose truth is known."""
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+
+import numpy as np
+
+from fewbench._names import some
+from fewbench._version import __version__
+from fewbench.errors import StudyError
+from fewbench.intervals import check_level
+from fewbench.methods import Method, find_method
+from fewbench.replay import check_budget
+from fewbench.scores import Scores
+from fewbench.study.cache import Cache
+from fewbench.study.cell import Cell, CellResult, run_cell
+from fewbench.study.comparison import REFERENCES, Comparison, summarise
+from fewbench.study.splits import SplitSettings, make_split
+from fewbench.study.twins import count_twins
+
+Progress = Callable[[int, int], None]
+
+
+def compare(
+    scores: Scores,
+    methods: Sequence[str | Method],
+    budgets: Sequence[int],
+    split: SplitSettings | Sequence[SplitSettings] | None = None,
+    repeats: int = 10,
+    seed: int = 0,
+    *,
+    level: float | None = 0.9,
+    workers: int = 1,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    facts: dict[str, str] | None = None,
+) -> Comparison:
+    """Compare methods by estimating models whose full score is known.
+
+    `random` and `random-ridge` always take part, and every method's error is also given as a
+    ratio to theirs.
+
+    Parameters
+    ----------
+    scores : Scores
+        All models; the splits divide them.
+    methods : sequence of str or Method
+        Names of the catalogue, combinations written out, or methods of your own.
+    budgets : sequence of int
+        Numbers of items.
+    split : SplitSettings or several
+        How models are divided; random by default.
+    repeats : int
+        Divisions (random and group splits) and method seeds.
+    seed : int
+        All randomness follows from it; the result is the same on any number of workers.
+    level : float or None
+        Level of the intervals whose coverage is judged; None leaves them out, which takes about
+        a sixth of the time.
+    workers : int
+        Processes.
+    cache : path, optional
+        File of finished cells: a study that was stopped goes on where it was.
+    progress : callable, optional
+        Called with the numbers of finished cells and of all.
+    facts : dict of str, optional
+        More to say of what was run.
+
+    Raises
+    ------
+    MethodError, StudyError
+        If a method, budget or split does not fit the scores.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> outcome = compare(simulate(n_models=24, n_items=60), ["random-linear"], [10], repeats=2)
+    >>> outcome.cells["method"].tolist()
+    ['random', 'random-ridge', 'random-linear']
+    """
+    if level is not None:
+        check_level(level)
+    settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
+    named = _named(methods)
+    _check(scores, budgets, repeats, seed, workers, settings)
+    warnings = _incomplete(scores)
+    cells = []
+    for one in settings:
+        splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
+        warning = count_twins(scores, splits).warning(one.kind)
+        warnings += [warning] if warning else []
+        cells += [
+            Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level)
+            for budget in budgets
+            for name, method in named.items()
+            for repeat in range(repeats)
+        ]
+    results = _run_all(scores, cells, workers, Cache(cache), progress)
+    return summarise(
+        scores,
+        cells,
+        results,
+        _facts(scores, settings, repeats, seed) | (facts or {}),
+        warnings,
+        seed,
+    )
+
+
+def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
+    named = {name: find_method(name) for name in REFERENCES}
+    for method in methods:
+        if isinstance(method, str):
+            named[method.strip()] = find_method(method)
+        else:
+            named[method.describe()] = method
+    return named
+
+
+def _check(
+    scores: Scores,
+    budgets: Sequence[int],
+    repeats: int,
+    seed: int,
+    workers: int,
+    settings: list[SplitSettings],
+) -> None:
+    if not budgets:
+        raise StudyError("no budget", hint="say how many items, as in --budgets 20,50")
+    for budget in budgets:
+        check_budget(budget, scores.n_items)
+    if len(set(budgets)) < len(budgets):
+        raise StudyError(f"a budget is named twice: {list(budgets)}")
+    if repeats < 1 or workers < 1 or seed < 0:
+        raise StudyError("repeats and workers must be 1 or more, the seed 0 or more")
+    kinds = [one.kind for one in settings]
+    if len(set(kinds)) < len(kinds):
+        raise StudyError(f"a split is named twice: {some(kinds, 9)}")
+
+
+def _incomplete(scores: Scores) -> list[str]:
+    incomplete = np.isnan(scores.values).any(axis=1)
+    if not incomplete.any():
+        return []
+    names = some(scores.models.index[np.flatnonzero(incomplete)])
+    return [
+        f"{int(incomplete.sum())} models have missing cells and are never targets, for their full "
+        f"score is not known: {names}"
+    ]
+
+
+def _run_all(
+    scores: Scores, cells: list[Cell], workers: int, cache: Cache, progress: Progress | None
+) -> list[CellResult]:
+    keys = [cell.key(scores.fingerprint) for cell in cells]
+    done = {key: result for key in keys if (result := cache.get(key)) is not None}
+    todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in done}
+
+    def note(result: CellResult) -> None:
+        done[result.key] = result
+        cache.put(result)
+        if progress is not None:
+            progress(len(done), len(set(keys)))
+
+    if progress is not None:
+        progress(len(done), len(set(keys)))
+    if workers == 1:
+        for cell in todo.values():
+            note(run_cell(scores, cell))
+    elif todo:
+        from joblib import Parallel, delayed
+
+        run = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+        for result in run(delayed(run_cell)(scores, cell) for cell in todo.values()):
+            note(result)
+    return [done[key] for key in keys]
+
+
+def _facts(
+    scores: Scores, settings: list[SplitSettings], repeats: int, seed: int
+) -> dict[str, str]:
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return {
+        "models": str(scores.n_models),
+        "items": str(scores.n_items),
+        "tasks": str(len(scores.tasks)),
+        "full score": f"{scores.average} average",
+        "splits": "; ".join(one.describe() for one in settings),
+        "repeats": str(repeats),
+        "seed": str(seed),
+        "fingerprint": scores.fingerprint,
+        "versions": f"fewbench {__version__}, Python {platform.python_version()}, {libraries}",
+    }

@@ -1,0 +1,173 @@
+"""Which models are sources and which are targets.
+
+A target must have answered every item, for its truth is needed; models with missing cells are
+always sources (in the splits by date and score, only if they would be).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench._seeds import child_seed
+from fewbench.errors import StudyError
+from fewbench.scores import Scores
+
+IntArray = NDArray[np.intp]
+Kind = Literal["random", "every", "given", "chronological", "performance", "group"]
+KINDS: tuple[Kind, ...] = ("random", "every", "given", "chronological", "performance", "group")
+REPEATING = ("random", "group")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Positions of source and target models, in the table's order; never overlapping."""
+
+    sources: IntArray
+    targets: IntArray
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """How models are divided.
+
+    Parameters
+    ----------
+    kind : str
+        random: targets drawn at random (interpolation). every: every k-th model (DISCO's IID).
+        given: by the models' column `role`. chronological: the newest, by `date`.
+        performance: the strongest (extrapolation). group: whole groups drawn at random.
+    targets : float
+        Share of the models that are targets.
+    gap : float
+        performance: share left out between the weakest sources and the strongest targets.
+    group_by : str
+        group: the models' column.
+    resample : bool
+        Draw sources and targets with replacement from the split's own, and keep those drawn
+        (DISCO's bootstrapped chronological split). Each repeat draws anew.
+    """
+
+    kind: Kind = "random"
+    targets: float = 0.25
+    gap: float = 0.0
+    group_by: str = "family"
+    resample: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise StudyError(f"unknown split {self.kind!r}", hint=f"one of {', '.join(KINDS)}")
+        if not 0.0 < self.targets < 1.0:
+            raise StudyError(f"a share of targets of {self.targets}", hint="use 0.25, say")
+        if not 0.0 <= self.gap < 1.0 - self.targets:
+            raise StudyError(f"a gap of {self.gap} beside targets of {self.targets}")
+
+    def describe(self) -> str:
+        """Return the settings in words."""
+        words = self.kind if self.kind == "given" else f"{self.kind}, {self.targets:.0%} targets"
+        if self.kind == "performance" and self.gap:
+            words += f", gap {self.gap:.0%}"
+        if self.kind == "group":
+            words += f", by {self.group_by}"
+        return words + (", resampled" if self.resample else "")
+
+
+def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) -> Split:
+    """Divide the models; repeats of a split without randomness are the same.
+
+    Raises
+    ------
+    StudyError
+        If the scores lack what the split needs, or no source or target is left.
+    """
+    rng = np.random.default_rng(child_seed(seed, 2, repeat))
+    complete = np.asarray(~np.isnan(scores.values).any(axis=1))
+    count = max(1, round(settings.targets * scores.n_models))
+    if settings.kind == "given":
+        sources, targets = _given(scores)
+        missing = targets[~complete[targets]]
+        if len(missing):
+            raise StudyError(
+                f"targets {some(scores.models.index[missing])} have missing cells, so their full "
+                "score is not known",
+                hint="make them sources, or leave out the items that they lack",
+            )
+    elif settings.kind == "random":
+        targets = rng.permutation(np.flatnonzero(complete))[:count]
+        sources = np.setdiff1d(np.arange(scores.n_models), targets)
+    elif settings.kind == "every":
+        step = max(2, round(1 / settings.targets))
+        every = np.arange(step - 1, scores.n_models, step)
+        targets = every[complete[every]]
+        sources = np.setdiff1d(np.arange(scores.n_models), every)
+    elif settings.kind == "group":
+        groups = _column(scores, settings.group_by)
+        targets = _whole_groups(groups, complete, count, rng)
+        sources = np.flatnonzero(~np.isin(groups, groups[targets]))
+    else:
+        by = _dates(scores) if settings.kind == "chronological" else scores.full_scores()
+        order = np.argsort(by, kind="stable")
+        gap = round(settings.gap * scores.n_models) if settings.kind == "performance" else 0
+        sources = order[: scores.n_models - count - gap]
+        last = order[scores.n_models - count :]
+        targets = last[complete[last]]
+    if settings.resample:
+        sources = np.unique(rng.choice(sources, len(sources)))
+        targets = np.unique(rng.choice(targets, len(targets)))
+    if len(sources) < 2 or not len(targets):
+        raise StudyError(
+            f"the split leaves {len(sources)} sources and {len(targets)} complete targets",
+            hint="another share of targets, or another split",
+        )
+    return Split(np.sort(sources), np.sort(targets))
+
+
+def _given(scores: Scores) -> tuple[IntArray, IntArray]:
+    role = _column(scores, "role")
+    wrong = sorted({str(value) for value in role} - {"source", "target"})
+    if wrong:
+        raise StudyError(f"the column 'role' says {some(wrong)}, not source or target")
+    return np.flatnonzero(role == "source"), np.flatnonzero(role == "target")
+
+
+def _column(scores: Scores, name: str) -> NDArray[np.object_]:
+    if name not in scores.models:
+        raise StudyError(
+            f"the models have no column {name!r}",
+            hint=f"they have {some(scores.models.columns, 9) or 'none'}; "
+            "name one when importing, or use another split",
+        )
+    return scores.models[name].to_numpy(dtype=object)
+
+
+def _dates(scores: Scores) -> NDArray[np.object_]:
+    dates = _column(scores, "date")
+    without = [
+        model for model, date in zip(scores.model_ids, dates, strict=True) if not str(date).strip()
+    ]
+    if without:
+        raise StudyError(f"{len(without)} models have no date: {some(without)}")
+    return np.array([str(date) for date in dates], dtype=object)
+
+
+def _whole_groups(
+    groups: NDArray[np.object_],
+    complete: NDArray[np.bool_],
+    count: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Draw groups until they hold `count` models (the last may overshoot by less than half)."""
+    if any(not str(group).strip() for group in groups):
+        raise StudyError("some models have no group", hint="give each one, if only its own name")
+    names = np.unique(groups.astype(str))
+    if len(names) < 2:
+        raise StudyError("all models are of one group", hint="use another split")
+    taken = np.zeros(len(groups), dtype=bool)
+    for at, name in enumerate(rng.permutation(names)[:-1]):
+        members = groups.astype(str) == name
+        if at and taken.sum() + members.sum() / 2 > count:
+            break
+        taken |= members
+    return np.flatnonzero(taken & complete)
