@@ -13,9 +13,9 @@ def allocate(
 ) -> IntArray:
     """Share `budget` items among tasks in proportion to their masses.
 
-    Fractions are rounded by one systematic draw over the tasks in random order, so that the
-    expected number of every task is its exact share. No task gets more items than it has; what
-    it cannot take goes to the others.
+    No task gets more items than it has; what it cannot take goes to the others. Fractions are
+    rounded up or down by one systematic draw over the tasks in random order, so that the
+    expected number of every task is its exact share.
 
     Parameters
     ----------
@@ -36,16 +36,26 @@ def allocate(
     >>> allocate(6, np.array([0.5, 0.5]), np.array([1, 9]), rng).tolist()
     [1, 5]
     """
-    counts = np.zeros(len(sizes), dtype=np.intp)
-    while (left := budget - int(counts.sum())) > 0:
-        room = sizes - counts
-        share = np.where(room > 0, masses, 0.0)
-        if share.sum() <= 0:  # only tasks without mass have room
-            share = (room > 0).astype(np.float64)
-        order = rng.permutation(len(sizes))
-        ends = np.cumsum(left * share[order] / share.sum())
-        ends[-1] = left  # not a hair less, by rounding of the sum
-        points = np.floor(ends - rng.random()) + 1
-        counts[order] += np.diff(points, prepend=0.0).astype(np.intp)
-        counts = np.minimum(counts, sizes)
+    share = _capped(budget, np.asarray(masses, dtype=np.float64), sizes)
+    counts = np.floor(share).astype(np.intp)
+    order = rng.permutation(len(sizes))
+    ends = np.cumsum((share - counts)[order])
+    ends[-1] = budget - counts.sum()  # not a hair less, by rounding of the sum
+    points = np.floor(ends - rng.random()) + 1
+    counts[order] += np.diff(points, prepend=0.0).astype(np.intp)
     return counts
+
+
+def _capped(budget: int, masses: NDArray[np.float64], sizes: IntArray) -> NDArray[np.float64]:
+    """Shares of the budget in proportion to masses, none above its size."""
+    full = np.zeros(len(sizes), dtype=np.bool_)
+    while True:
+        left = budget - int(sizes[full].sum())
+        mass = np.where(full, 0.0, masses)
+        if mass.sum() <= 0:  # only tasks without mass have room
+            mass = np.where(full, 0.0, 1.0)
+        share = np.where(full, sizes, left * mass / max(mass.sum(), 1e-300))
+        over = ~full & (share > sizes)
+        if not over.any():
+            return np.asarray(share)
+        full |= over

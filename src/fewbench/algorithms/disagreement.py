@@ -5,7 +5,8 @@ model at a time, so memory holds a few arrays of shape (items, options) whatever
 models.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 Array = TypeVar("Array")
 Normalisation = Literal["none", "options", "excess"]
-_BLOCK = 1 << 15  # elements worked on at a time: they stay in the processor's cache
+_BLOCK = 1 << 15  # numbers worked on at a time: they stay in the processor's cache
+_TINY = np.finfo(np.float32).tiny
+_BITS: dict[int, type[np.signedinteger[Any]]] = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def predictive_diversity(
@@ -45,11 +48,18 @@ def predictive_diversity(
     >>> predictive_diversity([np.array(agree), np.array(differ)], np.array([2])).tolist()
     [1.0]
     """
-    largest: NDArray[np.float32] | None = None
+    largest: NDArray[Any] | None = None
     for row in by_model:
+        run = _without_missing(row)
         if largest is None:
-            largest = np.zeros(row.shape, np.float32)
-        _in_blocks(lambda part, total: np.fmax(part, total, out=total), row, largest)
+            largest = np.zeros_like(run)
+        # Floats that are not negative are ordered as their bits are, and half floats are compared
+        # ten times faster so.
+        bits = _BITS.get(run.dtype.itemsize)
+        if bits is None:
+            np.maximum(run, largest, out=largest)
+        else:
+            np.maximum(run.view(bits), largest.view(bits), out=largest.view(bits))
     total: FloatArray = _some(largest).sum(axis=1, dtype=np.float64)
     if normalise == "none":
         return total
@@ -80,19 +90,17 @@ def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
     [0.6931]
     """
     total: NDArray[np.float32] | None = None
-    plogp: NDArray[np.float32] | None = None
-    n_run: NDArray[np.float64] | None = None
+    plogp = n_run = np.zeros(0)
     for row in by_model:
-        if total is None or plogp is None or n_run is None:
+        if total is None:
             total = np.zeros(row.shape, np.float32)
-            plogp = np.zeros(row.shape, np.float32)
-            n_run = np.zeros(len(row))
-        _in_blocks(_add_p_and_plogp, row, total, plogp)
+            plogp, n_run = np.zeros(len(row)), np.zeros(len(row))
+        _add_p_and_plogp(np.ascontiguousarray(row), total, plogp)
         n_run += ~np.isnan(row[:, 0])
-    mean = _some(total) / np.maximum(_some(n_run), 1.0)[:, None]
-    of_mean = -(mean * np.log(np.maximum(mean, np.finfo(np.float32).tiny))).sum(axis=1)
-    mean_of = -_some(plogp).sum(axis=1, dtype=np.float64) / np.maximum(_some(n_run), 1.0)
-    return np.asarray(np.maximum(of_mean - mean_of, 0.0))
+    n_run = np.maximum(n_run, 1.0)
+    mean = _some(total) / n_run[:, None]
+    of_mean = -(mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
+    return np.asarray(np.maximum(of_mean + plogp / n_run, 0.0))
 
 
 def correctness_variance(values: FloatArray) -> FloatArray:
@@ -108,23 +116,35 @@ def two_class(values: FloatArray) -> Iterable[FloatArray]:
     return (np.stack([row, 1.0 - row], axis=1) for row in values)
 
 
-def _add_p_and_plogp(
-    part: NDArray[np.float32], total: NDArray[np.float32], plogp: NDArray[np.float32]
-) -> None:
-    np.nan_to_num(part, copy=False)
-    total += part
-    logs = np.log(np.maximum(part, np.finfo(np.float32).tiny))
-    logs *= part
-    plogp += logs
+def _without_missing(row: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous row with 0 for cells that were not run."""
+    missing = np.isnan(row[:, 0])
+    if missing.any():
+        row = np.where(missing[:, None], 0, row)
+    return np.ascontiguousarray(row)
 
 
-def _in_blocks(step: Callable[..., object], row: NDArray[Any], *state: NDArray[np.float32]) -> None:
-    """Run `step` on flat, cache-sized float32 pieces of a model's row and of the state."""
-    flat = np.ascontiguousarray(row).reshape(-1)
-    states = [array.reshape(-1) for array in state]
-    for at in range(0, flat.size, _BLOCK):
-        piece = slice(at, at + _BLOCK)
-        step(flat[piece].astype(np.float32), *(array[piece] for array in states))
+def _add_p_and_plogp(row: NDArray[Any], total: NDArray[np.float32], plogp: FloatArray) -> None:
+    """Add a model's p, and for each item its sum of p log p (0 for NaN), a few items at a time."""
+    step = max(1, _BLOCK // row.shape[1])
+    for at in range(0, len(row), step):
+        part = row[at : at + step]
+        if part.dtype == np.float16:  # every half float there is, looked up
+            codes = part.view(np.uint16)
+            p, p_log_p = (np.take(table, codes, mode="clip") for table in _half_tables())
+        else:
+            p = np.nan_to_num(part.astype(np.float32))
+            p_log_p = p * np.log(np.maximum(p, _TINY))
+        total[at : at + step] += p
+        plogp[at : at + step] += p_log_p.sum(axis=1)
+
+
+@cache
+def _half_tables() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return p and p log p of all 65,536 half floats, 0 for those outside [0, 1] and NaN."""
+    p = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    p = np.where((p >= 0) & (p <= 1), p, np.float32(0))
+    return p, p * np.log(np.maximum(p, _TINY))
 
 
 def _some(array: Array | None) -> Array:

@@ -1,5 +1,6 @@
 """All commands by name."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -34,7 +35,7 @@ def _all(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    r"""Estimate what a model would score on a whole benchmark from a few of its items.
+    """Estimate what a model would score on a whole benchmark from a few of its items.
 
     \b
     See it work:           fewbench demo
@@ -47,7 +48,7 @@ def _all(
     """
 
 
-for name, command in {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_,
     "methods": methods,
     "select": select,
@@ -57,5 +58,6 @@ for name, command in {
     "estimate": estimate,
     "compare": compare,
     "demo": demo,
-}.items():
-    app.command(name)(command)
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)

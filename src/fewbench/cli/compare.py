@@ -53,7 +53,7 @@ def compare(
         bool, typer.Option("--cached/--no-cache", help="Go on where a stopped run was.")
     ] = True,
 ) -> None:
-    r"""Compare methods by estimating models whose full score is known.
+    """Compare methods by estimating models whose full score is known.
 
     Random sampling (random) and ridge regression on random items (random-ridge) always take part.
 

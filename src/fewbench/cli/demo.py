@@ -22,7 +22,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of the new model and the choice of items.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes for the comparison.")] = 2,
 ) -> None:
-    r"""Train a new classifier, ask it 50 of 1000 items, and check the estimate against the truth.
+    """Train a new classifier, ask it 50 of 1000 items, and check the estimate against the truth.
 
     \b
     fewbench demo

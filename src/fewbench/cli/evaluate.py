@@ -49,7 +49,7 @@ def start(
     seed: Seed = 0,
     average: AverageOption = None,
 ) -> None:
-    r"""Open an evaluation of one or several new models, with any method.
+    """Open an evaluation of one or several new models, with any method.
 
     \b
     fewbench start scores.parquet --method kmedoids-ridge --budget 50 -o run
@@ -85,7 +85,7 @@ def ask(
     target: TargetName = None,
     as_json: Json = False,
 ) -> None:
-    r"""Print what to run next.
+    """Print what to run next.
 
     \b
     fewbench ask run                       one item id a line
@@ -128,7 +128,7 @@ def tell(
     metric: Metric = None,
     filter_: Filter = None,
 ) -> None:
-    r"""Give a target's answers, on the scale of the sources.
+    """Give a target's answers, on the scale of the sources.
 
     \b
     fewbench tell run answers.csv --item id --score correct
@@ -138,8 +138,7 @@ def tell(
     evaluation = open_evaluation(folder)
     reading = read(
         answers,
-        columns=Columns(model, item, score),
-        one_model=target or evaluation.targets[0] if model is None else None,
+        columns=_columns(model, item, score, target or evaluation.targets[0]),
         metric=metric,
         filter=filter_,
         scale=evaluation.scores.scale,
@@ -154,13 +153,20 @@ def tell(
     print(f"took {taken} answers. Next: fewbench {after}")
 
 
+def _columns(model: str | None, item: str | None, score: str | None, target: str) -> Columns:
+    """Return the columns of a table of answers; without a models' column all are the target's."""
+    if item is None and score is None and model is None:
+        return Columns()
+    return Columns(model, item, score, only_model=None if model else target)
+
+
 def estimate(
     folder: Folder,
     level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
     target: TargetName = None,
     as_json: Json = False,
 ) -> None:
-    r"""Print score, interval and task scores, and what random sampling would have given.
+    """Print score, interval and task scores, and what random sampling would have given.
 
     \b
     fewbench estimate run

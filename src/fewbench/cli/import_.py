@@ -42,7 +42,7 @@ def import_(
         bool, typer.Option("--lower-is-better", help="Scores are errors or losses.")
     ] = False,
 ) -> None:
-    r"""Read other models' per-item results and write them as one scores file.
+    """Read other models' per-item results and write them as one scores file.
 
     \b
     A long table:   fewbench import r.csv --model llm --item id --score correct -o scores.parquet
@@ -52,7 +52,7 @@ def import_(
     Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
     """
     reading = read(
-        *paths,
+        paths if len(paths) > 1 else paths[0],
         form=form,
         columns=Columns(model, item, score, task, date, family),
         transposed=transposed,

@@ -9,7 +9,7 @@ from fewbench.methods.parts import STAGES
 
 
 def methods(as_json: Json = False) -> None:
-    r"""List every method with its parts and whose it is, and the parts to combine.
+    """List every method with its parts and whose it is, and the parts to combine.
 
     \b
     fewbench methods

@@ -25,7 +25,7 @@ def select(
     seed: Seed = 0,
     average: AverageOption = None,
 ) -> None:
-    r"""Choose the items once and for all, for a method that needs no target to choose.
+    """Choose the items once and for all, for a method that needs no target to choose.
 
     \b
     fewbench select scores.parquet --method kmedoids-ridge --budget 50 -o subset.json

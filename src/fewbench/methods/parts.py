@@ -11,7 +11,8 @@ settings stand in parentheses:
 
 import re
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, cast
+from types import NoneType
+from typing import Any, cast, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -120,7 +121,11 @@ def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
             f"{name} has no setting {some(unknown)}",
             hint=f"it has {', '.join(known)}" if known else "it has no settings",
         )
-    values = {key: None if value == "none" else value for key, value in settings.items()}
+    optional = [setting.name for setting in fields(part) if NoneType in get_args(setting.type)]
+    values = {
+        key: None if value == "none" and key in optional else value
+        for key, value in settings.items()
+    }
     try:
         return TypeAdapter(part).validate_python(values)
     except ValidationError as error:

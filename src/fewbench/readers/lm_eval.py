@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fewbench.errors import ReaderError
 from fewbench.readers._lm_eval.block import Block
-from fewbench.readers._lm_eval.choice import Preference
+from fewbench.readers._lm_eval.choice import Preference, require
 from fewbench.readers._lm_eval.logs import Log, find_logs
 from fewbench.readers._lm_eval.notes import notes_on
 from fewbench.readers._lm_eval.rows import read_rows
@@ -73,8 +73,7 @@ def read_lm_eval(
         part = _read_task(task, by_task[task], filters, metrics, models, scale)
         if part is not None:
             parts.append(part)
-    filters.require()
-    metrics.require()
+    require(filters, metrics)
     return _assemble(parts, logs, list(models), scale)
 
 
@@ -89,22 +88,28 @@ def _read_task(
     """Read one task; None if its metric or filter must be asked for."""
     sheets = [read_rows(log) for log in logs]
     named = list(dict.fromkeys(name for sheet in sheets for name in sheet if name is not None))
-    chosen = named[0] if named == ["none"] else None
-    if named and chosen is None:
-        chosen = filters.of(task, named)
-        if chosen is None:
-            return None
-    blocks = [_under(chosen, sheet, log) for sheet, log in zip(sheets, logs, strict=True)]
-    every = list(dict.fromkeys(name for block in blocks for name in block.values))
-    scalar = [name for name in every if any(name in block.numeric for block in blocks)]
-    if not every:
-        raise ReaderError(f"{logs[0].path}: task {task!r} has no metric")
-    if not scalar:
-        blocks[0].numbers(every[0])  # says what it is instead of a number
-    metric = metrics.of(task, every if metrics.named else scalar)
-    if metric is None:
+    decided = not named or named == ["none"]
+    chosen = named[0] if named == ["none"] else None if decided else filters.of(task, named)
+    decided = decided or chosen is not None
+    if decided:
+        blocks = [_under(chosen, sheet, log) for sheet, log in zip(sheets, logs, strict=True)]
+    else:
+        blocks = [block for sheet in sheets for block in sheet.values()]
+    metric = metrics.of(task, _candidates(task, blocks, metrics))
+    if metric is None or not decided:
         return None
     return join_runs(task, metric, chosen, blocks, models, scale)
+
+
+def _candidates(task: str, blocks: list[Block], metrics: Preference) -> list[str]:
+    """Return the metrics that can be scores; those that cannot, if the user named one."""
+    every = list(dict.fromkeys(name for block in blocks for name in block.values))
+    if not every:
+        raise ReaderError(f"{blocks[0].log.path}: task {task!r} has no metric")
+    scalar = [name for name in every if any(name in block.numeric for block in blocks)]
+    if not scalar:
+        blocks[0].numbers(every[0])  # raises, and says what it is instead of a number
+    return every if set(metrics.named) & set(every) else scalar
 
 
 def _under(filtered: str | None, sheet: dict[str | None, Block], log: Log) -> Block:

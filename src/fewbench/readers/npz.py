@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,13 @@ from numpy.typing import NDArray
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.scores import Scale, Scores, from_arrays
+
+MOST_OPTIONS = 100_000
+# What numpy and zipfile raise for torn, forged or foreign files; there is no common base.
+UNREADABLE = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError),
+    *(RuntimeError, SyntaxError, TypeError, ValueError, zipfile.BadZipFile, zlib.error),
+)
 
 
 def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Scores:
@@ -38,7 +46,7 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Sco
     try:
         with np.load(source, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, KeyError) as error:
+    except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ReaderError(
             f"{source}: not a whole .npz file of plain arrays ({reason})",
@@ -59,6 +67,8 @@ def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:
     options, n_options = arrays.get("probabilities"), arrays.get("n_options")
     if options is None and "answers" in arrays:
         options, n_options = _certain(arrays["answers"], n_options)
+    if arrays["scores"].dtype.kind not in "biuf":
+        raise ReaderError(f"array 'scores' holds {arrays['scores'].dtype}, not numbers")
     scores = from_arrays(
         arrays["scores"],
         models=_texts(arrays, "models") or [],
@@ -83,6 +93,12 @@ def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:
         return None
     if arrays[name].ndim != 1:
         raise ReaderError(f"array {name!r} has {arrays[name].ndim} dimensions, not 1")
+    if arrays[name].dtype.kind == "S":  # bytes, as older programs write texts
+        return [value.decode() for value in arrays[name].tolist()]
+    if arrays[name].dtype.kind not in "Uiu":
+        raise ReaderError(
+            f"array {name!r} holds {arrays[name].dtype}, not texts", hint="write texts as strings"
+        )
     return [str(value) for value in arrays[name].tolist()]
 
 
@@ -90,12 +106,19 @@ def _certain(
     answers: NDArray[Any], n_options: NDArray[Any] | None
 ) -> tuple[NDArray[np.float16], NDArray[Any]]:
     """Turn chosen options into probabilities of 1; option 0 stands for 'no answer'."""
-    if answers.ndim != 2 or answers.dtype.kind not in "iu" or answers.min(initial=0) < -2:
-        raise ReaderError("array 'answers' must hold option indices (-1: none, -2: not run)")
+    fits = answers.ndim == 2 and answers.dtype.kind in "iu" and answers.size > 0
+    if not fits or answers.min() < -2 or answers.max() > MOST_OPTIONS:
+        raise ReaderError(
+            "array 'answers' must hold option indices (-1: none, -2: not run), one for each "
+            f"model and item, none above {MOST_OPTIONS}"
+        )
     counts = answers.max(axis=0) + 1
     if n_options is not None:
-        if n_options.shape != counts.shape:
-            raise ReaderError(f"{len(n_options)} n_options for {len(counts)} items")
+        if n_options.shape != counts.shape or n_options.dtype.kind not in "iu":
+            raise ReaderError(
+                f"array 'n_options' has shape {n_options.shape} and holds {n_options.dtype}, not "
+                f"one whole number for each of {len(counts)} items"
+            )
         counts = np.maximum(counts, n_options)  # models do answer "J" where there are four options
     width = int(counts.max()) + 1
     options = (answers[:, :, None] + 1 == np.arange(width)).astype(np.float16)

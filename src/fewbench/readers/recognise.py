@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from fewbench._names import some
@@ -14,7 +15,7 @@ FORMS = ("scores", "npz", "table", "lm-eval")
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     form: str | None = None,
     columns: Columns | None = None,
@@ -27,9 +28,9 @@ def read(
 
     Parameters
     ----------
-    path : path
+    path : path or sequence of paths
         Scores that fewbench saved (.parquet), an .npz file, a table (.csv, .tsv, .parquet,
-        .jsonl, .ndjson), or a folder or file of lm-eval's logs.
+        .jsonl, .ndjson), or files and folders of lm-eval's logs, which may be several.
     form : {"scores", "npz", "table", "lm-eval"}, optional
         The kind; recognised by name and content by default.
     columns, transposed
@@ -44,12 +45,22 @@ def read(
     ReaderError, ScoresError
         If the path is of no known kind, the content does not fit, or an option does not apply.
     """
-    source = Path(path)
-    if not source.exists():
-        raise ReaderError(f"{source}: no such file or folder")
+    sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(one) for one in path]
     if form is not None and form not in FORMS:
         raise ReaderError(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
-    form = form or _recognise(source)
+    for source in sources:
+        if not source.exists():
+            raise ReaderError(f"{source}: no such file or folder")
+    forms = {source: form or _recognise(source) for source in sources}
+    other = [source for source in sources if forms[source] != "lm-eval"]
+    if not sources or (other and len(sources) > 1):
+        raise ReaderError(
+            f"{len(sources)} files or folders, and {some(other)} is not a log of lm-eval"
+            if sources
+            else "no file was named",
+            hint="only logs of lm-eval can be read several at a time",
+        )
+    source, form = sources[0], forms[sources[0]]
     if source.is_dir() and form != "lm-eval":
         raise ReaderError(f"{source}: a folder, not a file of form {form!r}")
     columns = columns or Columns()
@@ -58,7 +69,6 @@ def read(
         "--transposed": form != "table" and transposed,
         "--metric": form != "lm-eval" and metric is not None,
         "--filter": form != "lm-eval" and filter is not None,
-        "a score range": form == "scores" and scale is not None,
     }
     useless = [option for option, is_useless in given.items() if is_useless]
     if useless:
@@ -67,7 +77,13 @@ def read(
             hint="leave it out, or name another --form",
         )
     if form == "scores":
-        return Reading(load_scores(source))
+        scores = load_scores(source)
+        if scale not in (None, scores.scale):
+            raise ReaderError(
+                f"{source}: saved with another range of scores ({scores.scale})",
+                hint="leave out --range and --lower-is-better",
+            )
+        return Reading(scores)
     if form == "npz":
         from fewbench.readers.npz import read_npz
 
@@ -78,7 +94,7 @@ def read(
         return Reading(read_table(source, columns, transposed=transposed, scale=scale))
     from fewbench.readers.lm_eval import read_lm_eval
 
-    return read_lm_eval(source, metric=metric, filter=filter, scale=scale)
+    return read_lm_eval(sources, metric=metric, filter=filter, scale=scale)
 
 
 def _recognise(source: Path) -> str:

@@ -12,10 +12,16 @@ from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.scores import Scale, Scores, from_long, from_wide
 
+# What pandas and pyarrow (whose errors are among these) raise for torn or foreign files.
+UNREADABLE = (ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of a long table; without `item` and `score` the table is wide."""
+    """Names of the columns of a long table; without `item` and `score` the table is wide.
+
+    A table of one model needs no column `model`: `only_model` names it.
+    """
 
     model: str | None = None
     item: str | None = None
@@ -23,6 +29,7 @@ class Columns:
     task: str | None = None
     date: str | None = None
     family: str | None = None
+    only_model: str | None = None
 
 
 def read_table(
@@ -64,11 +71,15 @@ def read_table(
     try:
         if not long:
             return from_wide(frame, model=label, transposed=transposed, scale=scale)
-        if columns.model is None:
+        model = columns.model
+        if model is None and columns.only_model is not None:
+            model = "(model)"
+            frame = frame.assign(**{model: columns.only_model})
+        if model is None:
             raise ReaderError("which column holds the models?", hint="add --model COLUMN")
         return from_long(
             frame,
-            model=columns.model,
+            model=model,
             item=str(columns.item),
             score=str(columns.score),
             task=columns.task,
@@ -99,7 +110,7 @@ def _load(source: Path, text: list[str]) -> pd.DataFrame:
         raise ReaderError(f"{source}: no such file")
     try:
         return readers[suffix](source, text)
-    except (ValueError, OSError) as error:  # pyarrow's errors are among these
+    except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 
@@ -139,8 +150,8 @@ def _jsonl(source: Path, text: list[str]) -> pd.DataFrame:
                 continue
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"line {number} is not whole JSON: {error.msg}") from error
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"line {number} is not whole JSON: {error}") from error
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not a JSON object")
             rows.append(row)

@@ -57,6 +57,8 @@ def from_long(
     _require(table, [model, item, score, *kept, *described])
     if table.empty:
         raise ScoresError("the table has no rows")
+    for name in (model, item, score, *kept, *described):
+        _scalars(table[name], name)
     for name in (model, item):
         if table[name].isna().any():
             raise ScoresError(
@@ -128,6 +130,7 @@ def from_wide(
     """
     if model is not None:
         _require(table, [model])
+        _scalars(table[model], model)
         table = table.set_index(model)
     if transposed:
         table = table.T
@@ -158,12 +161,26 @@ def _require(table: pd.DataFrame, columns: list[str]) -> None:
         raise ScoresError(f"the table has two columns named {some(set(repeated) & set(columns))}")
 
 
+def _scalars(column: "pd.Series[Any]", name: str) -> None:
+    """Raise ScoresError if a column holds lists or objects, as JSON and Parquet can."""
+    if column.dtype != object:
+        return
+    nested = [at for at, value in enumerate(column) if not pd.api.types.is_scalar(value)]
+    if nested:
+        raise ScoresError(
+            f"column {name!r} holds {len(nested)} values that are lists or objects, first at row "
+            f"{nested[0] + 1}",
+            hint="keep one plain value in each cell",
+        )
+
+
 def _text(column: "pd.Series[Any]") -> "pd.Series[Any]":
     """Ids as text; a missing date or family is the empty text."""
     return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
 
 
 def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    _scalars(column, name)
     numbers = pd.to_numeric(column, errors="coerce")
     bad = (numbers.isna() & column.notna()).to_numpy()
     if bad.any():

@@ -14,12 +14,17 @@ import numpy as np
 import pandas as pd
 
 from fewbench._files import written_whole
-from fewbench.errors import ScoresError
+from fewbench.errors import FewbenchError, ScoresError
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
 
 FORMAT = 1
+# What numpy, json and pyarrow (whose errors are among these) raise for content that does not fit.
+UNFIT = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError),
+    *(OSError, RuntimeError, SyntaxError, TypeError, ValueError),
+)
 
 
 def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
@@ -83,7 +88,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         raise ScoresError(f"{source}: no such file")
     try:
         table = pq.read_table(source)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise ScoresError(f"{source}: not a whole Parquet file ({_first_line(error)})") from error
     raw = (table.schema.metadata or {}).get(b"fewbench")
     if raw is None:
@@ -95,7 +100,11 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     try:
         scores = _rebuild(source, table, json.loads(raw))
         whole = scores.fingerprint == json.loads(raw)["fingerprint"]
-    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+    except FewbenchError as error:
+        if str(source.parent / source.stem) in error.message:
+            raise
+        raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+    except UNFIT as error:
         raise ScoresError(
             f"{source}: its description does not fit its content ({_first_line(error)})",
             hint="it was written by a newer fewbench or changed by another program; import it",
@@ -131,7 +140,13 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
                 f"{beside}: missing; the scores have option probabilities there",
                 hint="move both files together",
             )
-        options = OptionProbabilities(np.load(beside, mmap_mode="r", allow_pickle=False))
+        try:
+            array = np.load(beside, mmap_mode="r", allow_pickle=False)
+        except UNFIT as error:
+            raise ScoresError(
+                f"{beside}: not a whole .npy file ({_first_line(error)})", hint="copy it again"
+            ) from error
+        options = OptionProbabilities(array)
     low, high, lower = meta["scale"]
     return Scores(values, models, items, options, Scale(low, high, lower), meta["average"])
 
@@ -157,9 +172,9 @@ def _repeated(values: Any, codes: Any) -> Any:
     """A column as distinct values and codes: small on disk, and plain to every reader."""
     import pyarrow as pa
 
-    return pa.DictionaryArray.from_arrays(
-        pa.array(codes, pa.int32()), pa.array(np.asarray(values), from_pandas=True)
-    )
+    # Encoding before taking keeps an empty value out of the dictionary, where Parquet bars it.
+    distinct = pa.array(pd.Series(values), from_pandas=True).dictionary_encode()
+    return distinct.take(pa.array(codes, pa.int32()))
 
 
 def _column(column: Any) -> Any:

@@ -37,7 +37,7 @@ class OptionProbabilities:
         models: IntArray | None = None,
         items: IntArray | None = None,
     ) -> None:
-        if array.ndim != 3 or array.dtype.kind != "f":
+        if array.ndim != 3 or array.dtype.kind != "f" or array.shape[2] == 0:
             raise ScoresError(
                 f"option probabilities have shape {array.shape} and type {array.dtype}",
                 hint="give floats of shape (models, items, options)",

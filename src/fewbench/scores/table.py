@@ -285,7 +285,7 @@ def from_arrays(
     model_table = pd.DataFrame(index=_labels(models, n_models, "models"))
     names = [f"item-{i}" for i in range(n_items)] if items is None else items
     item_table = pd.DataFrame(index=_labels(names, n_items, "items"))
-    item_table["task"] = _column(tasks or ["all"] * n_items, n_items, "tasks")
+    item_table["task"] = _column(["all"] * n_items if tasks is None else tasks, n_items, "tasks")
     if dates is not None:
         model_table["date"] = _column(dates, n_models, "dates")
     if families is not None:
@@ -298,10 +298,23 @@ def from_arrays(
             else OptionProbabilities(np.asarray(probabilities))
         )
         counts = options.shape[2] if n_options is None else n_options
-        item_table["n_options"] = np.broadcast_to(np.asarray(counts, dtype=np.int64), n_items)
+        item_table["n_options"] = _counts(counts, n_items, options.shape[2])
         if options.shape[:2] == raw.shape:  # else Scores itself says so
             options.check(item_table["n_options"].to_numpy(np.intp), [str(m) for m in models])
     return Scores(unit, model_table, item_table, options, scale)
+
+
+def _counts(counts: ArrayLike, n_items: int, most: int) -> NDArray[np.int64]:
+    try:
+        whole = np.broadcast_to(np.asarray(counts, dtype=np.float64), n_items)
+    except (TypeError, ValueError) as error:
+        raise ScoresError(f"n_options does not fit {n_items} items: {error}") from error
+    bad = np.flatnonzero(~((whole >= 1) & (whole <= most) & (whole == np.round(whole))))
+    if len(bad):
+        raise ScoresError(
+            f"n_options of item {int(bad[0])} is {whole[bad[0]]:g}, not a count from 1 to {most}"
+        )
+    return whole.astype(np.int64)
 
 
 def _labels(labels: Sequence[str], length: int, what: str) -> "pd.Index[Any]":
@@ -311,4 +324,13 @@ def _labels(labels: Sequence[str], length: int, what: str) -> "pd.Index[Any]":
 def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_]:
     if len(values) != length:
         raise ScoresError(f"there are {len(values)} {what} for {length} rows or columns of scores")
-    return np.array([str(value) for value in values], dtype=object)
+    texts = [str(value) for value in values]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        cut = "".join(texts)[max(0, error.start - 10) : error.end]
+        raise ScoresError(
+            f"{what} hold text that is not valid Unicode, at {ascii(cut)}",
+            hint="half of a surrogate pair was cut off; write the file as UTF-8",
+        ) from error
+    return np.array(texts, dtype=object)

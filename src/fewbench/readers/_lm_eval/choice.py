@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from fewbench._names import some
 from fewbench.errors import ReaderError
 
 
@@ -39,21 +38,31 @@ class Preference:
         self._open.append((task, there))
         return None
 
-    def require(self) -> None:
-        """Raise ReaderError if a task was left open, naming the tasks and what they have."""
+    @property
+    def question(self) -> str:
+        """What is left to ask, empty if nothing is."""
         if not self._open:
-            return
-        listed = "; ".join(f"{task!r} has {', '.join(names)}" for task, names in self._open[:3])
+            return ""
+        listed = "; ".join(
+            f"task {task!r} has {', '.join(map(repr, names))}" for task, names in self._open[:3]
+        )
         more = f" and {len(self._open) - 3} more tasks" if len(self._open) > 3 else ""
-        every = list(dict.fromkeys(name for _, names in self._open for name in names))
-        if self.named:
-            raise ReaderError(
-                f"no {self.option} {some(self.named)} for some tasks: {listed}{more}",
-                hint=f"name one for each task, in order of preference: --{self.option} "
-                f"{','.join([*self.named, every[0]])}",
-            )
+        which = f"{', '.join(map(repr, self.named))} is not the" if self.named else "which"
+        return f"{which} {self.option}? {listed}{more}"
+
+    @property
+    def advice(self) -> str:
+        """An option that would answer the question, by the first name of every open task."""
+        first = dict.fromkeys([*self.named, *(names[0] for _, names in self._open)])
+        return f"--{self.option} {','.join(first)}"
+
+
+def require(*preferences: Preference) -> None:
+    """Raise ReaderError if a task was left open, with all that must be named."""
+    left = [preference for preference in preferences if preference.question]
+    if left:
         raise ReaderError(
-            f"which {self.option}? {listed}{more}",
-            hint=f"--{self.option} {every[0]}; several names, separated by commas, are tried "
-            "in order",
+            "; ".join(preference.question for preference in left),
+            hint=f"such as {' '.join(preference.advice for preference in left)}; for each task the "
+            "first name that it has is taken",
         )

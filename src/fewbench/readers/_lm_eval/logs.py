@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,7 +52,7 @@ def find_logs(paths: Iterable[str | os.PathLike[str]]) -> list[Log]:
     return [_log(path, read_once) for path in found.values()]
 
 
-def _log(path: Path, read: "cache[Results]") -> Log:  # type: ignore[type-arg]
+def _log(path: Path, read: Callable[[Path], Results]) -> Log:
     name = SAMPLES.fullmatch(path.name)
     if name is None:
         raise ReaderError(

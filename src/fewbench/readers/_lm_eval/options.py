@@ -97,8 +97,8 @@ def softmax(values: FloatArray, counts: NDArray[np.intp]) -> NDArray[np.float32]
     inside = np.where(there, values, -np.inf)
     largest = inside.max(axis=1)
     usable = np.isfinite(largest)  # NaN and +inf come through max, and so does -inf for all
-    weights = np.exp(inside - np.where(usable, largest, 0.0)[:, None], where=usable[:, None])
-    weights[~usable] = np.nan
+    inside[~usable] = np.nan
+    weights = np.exp(inside - np.where(usable, largest, 0.0)[:, None])
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
 
 

@@ -1,0 +1,114 @@
+"""Score tables whose truth is known, from the two-parameter logistic model."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.scores import Scores, from_arrays
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+def simulate(
+    n_models: int = 20,
+    n_items: int = 60,
+    n_tasks: int = 3,
+    *,
+    seed: int = 0,
+    options: int | None = None,
+    missing: float = 0.0,
+    continuous: bool = False,
+) -> Scores:
+    """Simulate what models of different ability score on items of different difficulty.
+
+    Model m is right on item k with probability 1 / (1 + exp(-a_k (ability_m - difficulty_k))).
+    Models come in families of two of similar ability, better ones tend to be younger, and tasks
+    differ in size and difficulty.
+
+    Parameters
+    ----------
+    n_models, n_items, n_tasks : int
+    seed : int
+        The same seed gives the same table.
+    options : int, optional
+        With option probabilities: items have 2 to that many options.
+    missing : float
+        Share of the cells that were not run; every model and every item keeps at least one.
+    continuous : bool
+        Scores between 0 and 1 instead of 0 or 1.
+
+    Returns
+    -------
+    Scores
+        With tasks, dates and families.
+
+    Examples
+    --------
+    >>> scores = simulate(6, 30, seed=1)
+    >>> scores.values.shape, scores.tasks
+    ((6, 30), ['task-0', 'task-1', 'task-2'])
+    >>> scores.equals(simulate(6, 30, seed=1))
+    True
+    """
+    rng = np.random.default_rng(seed)
+    n_tasks = min(n_tasks, n_items)
+    tasks = _tasks(n_items, n_tasks)
+    kin = np.arange(n_models) // 2
+    ability = rng.normal(0.3, 1.0, kin.max() + 1)[kin] + rng.normal(0.0, 0.3, n_models)
+    difficulty = rng.normal(0.0, 1.0, n_items) + rng.normal(0.0, 0.5, n_tasks)[tasks]
+    slope = rng.lognormal(0.2, 0.3, n_items)
+    chance = 1.0 / (1.0 + np.exp(-slope * (ability[:, None] - difficulty)))
+    right = rng.random(chance.shape) < chance
+    values = right.astype(np.float64)
+    if continuous:
+        values = rng.beta(0.3 + 4.0 * chance, 0.3 + 4.0 * (1.0 - chance))
+    n_options = rng.integers(2, (options or 2) + 1, n_items)
+    probabilities = _probabilities(right, n_options, rng) if options else None
+    hidden = _hidden(values.shape, missing, rng)
+    values[hidden] = np.nan
+    if probabilities is not None:
+        probabilities[hidden] = np.nan
+    age = np.argsort(np.argsort(-ability + rng.normal(0.0, 0.5, n_models)))
+    return from_arrays(
+        values,
+        models=[f"model-{m:02}" for m in range(n_models)],
+        tasks=[f"task-{task}" for task in tasks],
+        dates=[f"{2025 - years}-06-01" for years in age],
+        families=[f"family-{family}" for family in kin],
+        probabilities=probabilities,
+        n_options=n_options if options else None,
+    )
+
+
+def _tasks(n_items: int, n_tasks: int) -> IntArray:
+    """Each item's task; sizes grow as 1, 2, 3, …"""
+    upper = np.cumsum(np.arange(1, n_tasks + 1)) / (n_tasks * (n_tasks + 1) / 2)
+    grown = np.searchsorted(upper, (np.arange(n_items) + 0.5) / n_items)
+    grown[:n_tasks] = np.arange(n_tasks)  # every task has an item
+    return np.asarray(grown, dtype=np.intp)
+
+
+def _probabilities(
+    right: NDArray[np.bool_], n_options: NDArray[np.int64], rng: np.random.Generator
+) -> FloatArray:
+    """Probabilities whose largest is on the key where right, on another option elsewhere."""
+    n_models, n_items = right.shape
+    width = int(n_options.max())
+    raw = rng.gamma(0.7, 1.0, (n_models, n_items, width)) + 1e-6
+    raw[:, np.arange(width) >= n_options[:, None]] = 0.0
+    key = rng.integers(0, n_options)
+    wrong = (key + rng.integers(1, n_options, right.shape)) % n_options
+    said = np.where(right, key, wrong)[:, :, None]
+    most = raw.argmax(axis=2)[:, :, None]
+    largest = np.take_along_axis(raw, most, axis=2)
+    np.put_along_axis(raw, most, np.take_along_axis(raw, said, axis=2), axis=2)
+    np.put_along_axis(raw, said, largest, axis=2)
+    return np.asarray(raw / raw.sum(axis=2, keepdims=True))
+
+
+def _hidden(shape: tuple[int, int], missing: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    hidden = rng.random(shape) < missing
+    models, items = np.arange(shape[0]), np.arange(shape[1])
+    hidden[models, models % shape[1]] = False
+    hidden[items % shape[0], items] = False
+    return hidden

@@ -1,0 +1,113 @@
+"""Every method of the catalogue keeps the promises; a new line there is tested by itself."""
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from fewbench.evaluation import Evaluation
+from fewbench.methods import CATALOGUE, find_method
+from fewbench.replay import replay
+from fewbench.testing import simulate
+from fewbench.testing.conformance import MethodConformance, play
+
+WRITTEN_OUT = [
+    "pds(stratified=true)+pca(components=4)+linear",
+    "pds(models=6,normalise=excess)+knn(k=3,metric=euclidean)",
+    "random+answers+boosting(trees=10)",
+    "medoids(metric=cosine)+pca+mlp",
+    "variance+answers+lasso",
+    "stratified+subset-score+linear",
+]
+
+
+def lighter(method):
+    """The same with fewer trees: what is promised does not hang on their number."""
+    text = method.describe()
+    return find_method(f"{text}(trees=8)") if text.endswith("+forest") else method
+
+
+FORESTS = [name for name, entry in CATALOGUE.items() if lighter(entry.method) != entry.method]
+
+
+class TestCatalogue(MethodConformance):
+    @pytest.fixture(params=CATALOGUE)
+    def method(self, request):
+        return lighter(CATALOGUE[request.param].method)
+
+
+class TestWrittenOut(MethodConformance):
+    @pytest.fixture(params=WRITTEN_OUT)
+    def method(self, request):
+        return find_method(request.param)
+
+
+@pytest.mark.slow
+class TestForestsAsPublished(MethodConformance):
+    @pytest.fixture(params=FORESTS[:1])
+    def method(self, request):
+        return CATALOGUE[request.param].method
+
+
+@pytest.mark.slow
+def test_umap_keeps_the_protocol():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("umap")
+        table = simulate(30, 40, options=4)
+        sources, targets = table.take(models=np.arange(24)), table.take(models=np.arange(24, 30))
+        method = find_method("pds+umap(components=3)+ridge")
+        one, two = (play(method, sources, targets, 10, tasks=True) for _ in range(2))
+    assert np.array_equal(one.prediction.scores, two.prediction.scores)
+    assert np.abs(one.prediction.scores - targets.full_scores()).mean() < 0.3
+
+
+def play_all():
+    table = simulate(15, 30, options=3, seed=2)
+    sources, targets = table.take(models=range(12)), table.take(models=range(12, 15))
+    for name, entry in CATALOGUE.items():
+        said = replay(entry.method, sources, targets, 6, 4)
+        yield name, said.scores.tolist(), [items.tolist() for items in said.items]
+
+
+def test_same_seed_same_answer_in_another_process_with_other_threads_and_hashes():
+    program = f"""
+import json
+from fewbench.methods import CATALOGUE
+from fewbench.replay import replay
+from fewbench.replay import replay
+from fewbench.testing import simulate
+{inspect.getsource(play_all)}
+print(json.dumps(list(play_all())))
+"""
+    threads = "1" if os.environ.get("OMP_NUM_THREADS") == "2" else "2"
+    env = dict(os.environ, PYTHONHASHSEED="7", OMP_NUM_THREADS=threads)
+    ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, check=True)
+    for here, there in zip(play_all(), json.loads(ran.stdout), strict=True):
+        assert here[0] == there[0]
+        assert here[2] == there[2], f"{here[0]} asks other items"
+        np.testing.assert_allclose(here[1], there[1], atol=1e-9, rtol=0, err_msg=here[0])
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_evaluation_is_opened_again_by_the_name_of_its_method(name, tmp_path):
+    table = simulate(12, 20, seed=1)
+    evaluation = Evaluation(table, name, 5, ["new"], seed=3)
+    evaluation.save(tmp_path)
+    opened = Evaluation.open(tmp_path, table)
+    assert opened.method == CATALOGUE[name].method
+    assert opened.ask() == evaluation.ask()
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_entry_says_what_it_does_and_whose_it_is(name):
+    entry = CATALOGUE[name]
+    assert 10 < len(entry.summary) < 100
+    assert entry.citation
+    assert name == name.lower()
+    assert " " not in name

@@ -1,0 +1,132 @@
+"""The grammar of methods: names, settings, order, and back to text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.errors import MethodError
+from fewbench.methods import CATALOGUE, StaticMethod, find_method
+from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS, STAGES
+from fewbench.methods.prediction.features import AnswerFeatures, Signature
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction
+from fewbench.methods.prediction.regression import Regression
+from fewbench.methods.prediction.regressors import Forest, Neighbours, Ridge
+from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
+from fewbench.methods.selection.medoids import Medoids
+from fewbench.methods.selection.random import Random
+
+positive = st.integers(1, 10**6)
+selectors = st.one_of(
+    st.builds(Random),
+    st.builds(Medoids, metric=st.sampled_from(["manhattan", "cosine"]), standardise=st.booleans()),
+    st.builds(JensenShannon, models=st.none() | positive, stratified=st.booleans()),
+    st.builds(PredictiveDiversity, normalise=st.sampled_from(["none", "options", "excess"])),
+)
+numbers = st.floats(0, 1e300)
+regressors = st.one_of(
+    st.builds(Ridge, alpha=st.none() | numbers),
+    st.builds(Forest, trees=positive),
+    st.builds(Neighbours, k=positive, metric=st.sampled_from(["cosine", "euclidean"])),
+)
+reductions = st.one_of(
+    st.builds(NoReduction), st.builds(PCA, components=positive), st.builds(UMAP)
+)
+features = st.one_of(st.builds(AnswerFeatures), st.builds(Signature))
+predictors = st.builds(Mean) | st.builds(
+    Regression, regressor=regressors, features=features, reduction=reductions
+)
+
+
+@given(st.builds(StaticMethod, selector=selectors, predictor=predictors))
+def test_a_description_is_read_back_as_the_same_method(method):
+    assert find_method(method.describe()) == method
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_entry_is_found_by_name_and_by_description(name):
+    method = CATALOGUE[name].method
+    assert find_method(name) is method
+    assert find_method(f" {name} ") is method
+    assert find_method(method.describe()).describe() == method.describe()
+
+
+def test_every_part_can_be_written():
+    for selector in SELECTORS:
+        assert find_method(f"{selector}+mean").describe() == f"{selector}+mean"
+        for regressor in REGRESSORS:
+            assert isinstance(find_method(f"{selector}+{regressor}"), StaticMethod)
+    for feature in FEATURES:
+        for reduction in REDUCTIONS:
+            find_method(f"random+{feature}+{reduction}+ridge")
+
+
+def test_names_of_parts_and_of_methods_are_all_different():
+    names = [name for parts in STAGES.values() for name in parts]
+    assert len(names) == len(set(names))
+    assert not {name for name in CATALOGUE if name in names} - {"random"}
+
+
+def test_defaults_of_what_is_left_out():
+    method = find_method("pds + forest")
+    assert method == StaticMethod(PredictiveDiversity(), Regression(Forest(), Signature()))
+    assert method.predictor.reduction == NoReduction()
+
+
+def test_settings_are_typed():
+    method = find_method("pds(models=100, stratified=true)+pca(components=64)+ridge(alpha=none)")
+    assert method.selector == PredictiveDiversity(models=100, stratified=True)
+    assert method.predictor.reduction == PCA(64)
+    assert method.predictor.regressor == Ridge(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nonsense", "unknown method 'nonsense'"),
+        ("random+nonsense", "unknown method or part 'nonsense'"),
+        ("", "cannot read"),
+        ("random++mean", "cannot read"),
+        ("random+ridge(alpha=1", "cannot read"),
+        ("Random+mean", "cannot read"),
+        ("random+ridge(alpha)", "has no value"),
+        ("random+ridge(beta=1)", "no setting 'beta'"),
+        ("random+knn(k=many)", "knn(k=many)"),
+        ("random+knn(metric=taxi)", "knn(metric=taxi)"),
+        ("mean+random", "out of place"),
+        ("random+random+mean", "out of place"),
+        ("random+ridge+pca", "out of place"),
+        ("answers+ridge", "does not begin with a selector"),
+        ("random+answers", "does not end with a predictor"),
+        ("random+answers+mean", "takes the answers as they are"),
+        ("random-ridge(alpha=1)", "fixed settings"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text, says):
+    with pytest.raises(MethodError) as caught:
+        find_method(text)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "random+forest(trees=0)",
+        "random+boosting(trees=0)",
+        "random+lasso(alpha=-1)",
+        "random+ridge(alpha=-1)",
+        "random+knn(k=0)",
+        "random+mlp(layers=4)",
+        "random+pca(components=0)+ridge",
+        "clusters(restarts=0)+mean",
+        "medoids(restarts=0)+mean",
+        "pds(models=0)+mean",
+    ],
+)
+def test_a_setting_out_of_range_is_an_error_of_ours(text):
+    from fewbench.replay import replay
+    from fewbench.testing import simulate
+
+    table = simulate(6, 10)
+    with pytest.raises(MethodError):
+        replay(find_method(text), table.take(models=range(5)), table.take(models=[5]), 4, 0)

@@ -1,0 +1,139 @@
+"""Selectors: who is chosen, how often, and with what weight."""
+
+from collections import Counter
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.methods import find_method
+from fewbench.methods.parts import SELECTORS
+from fewbench.methods.selection.disagreement import (
+    CorrectnessVariance,
+    JensenShannon,
+    PredictiveDiversity,
+)
+from fewbench.methods.selection.random import Random, Stratified
+from fewbench.scores import from_arrays
+from fewbench.testing import simulate
+
+
+def table_of(tasks, average="micro", seed=0):
+    values = np.random.default_rng(seed).integers(0, 2, (6, len(tasks)))
+    values[0], values[1] = 0, 1
+    return from_arrays(values, models=list("abcdef"), tasks=list(tasks)).averaged(average)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_weights_are_shares_of_the_full_score(name, average):
+    scores = simulate(12, 40, seed=4).averaged(average)
+    for budget in (1, 5, 17, 40):
+        subset = SELECTORS[name]().select(scores, budget, 3)
+        assert len(set(subset.items)) == budget
+        if subset.weights is not None:
+            assert min(subset.weights) >= 0
+            chosen = np.unique(scores.task_of[scores.positions(subset.items)])
+            known = 1.0 if name != "clusters" else scores.item_weights @ np.isin(scores.task_of, chosen)
+            assert sum(subset.weights) == pytest.approx(known)
+        assert subset == SELECTORS[name]().select(scores, budget, 3)
+
+
+def test_every_random_set_is_equally_likely():
+    scores = table_of("xxxxx")
+    drawn = Counter(frozenset(Random().select(scores, 2, seed).items) for seed in range(3000))
+    assert len(drawn) == comb(5, 2)
+    expected = 3000 / comb(5, 2)
+    assert sum((n - expected) ** 2 / expected for n in drawn.values()) < 27.9  # χ²(9), p = 0.001
+
+
+def test_a_larger_random_sample_extends_a_smaller_one():
+    scores = table_of("x" * 20)
+    whole = Random().select(scores, 20, 5).items
+    assert all(Random().select(scores, n, 5).items == whole[:n] for n in range(1, 20))
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+@pytest.mark.parametrize("budget", [1, 3, 5])
+def test_the_stratified_mean_is_unbiased(average, budget):
+    """With fewer items than tasks, with enough for all but luck, with enough for all."""
+    scores = table_of("xyyzzzz", average, seed=1)
+    truth = scores.full_scores()
+    repeats = 1000
+    said = np.zeros((repeats, scores.n_models))
+    for seed in range(repeats):
+        subset = Stratified().select(scores, budget, seed)
+        said[seed] = scores.values[:, scores.positions(subset.items)] @ subset.weights
+    error = said.mean(axis=0) - truth
+    assert (abs(error) <= 4.5 * said.std(axis=0) / np.sqrt(repeats) + 1e-9).all()
+
+
+def test_stratified_is_the_full_score_with_all_items():
+    scores = table_of("xyyzzzz", "macro")
+    subset = Stratified().select(scores, 7, 0)
+    said = scores.values[:, scores.positions(subset.items)] @ subset.weights
+    np.testing.assert_allclose(said, scores.full_scores())
+
+
+@pytest.mark.parametrize("of", [PredictiveDiversity, JensenShannon, CorrectnessVariance])
+def test_the_items_of_most_disagreement_come_first_and_ties_in_order(of):
+    scores = from_arrays(
+        [[1, 1, 0, 1, 0], [1, 1, 0, 0, 0], [1, 0, 0, 1, 1], [1, 0, 0, 0, 0]], models=list("abcd")
+    )
+    chosen = of().select(scores, 5, 0).items
+    expected = (1, 3, 4, 0, 2)  # for PDS with two classes: whether anyone differs
+    assert chosen == tuple(f"item-{at}" for at in expected)
+    assert of(stratified=True).select(scores, 3, 0).items == chosen[:3]
+
+
+FOUR_TASKS = simulate(8, 40, 4, seed=1)
+
+
+@given(st.integers(1, 40), st.integers(0, 10**6))
+def test_stratified_disagreement_takes_equal_numbers_of_each_task(budget, seed):
+    scores = FOUR_TASKS
+    subset = PredictiveDiversity(stratified=True).select(scores, budget, seed)
+    assert len(subset.items) == budget
+    at = scores.positions(subset.items)
+    sizes, counts = np.bincount(scores.task_of), np.bincount(scores.task_of[at], minlength=4)
+    assert counts.max() - counts[counts < sizes].min(initial=40) <= 1
+    overall = scores.positions(PredictiveDiversity().select(scores, 40, seed).items).tolist()
+    ranks = [overall.index(item) for item in at]
+    assert ranks == sorted(ranks)
+    for task in range(4):  # the first of each task
+        first = [item for item in overall if scores.task_of[item] == task][: counts[task]]
+        assert [item for item in at if scores.task_of[item] == task] == first
+
+
+def test_disagreement_among_some_models_follows_from_the_seed():
+    scores = simulate(30, 60, options=4, seed=3)
+    chosen = [PredictiveDiversity(models=5).select(scores, 10, seed).items for seed in (0, 0, 1)]
+    assert chosen[0] == chosen[1] != chosen[2]
+    everyone = PredictiveDiversity().select(scores, 10, 0).items
+    assert PredictiveDiversity(models=30).select(scores, 10, 1).items == everyone
+
+
+def test_unequal_option_counts_change_the_choice_by_normalisation_only():
+    scores = simulate(10, 30, options=6, seed=5)
+    chosen = {
+        how: PredictiveDiversity(normalise=how).select(scores, 8, 0).items
+        for how in ("none", "options", "excess")
+    }
+    assert len(set(chosen.values())) > 1
+    counts = {
+        how: scores.items["n_options"].iloc[scores.positions(items)].mean()
+        for how, items in chosen.items()
+    }
+    assert counts["none"] >= counts["excess"] >= counts["options"]
+
+
+def test_one_cluster_an_item_and_duplicates_among_items():
+    values = np.repeat([[1, 0], [0, 1], [1, 1]], 6, axis=1)  # two distinct items, six of each
+    scores = from_arrays(values, models=list("abc"))
+    for name in ("clusters", "medoids"):
+        subset = find_method(f"{name}+mean").selector.select(scores, 2, 0)
+        assert sorted(subset.weights) == pytest.approx([0.5, 0.5])
+        for budget in (3, 11, 12):
+            assert len(set(SELECTORS[name]().select(scores, budget, 0).items)) == budget
