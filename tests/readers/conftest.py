@@ -93,14 +93,13 @@ class Logs:
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (path / f"samples_{task}_{stamp}.jsonl").write_text(lines)
         if results:
-            size = len({(row["doc_id"], row["doc_hash"]) for row in rows})
+            size = len({(row.get("doc_id"), row.get("doc_hash")) for row in rows})
+            metrics = rows[0].get("metrics", []) if rows else []
             data = {
                 "model_name": model,
                 "config": {"model": "hf", "model_args": {"pretrained": model}},
-                "n-samples": {
-                    task: {"original": original or size, "effective": effective or size}
-                },
-                "higher_is_better": {task: {m: higher for m in rows[0].get("metrics", [])}},
+                "n-samples": {task: {"original": original or size, "effective": effective or size}},
+                "higher_is_better": {task: dict.fromkeys(metrics, higher)},
                 "configs": {task: {"target_delimiter": " "}},
             } | more
             (path / f"results_{stamp}.json").write_text(json.dumps(data))

@@ -50,7 +50,9 @@ def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge
     """
     x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
     u, s, vt = np.linalg.svd(x - x_mean, full_matrices=False)
-    rank = s > s.max(initial=0.0) * max(x.shape) * np.finfo(float).eps
+    # Against the size of x itself: what is left of a constant column is rounding.
+    size = max(s.max(initial=0.0), float(np.abs(x_mean).max(initial=0.0)) * np.sqrt(len(x)))
+    rank = s > size * max(x.shape) * np.finfo(float).eps
     u, s, vt = u[:, rank], s[rank], vt[rank]
     projected = u.T @ (y - y_mean)
     if alpha is None:

@@ -46,6 +46,9 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Sco
     try:
         with np.load(source, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
+        foreign = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+        if foreign:
+            raise ValueError(f"{some(foreign)} is not an array")
     except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ReaderError(
@@ -94,7 +97,10 @@ def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:
     if arrays[name].ndim != 1:
         raise ReaderError(f"array {name!r} has {arrays[name].ndim} dimensions, not 1")
     if arrays[name].dtype.kind == "S":  # bytes, as older programs write texts
-        return [value.decode() for value in arrays[name].tolist()]
+        try:
+            return [value.decode() for value in arrays[name].tolist()]
+        except UnicodeDecodeError as error:
+            raise ReaderError(f"array {name!r} is not UTF-8 text ({error})") from error
     if arrays[name].dtype.kind not in "Uiu":
         raise ReaderError(
             f"array {name!r} holds {arrays[name].dtype}, not texts", hint="write texts as strings"

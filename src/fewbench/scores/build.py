@@ -181,7 +181,10 @@ def _text(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
     _scalars(column, name)
-    numbers = pd.to_numeric(column, errors="coerce")
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except OverflowError as error:
+        raise ScoresError(f"column {name!r} holds a number too large for a float") from error
     bad = (numbers.isna() & column.notna()).to_numpy()
     if bad.any():
         at = int(np.flatnonzero(bad)[0])

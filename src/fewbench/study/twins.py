@@ -23,12 +23,12 @@ class TwinCount:
         """Return what to say of it, if anything."""
         if not self.twins:
             return None
+        advice = "" if split == "group" else "; compare with a split by group"
         return (
             f"{split} split: {self.twins} of {self.targets} targets "
             f"({self.twins / self.targets:.0%}) have a near-twin among the sources (answers "
             f"correlated at {TWIN_CORRELATION:g} or more), {self.identical} an identical one, e.g. "
-            f"{some(self.examples, 2)}: errors for models without a twin will be larger; compare "
-            "with a split by group"
+            f"{some(self.examples, 2)}: errors for models without a twin will be larger{advice}"
         )
 
 

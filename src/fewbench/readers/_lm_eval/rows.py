@@ -54,14 +54,15 @@ def _add(
 
 
 def _parsed(line: bytes, number: int, where: str) -> Any:
-    if number == 1 and line.lstrip()[:1] == b"[":
-        raise ReaderError(f"{where}: a list, as lm-eval 0.4.2 and older wrote it", hint=NEWER)
     try:
-        return json.loads(line.decode("utf-8"))
+        row = [] if number == 1 and line.strip() == b"[" else json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ReaderError(
             f"{where}: not whole JSON ({error})", hint="the file is torn; copy it again"
         ) from error
+    if isinstance(row, list):
+        raise ReaderError(f"{where}: a list, as lm-eval 0.4.2 and older wrote it", hint=NEWER)
+    return row
 
 
 def _checked(row: Any, where: str) -> dict[str, Any]:

@@ -1,0 +1,21 @@
+"""All speed benchmarks: ratios against a peer or a limit, taken in one run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+QUICK = {"bench_kmedoids.py": ["--quick"]}
+
+
+def main() -> None:
+    for script in sorted(HERE.glob("bench_*.py")):
+        print(f"== {script.name}", flush=True)
+        arguments = [] if "--full" in sys.argv else QUICK.get(script.name, [])
+        if "--full" in sys.argv and script.name == "bench_disagreement.py":
+            arguments = ["--full"]
+        subprocess.run([sys.executable, str(script), *arguments], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Building scores from arrays and tables: what is taken, and what each error says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewbench.errors import ScoresError
+from fewbench.scores import OptionProbabilities, Scale, from_arrays, from_long, from_wide
+
+LONG = pd.DataFrame(
+    {
+        "llm": ["a", "a", "b", "b"],
+        "q": [1, 2, 1, 2],
+        "ok": [1.0, 0.0, 1.0, np.nan],
+        "topic": ["x", "y", "x", "y"],
+        "when": ["2024-01", "2024-01", None, None],
+        "kin": ["f", "f", "g", "g"],
+        "hard": [0.1, 0.9, 0.1, 0.9],
+        "size": [7, 7, 70, 70],
+    }
+)
+NAMES = {"model": "llm", "item": "q", "score": "ok"}
+
+
+def test_from_long_takes_every_column_that_is_named():
+    scores = from_long(
+        LONG,
+        **NAMES,
+        task="topic",
+        date="when",
+        family="kin",
+        item_columns=["hard"],
+        model_columns=["size"],
+    )
+    np.testing.assert_array_equal(scores.values, [[1, 0], [1, np.nan]])
+    assert scores.item_ids.tolist() == ["1", "2"]
+    assert scores.tasks == ["x", "y"]
+    assert scores.models["date"].tolist() == ["2024-01", ""]
+    assert scores.models["family"].tolist() == ["f", "g"]
+    assert scores.models["size"].tolist() == [7, 70]
+    assert scores.items["hard"].tolist() == [0.1, 0.9]
+
+
+def test_from_long_does_not_depend_on_the_order_or_index_of_rows():
+    here = from_long(LONG, **NAMES, task="topic")
+    there = from_long(LONG.iloc[[3, 1, 0, 2]], **NAMES, task="topic")
+    again = there.take(there.model_positions(["a", "b"]), there.positions(["1", "2"]))
+    assert again.equals(here)
+
+
+def test_from_wide_both_ways():
+    wide = pd.DataFrame({"m": ["a", "b"], "q1": [1, 0], "q2": [0.5, np.nan]})
+    scores = from_wide(wide, model="m")
+    np.testing.assert_array_equal(scores.values, [[1, 0.5], [0, np.nan]])
+    flipped = from_wide(wide.set_index("m").T, transposed=True)
+    assert flipped.equals(scores)
+    assert from_wide(wide.set_index("m") * 10, scale=Scale(0, 10)).values[0, 1] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model": "model"}, "no column 'model'"),
+        ({"task": "nope"}, "no column 'nope'"),
+        ({"model_columns": ["hard"]}, "two values in column 'hard': 0.1 and 0.9 (row 2)"),
+        ({"task": "kin"}, "one item has two values in column 'kin'"),
+        ({"score": "kin"}, "not numbers, first 'f' at row 1"),
+        ({"score": "size"}, "outside the stated range"),
+        ({"item": "topic", "model": "kin", "score": "when"}, "not numbers"),
+        ({"model": "when"}, "column 'when' is empty in 2 rows, first at row 3"),
+    ],
+)
+def test_from_long_says_what_does_not_fit(change, says):
+    with pytest.raises(ScoresError) as caught:
+        from_long(LONG, **{**NAMES, **change})
+    assert says in str(caught.value)
+
+
+def test_from_long_says_which_cell_is_there_twice():
+    twice = pd.concat([LONG, LONG.iloc[[1]]])
+    with pytest.raises(ScoresError, match="repeat a cell, first: model 'a', item '2'"):
+        from_long(twice, **NAMES)
+    with pytest.raises(ScoresError, match="no rows"):
+        from_long(LONG.iloc[:0], **NAMES)
+    with pytest.raises(ScoresError, match="two columns named 'ok'"):
+        from_long(LONG.rename(columns={"hard": "ok"}), **NAMES)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        (pd.DataFrame({"q1": ["yes"]}, index=["a"]), "column 'q1' holds 1 values that are not"),
+        (pd.DataFrame({"q1": [1, 0]}, index=["a", "a"]), "1 model ids appear more than once: 'a'"),
+        (pd.DataFrame([[1, 0]], columns=["q", "q"], index=["a"]), "1 item ids appear more than"),
+        (pd.DataFrame({"q1": [1]}, index=[None]), "has no name"),
+        (pd.DataFrame(), "0 models and 0 items"),
+    ],
+)
+def test_from_wide_says_what_does_not_fit(table, says):
+    with pytest.raises(ScoresError) as caught:
+        from_wide(table)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "says"),
+    [
+        ([[0, 2]], {}, "1 scores lie outside the stated range, first: model 'a', item 'item-1'"),
+        ([[0, -0.1]], {}, "outside the stated range"),
+        ([[0, np.inf]], {}, "model 'a' has an infinite score on item 'item-1'"),
+        ([[np.nan, np.nan]], {}, "1 models have no answer at all: 'a'"),
+        ([[0, np.nan]], {}, "1 items were answered by no model: 'item-1'"),
+        ([["x", 0]], {}, "not numbers"),
+        ([0, 1], {}, "1 dimensions"),
+        ([[]], {}, "no scores"),
+        ([[0, 1]], {"items": ["q"]}, "there are 1 items for 2"),
+        ([[0, 1]], {"items": ["q", "q"]}, "1 item ids appear more than once: 'q'"),
+        ([[0, 1]], {"items": ["q", " "]}, "1 item ids are empty"),
+        ([[0, 1]], {"tasks": ["t", ""]}, "1 items have no task: 'item-1'"),
+        ([[0, 1]], {"models": ["a", "b"]}, "there are 2 models for 1"),
+        ([[0, 1]], {"probabilities": np.ones((1, 2))}, "shape (1, 2)"),
+        ([[0, 1]], {"probabilities": np.ones((1, 2, 2), int)}, "give floats"),
+        ([[0, 1]], {"probabilities": np.full((1, 3, 2), 0.5)}, "the scores for (1, 2)"),
+        ([[0, 1]], {"probabilities": np.full((1, 2, 2), 0.6)}, "model 'a': the option prob"),
+        ([[0, 1]], {"probabilities": np.array([[[2.0, -1.0]] * 2])}, "2 items are negative"),
+        ([[0, 1]], {"probabilities": np.array([[[np.nan, 1.0]] * 2])}, "not finite"),
+        (
+            [[0, 1]],
+            {"probabilities": np.full((1, 2, 2), 0.5), "n_options": [2, 1]},
+            "options beyond an item's n_options",
+        ),
+    ],
+)
+def test_from_arrays_says_what_does_not_fit(values, more, says):
+    with pytest.raises(ScoresError) as caught:
+        from_arrays(values, **{"models": ["a"], **more})
+    assert says in str(caught.value)
+
+
+def test_float16_probabilities_of_many_options_sum_to_one_closely_enough():
+    p = np.random.default_rng(0).dirichlet(np.ones(1000), (2, 3)).astype(np.float16)
+    built = from_arrays([[0, 1, 1], [1, 1, 0]], models=["a", "b"], probabilities=p)
+    assert built.probabilities.dtype == np.float16
+    assert OptionProbabilities(p).of_items(np.array([2])).dtype == np.float64
+
+
+@pytest.mark.parametrize("bounds", [(1, 1), (1, 0), (0, np.inf), (np.nan, 1)])
+def test_a_scale_needs_two_bounds_in_order(bounds):
+    with pytest.raises(ScoresError, match="two finite numbers in order"):
+        Scale(*bounds)
