@@ -86,6 +86,16 @@ class AnswerBook:
         options = None if told.probabilities is None else np.array([told.probabilities])
         return Answers(self._sources.positions(told.items), np.array([told.scores]), options)
 
+    def from_table(self, table: Scores, row: int, wanted: list[int]) -> Answers:
+        """Return what one model of a table answered to the items at the wanted positions."""
+        known = self._sources.items.index.get_indexer(table.items.index)
+        columns = np.flatnonzero(np.isin(known, wanted) & ~np.isnan(table.values[row]))
+        options = None
+        if table.probabilities is not None:
+            rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
+            options = self.options(list(rows))
+        return Answers(known[columns].astype(np.intp), table.values[[row]][:, columns], options)
+
     def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
         """Bring option probabilities to the sources' width; None where sources have none.
 

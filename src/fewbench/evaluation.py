@@ -27,7 +27,7 @@ from fewbench.methods import (
 )
 from fewbench.methods.base import IntArray
 from fewbench.methods.static import StaticSession
-from fewbench.replay import check_budget
+from fewbench.opening import check_budget, check_subset, check_targets
 from fewbench.scores import Scores, load_scores
 
 
@@ -80,7 +80,7 @@ class Evaluation:
         subset: Subset | None = None,
     ) -> None:
         check_budget(budget, scores.n_items)
-        _check_targets(scores, targets)
+        check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
         self.scores = scores
@@ -88,6 +88,7 @@ class Evaluation:
         self.targets = tuple(targets)
         self.provenance = Provenance(
             method=method if isinstance(method, str) else method.describe(),
+            settings=self.method.describe(),
             budget=budget,
             seed=seed,
             fingerprint=scores.fingerprint,
@@ -105,15 +106,7 @@ class Evaluation:
             raise EvaluationError(
                 f"{self.provenance.method} chooses items as it goes and takes no given subset"
             )
-        if len(subset.items) != budget:
-            raise EvaluationError(f"a subset of {len(subset.items)} items, a budget of {budget}")
-        made = subset.provenance
-        if made is not None and made.fingerprint != self.scores.fingerprint:
-            raise EvaluationError(
-                f"the subset was chosen from other scores (fingerprint {made.fingerprint}, these "
-                f"have {self.scores.fingerprint})",
-                hint="use the scores that it was chosen from, or choose again",
-            )
+        check_subset(subset, self.provenance)
         return StaticSession(self.method.predictor, self.scores, subset, seed, self.targets)
 
     @property
@@ -199,6 +192,12 @@ class Evaluation:
             made.seed,
             subset=header.subset,
         )
+        if evaluation.provenance.settings != made.settings:
+            raise EvaluationError(
+                f"{folder}: opened with {made.method} as {made.settings}, which now stands for "
+                f"{evaluation.provenance.settings}",
+                hint="go on with the version of fewbench that opened it",
+            )
         for number, told in enumerate(journal.replay(), start=1):
             try:
                 evaluation._wanted(told.target)
@@ -283,21 +282,14 @@ class Evaluation:
             How many answers were taken, and the table's items that were not asked of any
             target; those are not used.
         """
-        known = self.scores.items.index.get_indexer(table.items.index)
-        taken, unasked = 0, dict.fromkeys(table.item_ids)
+        taken, asked_of_any = 0, set[str]()
         for name, row in match_models(table, self.targets, target).items():
-            wanted = np.array(self._wanted(name), dtype=np.intp)
-            columns = np.flatnonzero(np.isin(known, wanted) & ~np.isnan(table.values[row]))
-            options = None
-            if table.probabilities is not None:
-                rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
-                options = self._book.options(list(rows))
-            given = table.values[[row]][:, columns]
-            self._tell(name, Answers(known[columns].astype(np.intp), given, options))
-            taken += len(columns)
-            for item in table.item_ids[np.isin(known, wanted)]:
-                unasked.pop(item, None)
-        return taken, list(unasked)
+            wanted = self._wanted(name)
+            answers = self._book.from_table(table, row, wanted)
+            self._tell(name, answers)
+            taken += len(answers.items)
+            asked_of_any.update(self.scores.item_ids[wanted])
+        return taken, [item for item in table.item_ids if item not in asked_of_any]
 
     def _wanted(self, target: str) -> list[int]:
         """Positions that may be told: those asked for now, and those answered before."""
@@ -397,18 +389,3 @@ class Evaluation:
             return None
         made = self.provenance
         return cross_fit(self.method, self.scores, made.budget, made.seed)
-
-
-def _check_targets(scores: Scores, targets: Sequence[str]) -> None:
-    if isinstance(targets, str):
-        raise EvaluationError(f"the targets are the text {targets!r}", hint=f"use [{targets!r}]")
-    if not targets or any(not target.strip() for target in targets):
-        raise EvaluationError("no target, or one without a name", hint="name the new models")
-    if len(set(targets)) < len(targets):
-        raise EvaluationError(f"a target is named twice among {some(targets)}")
-    known = [target for target in targets if target in scores.models.index]
-    if known:
-        raise EvaluationError(
-            f"{some(known)} is among the sources already, with its answers to all items",
-            hint="its full score is known; give a new model another name",
-        )

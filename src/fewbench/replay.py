@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, IntArray, Method
 from fewbench.scores import Scores
 
@@ -99,12 +98,3 @@ def known_bounds(
     low = min(float(weights @ answers), 1.0)  # a sum of weights can pass 1 by rounding
     left = 1.0 - float(weights.sum()) if len(items) < len(item_weights) else 0.0
     return low, min(low + max(left, 0.0), 1.0)
-
-
-def check_budget(budget: int, n_items: int) -> None:
-    """Raise MethodError unless 1 <= budget <= n_items."""
-    if not 1 <= budget <= n_items:
-        raise MethodError(
-            f"a budget of {budget} items, where there are {n_items}",
-            hint=f"use a budget from 1 to {n_items}",
-        )

@@ -19,7 +19,7 @@ from fewbench.testing.conformance import MethodConformance, play
 WRITTEN_OUT = [
     "pds(stratified=true)+pca(components=4)+linear",
     "pds(models=6,normalise=excess)+knn(k=3,metric=euclidean)",
-    "random+answers+boosting(trees=10)",
+    "random+answers+boosting(trees=3)",
     "medoids(metric=cosine)+pca+mlp",
     "variance+answers+lasso",
     "stratified+subset-score+linear",
@@ -62,9 +62,9 @@ def test_umap_keeps_the_protocol():
         table = simulate(30, 40, options=4)
         sources, targets = table.take(models=np.arange(24)), table.take(models=np.arange(24, 30))
         method = find_method("pds+umap(components=3)+ridge")
-        one, two = (play(method, sources, targets, 10, tasks=True) for _ in range(2))
-    assert np.array_equal(one.prediction.scores, two.prediction.scores)
-    assert np.abs(one.prediction.scores - targets.full_scores()).mean() < 0.3
+        said = play(method, sources, targets, 10, tasks=True).prediction.scores
+        assert np.array_equal(said, play(method, sources, targets, 10).prediction.scores)
+    assert np.abs(said - targets.full_scores()).mean() < 0.3
 
 
 def play_all():

@@ -29,9 +29,7 @@ regressors = st.one_of(
     st.builds(Forest, trees=positive),
     st.builds(Neighbours, k=positive, metric=st.sampled_from(["cosine", "euclidean"])),
 )
-reductions = st.one_of(
-    st.builds(NoReduction), st.builds(PCA, components=positive), st.builds(UMAP)
-)
+reductions = st.one_of(st.builds(NoReduction), st.builds(PCA, components=positive), st.builds(UMAP))
 features = st.one_of(st.builds(AnswerFeatures), st.builds(Signature))
 predictors = st.builds(Mean) | st.builds(
     Regression, regressor=regressors, features=features, reduction=reductions

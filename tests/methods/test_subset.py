@@ -3,7 +3,9 @@ import pytest
 from fewbench.errors import MethodError
 from fewbench.methods import Provenance, Subset
 
-MADE = Provenance(method="random", budget=2, seed=0, fingerprint="f" * 16, version="0.1.0")
+MADE = Provenance(
+    method="random", settings="random+mean", budget=2, seed=0, fingerprint="f" * 16, version="0.1.0"
+)
 
 
 @pytest.mark.parametrize("weights", [None, (0.25, 0.75), (0.0, 1e-300)])

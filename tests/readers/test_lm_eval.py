@@ -103,7 +103,7 @@ class TestModelNames:
         logs.write("org/a", "t", three(logs), results=False)
         reading = read_lm_eval(logs.root)
         assert reading.scores.model_ids == ["org/a"]
-        assert noted(reading, "no results file")
+        assert noted(reading, "without a results file")
 
     def test_other_results_of_the_folder_name_it(self, logs):
         folder = logs.write("org/a", "t", three(logs))
@@ -332,7 +332,7 @@ class TestProbabilities:
         reading = read_lm_eval(logs.root)
         assert self.of(reading).argmax() == best
         assert reading.scores.items["n_options"].tolist() == [3]
-        assert not noted(reading, "do not follow")
+        assert not noted(reading, "do not explain")
 
     def test_acc_beside_mutual_information_uses_the_first_half(self, logs):
         row = logs.choice(0, "q", scores={"acc": 1.0, "acc_mutual_info": 0.0})
@@ -348,7 +348,7 @@ class TestProbabilities:
         logs.write("a", "t", [row | {"acc": 1.0}])
         reading = read_lm_eval(logs.root)
         assert self.of(reading).argmax() == 1
-        assert not noted(reading, "do not follow")
+        assert not noted(reading, "do not explain")
 
     def test_the_delimiter_under_a_chat_template(self, logs):
         row = logs.choice(0, "q", (-6.0, -5.0), options=["ab", " a"], scores={"acc_norm": 0.0})
@@ -361,11 +361,11 @@ class TestProbabilities:
         rows = three(logs)
         rows[0]["acc"] = 0.0
         logs.write("a", "t", rows)
-        assert noted(read_lm_eval(logs.root), r"1 score of 'acc' do not follow .*'a'")
+        assert noted(read_lm_eval(logs.root), r"do not explain 1 score of 'acc' .*'a'")
 
     def test_a_target_that_is_also_the_text_of_an_option_is_not_checked(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (-1.0, -2.0), 1, ["1", "2"], acc=1.0)])
-        assert not noted(read_lm_eval(logs.root), "do not follow")
+        assert not noted(read_lm_eval(logs.root), "do not explain")
 
     def test_none_unless_every_task_is_multiple_choice(self, logs):
         logs.write("a", "t", three(logs))
@@ -415,7 +415,7 @@ class TestRealLogs:
         results = json.loads(next(folder.glob("results_*")).read_text())["results"]
         reading = read(files, metric=metric)
         assert reading.scores.probabilities is not None
-        assert not noted(reading, "do not follow")
+        assert not noted(reading, "do not explain")
         for task, score in zip(reading.scores.tasks, reading.scores.task_scores()[0], strict=True):
             assert score == pytest.approx(results[task][f"{metric},none"])
 
@@ -448,5 +448,5 @@ class TestRealLogs:
         assert reading.scores.values.shape == (1, 6)
         mmlu = read(next(folder.glob("*mmlu*")))
         assert mmlu.scores.probabilities.shape == (1, 2, 4)
-        assert not noted(mmlu, "do not follow")
+        assert not noted(mmlu, "do not explain")
         assert read(next(folder.glob("*winogrande*"))).scores.probabilities.shape == (1, 2, 2)

@@ -141,7 +141,7 @@ def rewritten(path, meta=None, **columns):
         ),
         (
             lambda path: path.with_name("scores.probabilities.npy").write_bytes(b"\x93NUMPY"),
-            "does not fit its content",
+            "scores.probabilities.npy: not a whole .npy file",
         ),
     ],
 )
@@ -157,5 +157,5 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, spoil, says):
 def test_pickled_probabilities_are_refused(tmp_path):
     path = save_scores(simulate(3, 4, options=3), tmp_path / "scores.parquet")
     np.save(tmp_path / "scores.probabilities.npy", np.array([print], dtype=object))
-    with pytest.raises(ScoresError, match="does not fit its content"):
+    with pytest.raises(ScoresError, match=r"not a whole \.npy file"):
         load_scores(path)

@@ -1,23 +1,41 @@
 """The command line: parse, call, print."""
 
 import sys
+from typing import Any, NoReturn
+
+import typer
 
 from fewbench.cli.app import app
 from fewbench.errors import FewbenchError
+
+INTERRUPTED = 130
+# What wrong options and arguments raise: typer's own class, or click's in its older releases.
+_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
     """Run the command line; what a user can mend is one line and exit code 2, no traceback."""
     try:
-        app()
+        code = app(prog_name="fewbench", standalone_mode=False)
     except FewbenchError as error:
-        line = " ".join(error.message.split())
-        hint = f" (hint: {' '.join(error.hint.split())})" if error.hint else ""
-        print(f"fewbench: error: {line}{hint}", file=sys.stderr)
-        sys.exit(2)
+        _fail(error.message, error.hint)
     except OSError as error:
-        print(f"fewbench: error: {error}", file=sys.stderr)
-        sys.exit(2)
+        path = error.filename2 or error.filename
+        _fail(str(error) if path is None else f"{path}: {error.strerror}", None)
     except KeyboardInterrupt:
+        code = INTERRUPTED
+    except _USAGE_ERROR as error:
+        if len(sys.argv) < 2:
+            error.show()  # the help
+            sys.exit(2)
+        command = error.ctx.command_path if error.ctx else "fewbench"
+        _fail(error.format_message(), f"see {command} --help")
+    if code == INTERRUPTED:  # typer turns Ctrl-C into this code
         print("fewbench: stopped; files are whole", file=sys.stderr)
-        sys.exit(130)
+    sys.exit(code or 0)
+
+
+def _fail(message: str, hint: str | None) -> NoReturn:
+    line = message if hint is None else f"{message} (hint: {hint})"
+    print(f"fewbench: error: {' '.join(line.split())}", file=sys.stderr)
+    sys.exit(2)

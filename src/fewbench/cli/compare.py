@@ -63,6 +63,9 @@ def compare(
     fewbench compare scores.parquet -m kmedoids-ridge -n 50 --split performance --targets 0.3 --gap
     fewbench compare scores.parquet -m kmedoids-ridge -n 50 --json out.json --report out.html
     """
+    for output in (json_path, report):
+        if output is not None and output.is_dir():  # said now, not after the work
+            raise StudyError(f"{output}: a folder", hint="name a file to write")
     scores = load(scores_path, average)
     settings = [
         SplitSettings(kind, targets, GAP if gap else 0.0, group_by, resample)  # type: ignore[arg-type]
@@ -79,7 +82,7 @@ def compare(
             repeats,
             seed,
             level=level if intervals else None,
-            workers=workers or os.cpu_count() or 1,
+            workers=(os.cpu_count() or 1) if workers is None else workers,
             cache=cache if use_cache else None,
             progress=progress,
             facts={"scores": scores_path.name, "command": shlex.join(["fewbench", *sys.argv[1:]])},

@@ -66,7 +66,7 @@ def demo(
         outcome = compare(
             zoo,
             ["anchor-points", METHOD],
-            [20, BUDGET],
+            [20, BUDGET, 100],
             [SplitSettings("random"), SplitSettings("group", targets=1 / 20)],
             repeats=4,
             seed=seed,

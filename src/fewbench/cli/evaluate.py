@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fewbench._names import some
 from fewbench.cli.options import (
     AverageOption,
     Filter,
@@ -22,7 +23,7 @@ from fewbench.cli.options import (
     say,
 )
 from fewbench.cli.text import table
-from fewbench.errors import EvaluationError
+from fewbench.errors import AnswersError, EvaluationError, MethodError
 from fewbench.estimate import Estimate
 from fewbench.evaluation import Evaluation
 from fewbench.methods import Subset
@@ -59,7 +60,12 @@ def start(
     scores = load(scores_path, average)
     chosen = None
     if subset is not None:
-        chosen = Subset.from_json(subset.read_bytes())
+        try:
+            chosen = Subset.from_json(subset.read_bytes())
+        except MethodError as error:
+            raise EvaluationError(
+                f"{subset}: {error.message}", hint="give a file that fewbench select -o wrote"
+            ) from error
         made = chosen.provenance
         if method is not None or budget is not None:
             raise EvaluationError("--subset brings its method and budget", hint="leave them out")
@@ -146,6 +152,11 @@ def tell(
     for note in reading.notes:
         say(f"note: {note}")
     taken, unasked = evaluation.tell_table(reading.scores, target)
+    if unasked and not taken:
+        raise AnswersError(
+            f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
+            hint=f"fewbench ask {folder} lists the ids",
+        )
     if unasked:
         say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
     left = sum(len(items) for items in evaluation.ask().values())

@@ -86,4 +86,7 @@ def split_names(text: str) -> list[str]:
             names.append("")
         else:
             names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
+    found = [name.strip() for name in names if name.strip()]
+    if not found:
+        raise FewbenchError(f"no name in {text!r}", hint="give one, or several with commas between")
+    return found

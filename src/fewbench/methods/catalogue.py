@@ -35,6 +35,9 @@ VIVEK = "Vivek et al. 2023, arXiv 2309.08638"
 FILTERING = "Two-Stage Collaborative Filtering 2025, Eq. 5"
 DISCO = "Rubinstein et al. 2025, DISCO"
 
+# The paper measures disagreement among 100 random sources (its M for MMLU).
+_pds = PredictiveDiversity(models=100)
+_jsd = JensenShannon(models=100)
 _pca_forest = Regression(Forest(), Signature(), PCA())
 _pca_knn = Regression(Neighbours(), Signature(), PCA())
 
@@ -69,27 +72,27 @@ CATALOGUE: dict[str, Entry] = {
         FILTERING,
     ),
     "disco-pds-rf": Entry(
-        StaticMethod(PredictiveDiversity(), _pca_forest),
+        StaticMethod(_pds, _pca_forest),
         "items of highest PDS, random forest on the signature",
         DISCO,
     ),
     "disco-pds-knn": Entry(
-        StaticMethod(PredictiveDiversity(), _pca_knn),
+        StaticMethod(_pds, _pca_knn),
         "items of highest PDS, nearest source by signature",
         DISCO,
     ),
     "disco-jsd-rf": Entry(
-        StaticMethod(JensenShannon(), _pca_forest),
+        StaticMethod(_jsd, _pca_forest),
         "items of highest JSD, random forest on the signature",
         DISCO,
     ),
     "disco-jsd-knn": Entry(
-        StaticMethod(JensenShannon(), _pca_knn),
+        StaticMethod(_jsd, _pca_knn),
         "items of highest JSD, nearest source by signature",
         DISCO,
     ),
     "disco-jsd-ridge": Entry(
-        StaticMethod(JensenShannon(), Regression(Ridge(alpha=10.0), Signature(), PCA())),
+        StaticMethod(_jsd, Regression(Ridge(alpha=10.0), Signature(), PCA())),
         "items of highest JSD, ridge regression on the signature",
         DISCO,
     ),

@@ -9,11 +9,15 @@ from fewbench.errors import MethodError
 
 
 class Provenance(BaseModel):
-    """What made a subset: enough to make it again, and to refuse other scores."""
+    """What made a subset or an estimate: enough to make it again, and to refuse other scores.
+
+    `method` is the name that the user gave, `settings` its parts written out.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: str
+    settings: str
     budget: int
     seed: int
     fingerprint: str

@@ -12,9 +12,6 @@ from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError
 from fewbench.scores import Scale, Scores, from_long, from_wide
 
-# What pandas and pyarrow (whose errors are among these) raise for torn or foreign files.
-UNREADABLE = (ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -110,7 +107,7 @@ def _load(source: Path, text: list[str]) -> pd.DataFrame:
         raise ReaderError(f"{source}: no such file")
     try:
         return readers[suffix](source, text)
-    except UNREADABLE as error:
+    except Exception as error:  # pandas and pyarrow have no common base of errors
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 

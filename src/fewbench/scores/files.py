@@ -20,11 +20,8 @@ from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
 
 FORMAT = 1
-# What numpy, json and pyarrow (whose errors are among these) raise for content that does not fit.
-UNFIT = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError),
-    *(OSError, RuntimeError, SyntaxError, TypeError, ValueError),
-)
+# What a description raises that does not fit the content.
+UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
 
 def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
@@ -104,7 +101,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         if str(source.parent / source.stem) in error.message:
             raise
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
-    except UNFIT as error:
+    except (*UNFIT, pa.ArrowException) as error:
         raise ScoresError(
             f"{source}: its description does not fit its content ({_first_line(error)})",
             hint="it was written by a newer fewbench or changed by another program; import it",
@@ -142,7 +139,7 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
             )
         try:
             array = np.load(beside, mmap_mode="r", allow_pickle=False)
-        except UNFIT as error:
+        except Exception as error:  # numpy's header parser lets through errors of all kinds
             raise ScoresError(
                 f"{beside}: not a whole .npy file ({_first_line(error)})", hint="copy it again"
             ) from error

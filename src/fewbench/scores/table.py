@@ -330,7 +330,7 @@ def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_
     except UnicodeEncodeError as error:
         cut = "".join(texts)[max(0, error.start - 10) : error.end]
         raise ScoresError(
-            f"{what} hold text that is not valid Unicode, at {ascii(cut)}",
+            f"{what} hold text that is not valid Unicode, at {cut!a}",
             hint="half of a surrogate pair was cut off; write the file as UTF-8",
         ) from error
     return np.array(texts, dtype=object)

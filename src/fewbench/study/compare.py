@@ -12,7 +12,7 @@ from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.intervals import check_level
 from fewbench.methods import Method, find_method
-from fewbench.replay import check_budget
+from fewbench.opening import check_budget
 from fewbench.scores import Scores
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, run_cell
@@ -131,12 +131,15 @@ def _check(
     for budget in budgets:
         check_budget(budget, scores.n_items)
     if len(set(budgets)) < len(budgets):
-        raise StudyError(f"a budget is named twice: {list(budgets)}")
+        raise StudyError(f"a budget is named twice: {list(budgets)}", hint="name each one once")
     if repeats < 1 or workers < 1 or seed < 0:
-        raise StudyError("repeats and workers must be 1 or more, the seed 0 or more")
+        raise StudyError(
+            f"{repeats} repeats, {workers} workers, seed {seed}",
+            hint="repeats and workers must be 1 or more, the seed 0 or more",
+        )
     kinds = [one.kind for one in settings]
     if len(set(kinds)) < len(kinds):
-        raise StudyError(f"a split is named twice: {some(kinds, 9)}")
+        raise StudyError(f"a split is named twice: {some(kinds, 9)}", hint="name each one once")
 
 
 def _incomplete(scores: Scores) -> list[str]:

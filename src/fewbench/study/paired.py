@@ -60,18 +60,23 @@ def error_difference(errors: pd.DataFrame, other: pd.DataFrame, seed: int) -> Di
     """
     ours, theirs = _by_target(errors, other)
     gaps = ours - theirs
-    mean = float(gaps.mean())
-    low, high = np.quantile(gaps[_draws(len(gaps), seed)].mean(axis=1), [0.05, 0.95])
+    mean = float(gaps.sum())
+    low, high = np.quantile(gaps[_draws(len(gaps), seed)].sum(axis=1), [0.05, 0.95])
     flips = np.random.default_rng(seed).choice([-1.0, 1.0], (RESAMPLES, len(gaps)))
-    as_far = np.abs((flips * gaps).mean(axis=1)) >= abs(mean) - 1e-15
+    as_far = np.abs((flips * gaps).sum(axis=1)) >= abs(mean) - 1e-15
     return Difference(mean, float(low), float(high), (as_far.sum() + 1) / (RESAMPLES + 1))
 
 
 def _by_target(errors: pd.DataFrame, other: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
-    """Return mean errors per target, over the repeats in which both methods met it."""
+    """Return each target's part of the two mean errors, over the repeats in which both met it.
+
+    The parts add up to the mean absolute errors, in which every repeat weighs the same.
+    """
     both = errors.merge(other, on=["target", "repeat"], suffixes=("", "_other"))
-    means = both.groupby("target", sort=True)[["error", "error_other"]].mean()
-    return means["error"].to_numpy(np.float64), means["error_other"].to_numpy(np.float64)
+    among = both.groupby("repeat")["target"].transform("size") * both["repeat"].nunique()
+    shares = both[["error", "error_other"]].div(among, axis=0)
+    parts = shares.groupby(both["target"], sort=True).sum()
+    return parts["error"].to_numpy(np.float64), parts["error_other"].to_numpy(np.float64)
 
 
 def _draws(count: int, seed: int) -> NDArray[np.int64]:

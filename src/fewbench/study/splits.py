@@ -62,7 +62,10 @@ class SplitSettings:
         if not 0.0 < self.targets < 1.0:
             raise StudyError(f"a share of targets of {self.targets}", hint="use 0.25, say")
         if not 0.0 <= self.gap < 1.0 - self.targets:
-            raise StudyError(f"a gap of {self.gap} beside targets of {self.targets}")
+            raise StudyError(
+                f"a gap of {self.gap} beside targets of {self.targets}",
+                hint="the two shares must leave some models to be sources",
+            )
 
     def describe(self) -> str:
         """Return the settings in words."""
@@ -110,10 +113,10 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         by = _dates(scores) if settings.kind == "chronological" else scores.full_scores()
         order = np.argsort(by, kind="stable")
         gap = round(settings.gap * scores.n_models) if settings.kind == "performance" else 0
-        sources = order[: scores.n_models - count - gap]
+        sources = order[: max(0, scores.n_models - count - gap)]
         last = order[scores.n_models - count :]
         targets = last[complete[last]]
-    if settings.resample:
+    if settings.resample and len(sources) and len(targets):
         sources = np.unique(rng.choice(sources, len(sources)))
         targets = np.unique(rng.choice(targets, len(targets)))
     if len(sources) < 2 or not len(targets):

@@ -11,6 +11,7 @@ A subclass supplies one fixture, the method:
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -129,10 +130,10 @@ class MethodConformance:
     def test_same_seed_same_answer(self, method: Method) -> None:
         """Two sessions of one seed ask and predict the same, whatever numpy's global state."""
         sources, targets = self._tables()
-        before = np.random.get_state()  # noqa: NPY002 - to see that it stays untouched
+        before = str(np.random.get_state(legacy=False))  # noqa: NPY002 - it must stay untouched
         one = self._play(method, sources, targets, 8, seed=5, tasks=True)
-        after = np.random.get_state()  # noqa: NPY002
-        assert np.array_equal(before[1], after[1]), "numpy's global generator was used"  # type: ignore[index]
+        after = str(np.random.get_state(legacy=False))  # noqa: NPY002
+        assert before == after, "numpy's global generator was used"
         two = self._play(method, sources, targets, 8, seed=5, tasks=True)
         _assert_same(one, two, exactly=True)
 
@@ -226,8 +227,8 @@ class MethodConformance:
         if not self.supports_missing:
             pytest.skip("the method needs whole sources")
         for options in (None, 3):
-            whole, targets = self._tables(options=options, n_models=16)
-            sources, _ = self._tables(options=options, n_models=16, missing=0.2)
+            targets = self._tables(options=options, n_models=16)[1]
+            sources = self._tables(options=options, n_models=16, missing=0.2)[0]
             assert sources.has_missing
             assert not targets.has_missing
             self._estimates(method, sources, targets, 8)
@@ -265,8 +266,7 @@ class MethodConformance:
         else:
             answers[:] = [[0.0], [1.0], [1.0]]
         sources, targets = replace(sources, values=values), replace(targets, values=answers)
-        for estimate in self._estimates(method, sources, targets, 6).values():
-            assert np.isfinite(estimate.score)
+        self._play(method, sources, targets, 6, tasks=True)
 
     def test_twins_among_the_sources(self, method: Method) -> None:
         """Real leaderboards hold the same model several times."""
@@ -283,20 +283,16 @@ class MethodConformance:
     def test_few_sources(self, method: Method, n_sources: int) -> None:
         """A handful of sources gives an estimate, or an error of ours that says so."""
         sources, targets = self._tables(n_models=n_sources)
-        try:
+        with suppress(MethodError):
             self._estimates(method, sources, targets, 8)
-        except MethodError as error:
-            assert error.message
 
     @pytest.mark.parametrize("n_items", [1, 2])
     def test_few_items(self, method: Method, n_items: int) -> None:
         """A benchmark of one item, or two, gives an estimate, or an error of ours."""
         sources, targets = self._tables(n_items=n_items, n_tasks=2)
         for budget in range(1, n_items + 1):
-            try:
-                self._estimates(method, sources, targets, budget)
-            except MethodError as error:
-                assert error.message
+            with suppress(MethodError):
+                self._play(method, sources, targets, budget, tasks=True)
 
     # -- how good it is ------------------------------------------------------------------------
 
@@ -429,7 +425,7 @@ def _answers(targets: Scores, row: int, items: IntArray) -> Answers:
     options = None
     if targets.probabilities is not None:
         options = targets.probabilities.take(np.array([row])).of_items(items)
-    return Answers(items, targets.values[np.ix_([row], items)], options)
+    return Answers(items, targets.values[row, items][None], options)
 
 
 def _answer(evaluation: Evaluation, targets: Scores) -> dict[str, list[str]]:

@@ -119,7 +119,7 @@ class Lasso:
             raise MethodError(f"lasso penalty {self.alpha} is negative")
         from sklearn.linear_model import Lasso as SklearnLasso
 
-        return _sklearn(SklearnLasso(alpha=self.alpha, max_iter=20_000), x, y)
+        return _sklearn(SklearnLasso(self.alpha, max_iter=20_000, random_state=seed), x, y)
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,8 @@ def _names(logs: list[Log]) -> Iterator[str]:
     bare = [str(log.path) for log in logs if log.results is None]
     if bare:
         yield (
-            f"{_count(len(bare), 'file')} have no results file beside them, so the model's name "
-            f"is the folder's and whether higher is better is not checked: {some(bare)}"
+            f"without a results file beside: {some(bare)}; the model's name is that of its folder "
+            "or of the folder's other runs, and whether higher is better is not checked"
         )
     settings: dict[str, set[tuple[tuple[str, str], ...]]] = defaultdict(set)
     for log in logs:
@@ -123,9 +123,9 @@ def _misfits(parts: list[TaskAnswers]) -> Iterator[str]:
         total = sum(part.misfits.values())
         if total:
             yield (
-                f"task {part.task!r}: {_count(total, 'score')} of {part.metric!r} do not follow "
-                f"from the logged log-likelihoods (models {some(+part.misfits)}); take their "
-                "option probabilities with care"
+                f"task {part.task!r}: the logged log-likelihoods do not explain "
+                f"{_count(total, 'score')} of {part.metric!r} (models {some(+part.misfits)}); "
+                "take their option probabilities with care"
             )
 
 

@@ -1,0 +1,46 @@
+"""Checks before an evaluation or a study is opened."""
+
+from collections.abc import Sequence
+
+from fewbench._names import some
+from fewbench.errors import EvaluationError, MethodError
+from fewbench.methods.subset import Provenance, Subset
+from fewbench.scores import Scores
+
+
+def check_budget(budget: int, n_items: int) -> None:
+    """Raise MethodError unless 1 <= budget <= n_items."""
+    if not 1 <= budget <= n_items:
+        raise MethodError(
+            f"a budget of {budget} items, where there are {n_items}",
+            hint=f"use a budget from 1 to {n_items}",
+        )
+
+
+def check_subset(subset: Subset, wanted: Provenance) -> None:
+    """Raise EvaluationError unless a given subset has the budget and the scores that are wanted."""
+    if len(subset.items) != wanted.budget:
+        raise EvaluationError(f"a subset of {len(subset.items)} items, a budget of {wanted.budget}")
+    made = subset.provenance
+    if made is not None and made.fingerprint != wanted.fingerprint:
+        raise EvaluationError(
+            f"the subset was chosen from other scores (fingerprint {made.fingerprint}, these have "
+            f"{wanted.fingerprint})",
+            hint="use the scores that it was chosen from, or choose again",
+        )
+
+
+def check_targets(scores: Scores, targets: Sequence[str]) -> None:
+    """Raise EvaluationError unless targets are named, once each, and are not among the sources."""
+    if isinstance(targets, str):
+        raise EvaluationError(f"the targets are the text {targets!r}", hint=f"use [{targets!r}]")
+    if not targets or any(not target.strip() for target in targets):
+        raise EvaluationError("no target, or one without a name", hint="name the new models")
+    if len(set(targets)) < len(targets):
+        raise EvaluationError(f"a target is named twice among {some(targets)}")
+    known = [target for target in targets if target in scores.models.index]
+    if known:
+        raise EvaluationError(
+            f"{some(known)} is among the sources already, with its answers to all items",
+            hint="its full score is known; give a new model another name",
+        )

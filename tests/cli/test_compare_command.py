@@ -1,0 +1,89 @@
+"""fewbench compare: the tables, the files it writes, and its cache."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from fewbench.cli.compare import parse_budgets
+from fewbench.cli.options import split_names
+from fewbench.cli.text import number, points, table
+from fewbench.errors import FewbenchError
+
+QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]
+
+
+def test_json_report_and_tables(cli, scores, tmp_path):
+    words = [scores, "-m", "random-linear", "-n", "4,8", "--split", "random,group"]
+    files = ["--json", "o/out.json", "--report", "o/out.html"]
+    said = cli("compare", *words, "--repeats", "2", "--workers", "1", *files)
+    assert said.code == 0
+    for split in ("random", "group"):
+        for budget in (4, 8):
+            assert f"{split} split, {budget} items" in said.out
+    assert said.out.count("\nrandom-linear ") == 4
+    assert said.out.count("in 90 % interval") == 4
+    assert said.err.splitlines() == ["wrote o/out.json", "wrote o/out.html"]
+    found = json.loads((tmp_path / "o" / "out.json").read_text(), parse_constant=pytest.fail)
+    assert len(found["cells"]) == 3 * 2 * 2
+    assert {"seed", "fingerprint", "versions", "facts", "warnings"} <= set(found)
+    mae = found["cells"][0]["metrics"]["mae"]["mean"]
+    assert f"{100 * mae:.2f} ± " in said.out
+    assert found["facts"]["command"].startswith("fewbench compare ")
+    page = (tmp_path / "o" / "out.html").read_text()
+    assert "random-linear" in page
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["out.html", "out.json"]
+
+
+def test_a_second_run_takes_the_cells_of_the_first(cli, scores, monkeypatch, tmp_path):
+    words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--json", "o.json"]
+    first = cli(*words)
+    one = (tmp_path / "o.json").read_text()
+    (cache,) = (tmp_path / "cache" / "fewbench").iterdir()
+    assert len(cache.read_text().splitlines()) == 6
+    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "run_cell", pytest.fail)
+    second = cli(*words)
+    assert second.code == 0
+    assert (second.out, (tmp_path / "o.json").read_text()) == (first.out, one)
+
+
+def test_no_cache(cli, scores, tmp_path):
+    said = cli("compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--no-cache")
+    assert said.code == 0
+    assert not (tmp_path / "cache").exists()
+    cli("compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--cache", "mine.jsonl")
+    assert (tmp_path / "mine.jsonl").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_methods_with_settings_and_gap(ok, scores):
+    wanted = "medoids(metric=cosine,standardise=true)+mean,random+answers+ridge(alpha=1)"
+    split = ["--split", "performance", "--targets", "0.3", "--gap"]
+    out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split)
+    assert "performance split, 4 items, 6 targets a repeat" in out
+    assert "\nmedoids(metric=cosine,standardise=true)+mean " in out
+    assert "\nrandom+answers+ridge(alpha=1) " in out
+    assert "interval" not in out
+
+
+def test_without_a_home_cache_variable(cli, scores, monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cli("compare", scores, "-m", "random", "-n", "4", *QUICK).code == 0
+    assert os.listdir(tmp_path / "home" / ".cache" / "fewbench")
+
+
+def test_names_are_split_at_outer_commas():
+    assert split_names("a, b(x=1,y=2)+c ,d,") == ["a", "b(x=1,y=2)+c", "d"]
+    with pytest.raises(FewbenchError):
+        split_names(" , ")
+
+
+def test_budgets():
+    assert parse_budgets("20, 50") == [20, 50]
+
+
+def test_text():
+    assert table(["a", "n"], [["bb", "1"], ["c", "22"]]) == "a    n\nbb   1\nc   22"
+    assert (number(float("nan")), number(1.5, 1), points(0.1234)) == ("–", "1.5", "12.3")

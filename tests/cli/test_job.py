@@ -1,0 +1,232 @@
+"""The whole job, from other models' results to a new model's estimate."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench._version import __version__
+from fewbench.scores import load_scores
+
+LONG = ["--model", "llm", "--item", "id", "--score", "points"]
+ONE = ["--item", "id", "--score", "points"]
+
+
+def test_import_writes_what_the_table_holds(ok, long_csv, table, tmp_path):
+    columns = [*LONG, "--task", "subject", "--date", "released", "--family", "lab"]
+    out = ok("import", long_csv, *columns, "--range", "0,100", "-o", "new/s.parquet")
+    assert "20 models × 40 items, 3 tasks, without option probabilities" in out
+    scores = load_scores(tmp_path / "new" / "s.parquet")
+    assert np.array_equal(scores.values, table.values)
+    assert scores.model_ids == table.model_ids
+    assert scores.models.equals(table.models)
+    assert scores.scale.high == 100
+    assert scores.fingerprint in out
+
+
+def test_import_says_how_much_is_missing(ok, tmp_path):
+    (tmp_path / "r.csv").write_text("m,q1,q2\na,1,0\nb,,1\nc,1,1\nd,0,1\n")
+    assert "12.5% of the cells missing" in ok("import", "r.csv", "--model", "m", "-o", "s.parquet")
+
+
+def test_lower_is_better(ok, tmp_path):
+    (tmp_path / "r.csv").write_text("m,q1,q2\na,0.25,0\nb,1,1\n")
+    ok("import", "r.csv", "--model", "m", "--lower-is-better", "-o", "s.parquet")
+    assert load_scores(tmp_path / "s.parquet").values.tolist() == [[0.75, 1], [0, 0]]
+
+
+def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_path):
+    ok("import", long_csv, *LONG, "--task", "subject", "--range", "0,100", "-o", "s.parquet")
+    started = ok("start", "s.parquet", "-m", "kmedoids-ridge", "-n", "9", "-t", "new", "-o", "run")
+    assert "kmedoids-ridge on 20 models × 40 items; 9 items to run now" in started
+    assert "Next: fewbench ask run" in started
+    items = asked()["new"]
+    assert ok("ask", "run").split() == items
+    assert len(set(items)) == 9
+    assert set(items) <= set(table.item_ids)
+    told = ok("tell", "run", answers(dict.fromkeys(items[:4], 100)), *ONE)
+    assert told == "took 4 answers. Next: fewbench ask run for 5 more\n"
+    assert ok("ask", "run").split() == items[4:]
+    told = ok("tell", "run", answers(dict.fromkeys(items[4:], 0)), *ONE)
+    assert told == "took 5 answers. Next: fewbench estimate run\n"
+    assert cli("ask", "run").out == ""
+    assert asked() == {}
+    found = json.loads(ok("estimate", "run", "--json"))["new"]
+    assert found["target"] == "new"
+    assert 10 <= found["score"] <= 87.5  # at least 4 and at most 35 of 40 items are right
+    assert found["interval"]["low"] <= found["score"] <= found["interval"]["high"]
+    assert found["random"]["interval"]["low"] <= 100 * 4 / 9 <= found["random"]["interval"]["high"]
+    assert (found["items_run"], found["items_total"], found["level"]) == (9, 40, 0.9)
+    assert set(found["tasks"]) == set(table.tasks)
+    assert found["provenance"]["method"] == "kmedoids-ridge"
+    text = ok("estimate", "run")
+    assert "new: 9 of 40 items run, method kmedoids-ridge" in text
+    assert f"{found['score']:.4g}" in text
+    assert "random sampling" in text
+    assert all(task in text for task in table.tasks)
+    wider = json.loads(ok("estimate", "run", "--json", "--level", "0.99"))["new"]
+    assert wider["level"] == 0.99
+    assert wider["interval"]["low"] <= found["interval"]["low"]
+    assert found["interval"]["high"] <= wider["interval"]["high"]
+
+
+def test_the_mean_of_random_items(ok, scores, answers, asked):
+    ok("start", scores, "-m", "random", "-n", "10", "-o", "run")
+    items = asked()["target"]
+    ok("tell", "run", answers(dict(zip(items, [1] * 7 + [0] * 3, strict=True))), *ONE)
+    assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] == pytest.approx(0.7)
+
+
+def test_several_targets(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "random", "-n", "3", "-t", "a", "-t", "b", "-o", "run")
+    items = asked()
+    assert items["a"] == items["b"]
+    ok("tell", "run", answers(dict.fromkeys(items["a"][:1], 1)), *ONE, "-t", "a")
+    waiting = cli("ask", "run")
+    assert waiting.code == 2
+    assert "2 targets wait for different items" in waiting.err
+    assert ok("ask", "run", "-t", "a").split() == items["a"][1:]
+    both = [[name, item, 1] for name in "ab" for item in items["a"]]
+    assert "took 6 answers" in ok("tell", "run", answers([*both, ["c", "item-0", 1]]), *LONG)
+    found = json.loads(ok("estimate", "run", "--json"))
+    assert list(found) == ["a", "b"]
+    text = ok("estimate", "run", "-t", "b")
+    assert text.startswith("b: 3 of 40")
+    assert "a: 3 of 40" not in text
+
+
+def test_select_then_start_with_the_subset(ok, cli, scores, asked, tmp_path):
+    words = ["select", scores, "-m", "anchor-points", "-n", "7", "--seed", "3"]
+    printed = ok(*words).split()
+    said = cli(*words, "-o", "subset.json")
+    assert (said.code, said.out) == (0, "")
+    assert "7 items of 40" in said.err
+    subset = json.loads((tmp_path / "subset.json").read_text())
+    assert subset["items"] == printed
+    assert (
+        subset["provenance"] | {"method": "anchor-points", "budget": 7, "seed": 3}
+        == (subset["provenance"])
+    )
+    ok("start", scores, "--subset", "subset.json", "-o", "run")
+    assert asked() == {"target": printed}
+    ok("start", scores, "-m", "anchor-points", "-n", "7", "--seed", "3", "-o", "again")
+    assert asked("again") == {"target": printed}
+
+
+def test_the_average_is_kept(ok, scores, answers, asked):
+    for average in ("micro", "macro"):
+        ok("start", scores, "-m", "random", "-n", "40", "--average", average, "-o", average)
+        items = asked(average)["target"]
+        right = {item: int(at < 8) for at, item in enumerate(sorted(items))}
+        ok("tell", average, answers(right), *ONE)
+    micro, macro = (
+        json.loads(ok("estimate", average, "--json"))["target"] for average in ("micro", "macro")
+    )
+    assert micro["score"] == pytest.approx(0.2)
+    assert macro["score"] == pytest.approx(np.mean(list(macro["tasks"].values())))
+    assert macro["score"] != pytest.approx(0.2)
+
+
+def test_ask_in_the_words_of_a_harness(ok, cli, placed, asked):
+    ok("start", placed, "-m", "random", "-n", "12", "-o", "run")
+    items = asked()["target"]
+    places = [int(item.removeprefix("item-")) for item in items]
+    inspect = cli("ask", "run", "--for", "inspect")
+    assert inspect.out == ",".join(f"s{at}" for at in places) + "\n"
+    assert "12 items for target" in inspect.err
+    harness = cli("ask", "run", "--for", "lm-eval")
+    samples = json.loads(harness.out)
+    assert sorted(at for of in samples.values() for at in of) == sorted(1000 + at for at in places)
+    assert f"exactly these tasks with --log_samples: {','.join(samples)}" in harness.err
+    assert ok("select", placed, "-m", "random", "-n", "12", "--for", "lm-eval") == harness.out
+
+
+def test_inspect_takes_item_ids_where_nothing_better_is_known(ok, scores, asked):
+    ok("start", scores, "-m", "random", "-n", "3", "-o", "run")
+    assert ok("ask", "run", "--for", "inspect") == ",".join(asked()["target"]) + "\n"
+
+
+def test_what_was_told_survives(ok, cli, scores, answers, asked, tmp_path):
+    """A line torn by a crash is forgotten, and nothing else."""
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    items = asked()["target"]
+    ok("tell", "run", answers(dict.fromkeys(items[:2], 1)), *ONE)
+    ok("tell", "run", answers(dict.fromkeys(items[2:], 1)), *ONE)
+    journal = tmp_path / "run" / "answers.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-5])
+    assert asked()["target"] == items[2:]
+
+
+def test_items_not_asked_for_are_noted(cli, scores, answers, asked):
+    cli("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    items = asked()["target"]
+    other = next(f"item-{at}" for at in range(40) if f"item-{at}" not in items)
+    said = cli("tell", "run", answers({items[0]: 1, other: 1, "elsewhere": 0}), *ONE)
+    assert said.out.startswith("took 1 answers")
+    assert "2 items" in said.err
+    assert "not asked" in said.err
+
+
+def test_methods(ok):
+    listed = json.loads(ok("methods", "--json"))
+    names = [row["name"] for row in listed]
+    assert {"random", "random-ridge", "anchor-points", "kmedoids-ridge"} <= set(names)
+    assert all(set(row) == {"name", "parts", "summary", "citation"} for row in listed)
+    lines = ok("methods").splitlines()
+    for row in listed:
+        assert any(line.startswith(row["name"]) and row["citation"] in line for line in lines)
+        assert any(line.startswith(row["name"]) and row["parts"] in line for line in lines)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_parts_as_listed_are_methods_themselves(ok, scores, number):
+    row = json.loads(ok("methods", "--json"))[number]
+    by_name, by_parts = (
+        ok("select", scores, "-m", row[way], "-n", "5") for way in ("name", "parts")
+    )
+    assert by_name == by_parts
+
+
+def test_version(ok):
+    assert ok("--version") == f"fewbench {__version__}\n"
+
+
+def test_as_a_program_of_its_own(scores):
+    """Once for real: nothing but the items on stdout, one line on stderr, exit code 2."""
+
+    def run(*words):
+        code = "import sys; sys.argv[0] = 'fewbench'; from fewbench.cli import main; main()"
+        command = [sys.executable, "-c", code, *map(str, words)]
+        here = os.environ | {"PYTHONPATH": str(Path(fewbench.__file__).parents[1])}
+        return subprocess.run(command, capture_output=True, text=True, env=here, check=False)
+
+    good = run("select", scores, "-m", "random", "-n", "4")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert len(good.stdout.split()) == 4
+    bad = run("select", scores, "-m", "random", "-n", "400")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith("fewbench: error: a budget of 400")
+    assert bad.stderr.count("\n") == 1
+
+
+def test_an_evaluation_moves_with_its_folder(ok, scores, asked, tmp_path):
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    items = asked()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").rename(tmp_path / "elsewhere" / "moved")
+    assert asked("elsewhere/moved") == items
+
+
+def test_a_wide_table_of_answers(ok, scores, asked, tmp_path):
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    items = asked()["target"]
+    with (tmp_path / "wide.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["llm", *items], ["mine", 1, 0, 0, 1]])
+    assert "took 4 answers" in ok("tell", "run", "wide.csv", "--model", "llm")
+    assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] == 0.5

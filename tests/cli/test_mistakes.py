@@ -1,0 +1,236 @@
+"""What users get wrong: one line that says what, a hint, exit code 2, and no traceback."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from fewbench.evaluation import Evaluation
+from fewbench.scores import load_scores, save_scores
+from fewbench.testing import simulate
+
+ONE = "--item id --score points"
+LONG = f"--model llm {ONE}"
+QUICK = "--repeats 1 --workers 1 --no-intervals"
+
+
+@pytest.fixture
+def wrong(cli):
+    """Run a command that must fail the right way, and return what it says."""
+
+    def run(*words):
+        said = cli(*words)
+        assert said.code == 2
+        assert said.err.startswith("fewbench: error: ")
+        assert said.err.count("\n") == 1
+        assert said.err.endswith("\n")
+        assert "Traceback" not in said.err
+        assert "hint: None" not in said.err
+        return said.err
+
+    return run
+
+
+def prepare(path, scores, long_csv):
+    shutil.copy(scores, path / "s.parquet")
+    shutil.copy(long_csv, path / "results.csv")
+    Evaluation(load_scores(path / "s.parquet"), "random", 4).save(path / "run", path / "s.parquet")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, scores, long_csv):
+    """s.parquet, results.csv, an evaluation `run` of 4 random items, and no answers yet."""
+    return prepare(tmp_path, scores, long_csv)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, scores, long_csv):
+    """The same, once, for mistakes that leave it as it is."""
+    return prepare(tmp_path_factory.mktemp("mistakes"), scores, long_csv)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        # files
+        ("select nope.parquet -m random -n 4", "nope.parquet: no such file"),
+        ("select . -m random -n 4", "no result files of a known kind"),
+        ("select results.csv -m random -n 4", "which columns"),
+        ("compare nope.parquet -m random -n 4", "nope.parquet: no such file"),
+        ("import nope.csv --model llm -o x.parquet", "nope.csv: no such file"),
+        (f"import results.csv {LONG} --range 0,100 -o x.csv", "x.csv"),
+        # methods and budgets
+        ("select s.parquet -m nope -n 4", "unknown method 'nope'"),
+        ("select s.parquet -m medoids(colour=1)+mean -n 4", "medoids has no setting 'colour'"),
+        ("select s.parquet -m random(x=1) -n 4", "fixed settings"),
+        ("select s.parquet -m mean+random -n 4", "'random' is out of place"),
+        ("select s.parquet -m random -n 0", "budget of 0"),
+        ("select s.parquet -m random -n -1", "budget of -1"),
+        ("select s.parquet -m random -n 41", "from 1 to 40"),
+        ("select s.parquet -m random -n many", "--budget"),
+        ("select s.parquet -m random -n 4 --for nope", "unknown harness 'nope'"),
+        ("select s.parquet -m random -n 4 --for lm-eval", "doc_id"),
+        ("select s.parquet -m random", "--budget"),
+        ("select s.parquet -m random -n 4 --sed 1", "--sed"),
+        ("select s.parquet -m random -n 4 --seed -1", "negative"),
+        ("frobnicate", "frobnicate"),
+        # start
+        ("start s.parquet -m random -n 4 -o run", "already holds an evaluation"),
+        ("start s.parquet -o new", "which items"),
+        ("start s.parquet -m random -o new", "which items"),
+        ("start s.parquet -m random -n 4 -t a -t a -o new", "a target is named twice among"),
+        ("start s.parquet -m random -n 4 -t model-03 -o new", "among the sources already"),
+        ("start s.parquet -m random -n 4 --average median -o new", "--average"),
+        ("start s.parquet --subset results.csv -o new", "results.csv: not a subset"),
+        # ask, tell, estimate
+        ("ask nowhere", "no evaluation here"),
+        ("ask run --for nope", "unknown harness 'nope'"),
+        ("ask run -t nobody", "'nobody' is not a target"),
+        (f"tell nowhere results.csv {LONG}", "no evaluation here"),
+        (f"tell run nope.csv {ONE}", "nope.csv: no such file"),
+        ("tell run results.csv", "which columns"),
+        ("tell run results.csv --item id --score right", "no column 'right'"),
+        (f"tell run results.csv {ONE}", "rows repeat a cell"),
+        (f"tell run results.csv {LONG}", "range"),
+        ("estimate nowhere", "no evaluation here"),
+        ("estimate run", "4 of the asked items left"),
+        ("estimate run --level 1.5", "level 1.5"),
+        ("estimate run -t nobody", "'nobody' is not a target"),
+        # compare
+        (f"compare s.parquet -m nope -n 4 {QUICK}", "unknown method 'nope'"),
+        (f"compare s.parquet -m random -n a,b {QUICK}", "cannot read the budgets 'a,b'"),
+        (f"compare s.parquet -m random -n 4,4 {QUICK}", "named twice"),
+        (f"compare s.parquet -m random -n 4,99 {QUICK}", "budget of 99"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --split nope", "unknown split 'nope'"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --split ,", "no name"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --split group --group-by lab", "column 'lab'"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --split given", "column 'role'"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "share of targets of 1.5"),
+        ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
+        ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
+        ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run: a folder"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --json .", ".: a folder"),
+        # import
+        (f"import results.csv {LONG} -o x.parquet", "outside the stated range"),
+        (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
+        (f"import results.csv {LONG} --range 100,0 -o x.parquet", "in order"),
+        (f"import results.csv {LONG} --range 0,inf -o x.parquet", "finite"),
+        (f"import results.csv {LONG} --from cvs -o x.parquet", "unknown form 'cvs'"),
+        ("import results.csv --model llm --item id --score ok -o x.parquet", "no column 'ok'"),
+        (f"import results.csv {LONG}", "--output"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_a_hint(wrong, prepared, monkeypatch, line, said):
+    monkeypatch.chdir(prepared)
+    before = sorted(prepared.rglob("*"))
+    err = wrong(*line.split())
+    assert said in err
+    if "no such file" not in said and "target is named twice" not in said:
+        assert "(hint: " in err
+    assert sorted(prepared.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "select s.parquet -m random -n 4 -o results.csv/x.json",
+        "start s.parquet -m random -n 4 -o results.csv/new",
+        f"compare s.parquet -m random -n 4 {QUICK} --no-cache --json results.csv/x.json",
+        f"compare s.parquet -m random -n 4 {QUICK} --no-cache --report results.csv/x.html",
+        f"compare s.parquet -m random -n 4 {QUICK} --cache run",
+        "start s.parquet --subset nope.json -o new",
+    ],
+)
+def test_an_unusable_path_is_named(wrong, prepared, monkeypatch, line):
+    monkeypatch.chdir(prepared)
+    err = wrong(*line.split())
+    assert "Errno" not in err
+    assert any(name in err for name in ("results.csv", "run: ", "nope.json: "))
+
+
+def test_a_subset_comes_with_its_method(ok, wrong, folder):
+    ok("select", "s.parquet", "-m", "random", "-n", "4", "-o", "sub.json")
+    err = wrong("start", "s.parquet", "--subset", "sub.json", "-m", "random", "-o", "new")
+    assert "--subset brings its method" in err
+    save_scores(simulate(20, 40, seed=9), folder / "other.parquet")
+    assert "other scores" in wrong("start", "other.parquet", "--subset", "sub.json", "-o", "new")
+
+
+def test_answers_out_of_range(wrong, folder, answers, asked):
+    items = asked()["target"]
+    err = wrong("tell", "run", answers(dict.fromkeys(items, 7)), *ONE.split())
+    assert "outside the stated range" in err
+    assert asked()["target"] == items
+
+
+def test_answers_only_for_items_not_asked(wrong, folder, answers, asked):
+    items = asked()["target"]
+    other = [f"item-{at}" for at in range(40) if f"item-{at}" not in items]
+    err = wrong("tell", "run", answers(dict.fromkeys(other, 1)), *ONE.split())
+    assert "none of its 36 items was asked for" in err
+    assert "hint: fewbench ask run" in err
+
+
+def test_answers_that_are_no_numbers(wrong, folder, answers, asked):
+    items = asked()["target"]
+    err = wrong("tell", "run", answers(dict.fromkeys(items, "right")), *ONE.split())
+    assert "4 values that are not numbers, first 'right'" in err
+
+
+def test_another_answer_to_the_same_item(wrong, ok, folder, answers, asked):
+    (first, *_) = items = asked()["target"]
+    ok("tell", "run", answers({first: 1}), *ONE.split())
+    err = wrong("tell", "run", answers(dict.fromkeys(items, 0)), *ONE.split())
+    assert f"{first!r} was told before with another score" in err
+    assert asked()["target"] == items[1:]
+
+
+def test_answers_of_nobody_in_particular(wrong, folder, answers, ok, asked):
+    ok("start", "s.parquet", "-m", "random", "-n", "4", "-t", "a", "-t", "b", "-o", "two")
+    rows = [[model, item, 1] for model in "xy" for item in asked("two")["a"]]
+    err = wrong("tell", "two", answers(rows), *LONG.split())
+    assert "none of the targets 'a', 'b' is among the answers" in err
+    assert "'x', 'y'" in err
+
+
+def test_scores_changed_after_start(wrong, folder):
+    save_scores(simulate(20, 40, seed=9), folder / "s.parquet")
+    for command in ("ask", "estimate"):
+        err = wrong(command, "run")
+        assert "opened with other scores" in err
+        assert "(hint: " in err
+
+
+def test_scores_lost_after_start(wrong, folder):
+    (folder / "s.parquet").unlink()
+    assert "s.parquet: no such file" in wrong("ask", "run")
+
+
+def test_a_damaged_evaluation(wrong, folder):
+    header = folder / "run" / "evaluation.json"
+    whole = header.read_text()
+    header.write_text(whole[: len(whole) // 2])
+    assert "evaluation.json" in wrong("ask", "run")
+    header.write_text(json.dumps(json.loads(whole) | {"format": 2}))
+    assert "evaluation.json: format" in wrong("ask", "run")
+    header.write_text(whole)
+    (folder / "run" / "answers.jsonl").write_text("{}\n")
+    assert "answers.jsonl: line 1 is damaged" in wrong("ask", "run")
+
+
+def test_a_damaged_scores_file(wrong, folder):
+    whole = (folder / "s.parquet").read_bytes()
+    (folder / "s.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "s.parquet" in wrong("select", "s.parquet", "-m", "random", "-n", "4")
+
+
+def test_ctrl_c(cli, folder, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "run_cell", stop)
+    said = cli("compare", "s.parquet", "-m", "random", "-n", "4", *QUICK.split())
+    assert (said.code, said.err) == (130, "fewbench: stopped; files are whole\n")

@@ -1,0 +1,61 @@
+"""Chosen items in the words of a harness."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fewbench.errors import FewbenchError, ScoresError
+from fewbench.runners import EXPORTS, export_items
+from fewbench.scores import from_arrays
+
+TASKS = ["law", "law", "art", "art", "law"]
+PLAIN = from_arrays([[1, 0, 1, 1, 0]], models=["m"], items=list("abcde"), tasks=TASKS)
+
+
+def with_column(**columns):
+    return replace(PLAIN, items=PLAIN.items.assign(**columns))
+
+
+def test_ids_one_a_line_in_the_order_given():
+    assert export_items(PLAIN, ["d", "a", "c"], "ids") == "d\na\nc"
+
+
+def test_inspect():
+    assert export_items(PLAIN, ["d", "a"], "inspect") == "d,a"
+    named = with_column(sample_id=["s1", "s2", "s3", "s4", "s5"])
+    assert export_items(named, ["d", "a"], "inspect") == "s4,s1"
+
+
+def test_lm_eval_positions_are_sorted_and_by_task():
+    placed = with_column(doc_id=[9, 3, 0, 7, 1])
+    found = export_items(placed, ["a", "d", "e", "c", "b"], "lm-eval")
+    assert json.loads(found) == {"art": [0, 7], "law": [1, 3, 9]}
+    assert list(json.loads(found)) == ["art", "law"]
+    assert json.loads(export_items(placed, ["d"], "lm-eval")) == {"art": [7]}
+
+
+def test_lm_eval_positions_are_whole_numbers_even_beside_gaps():
+    placed = with_column(doc_id=[9.0, 3.0, None, 7.0, 1.0])
+    assert export_items(placed, ["b", "a"], "lm-eval") == '{"law": [3, 9]}'
+
+
+def test_lm_eval_positions_are_unique():
+    placed = with_column(doc_id=[3, 3, 0, 7, 1])
+    assert json.loads(export_items(placed, ["a", "b"], "lm-eval")) == {"law": [3]}
+
+
+def test_lm_eval_without_positions():
+    with pytest.raises(FewbenchError, match="doc_id") as error:
+        export_items(PLAIN, ["a"], "lm-eval")
+    assert error.value.hint
+    with pytest.raises(FewbenchError, match="not known of 1 items: 'c'"):
+        export_items(with_column(doc_id=[9, 3, None, 7, 1]), ["a", "c"], "lm-eval")
+
+
+def test_unknown_harness_and_item():
+    with pytest.raises(FewbenchError, match="unknown harness 'x'") as error:
+        export_items(PLAIN, ["a"], "x")
+    assert all(name in error.value.hint for name in EXPORTS)
+    with pytest.raises(ScoresError, match="'z'"):
+        export_items(PLAIN, ["a", "z"], "ids")

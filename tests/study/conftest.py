@@ -1,0 +1,99 @@
+"""A small table, and methods of a user's own that watch what they are given."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from fewbench.methods import Prediction, find_method
+from fewbench.scores import Scores
+from fewbench.testing import simulate
+
+
+@pytest.fixture(scope="session")
+def scores() -> Scores:
+    return simulate(20, 40, seed=3)
+
+
+@pytest.fixture
+def with_models(scores):
+    """The table with columns of its models replaced."""
+
+    def change(table=scores, **columns):
+        return replace(table, models=table.models.assign(**columns))
+
+    return change
+
+
+class _Session:
+    """Asks for the first items and says their mean."""
+
+    def __init__(self, scores, budget, targets):
+        self.scores = scores
+        self.items = np.arange(budget, dtype=np.intp)
+        self.told = dict.fromkeys(targets)
+
+    def ask(self):
+        return {target: self.items for target, told in self.told.items() if told is None}
+
+    def tell(self, target, answers):
+        self.told[target] = answers.scores[0]
+
+    def predict(self, targets, *, tasks=True):
+        means = np.array([self.told[target].mean() for target in targets])
+        each = np.repeat(means[:, None], len(self.scores.tasks), axis=1)
+        return Prediction(means, each if tasks else None)
+
+
+@dataclass
+class FirstItems:
+    """A method as somebody else would write it; counts its sessions."""
+
+    name: str = "first-items"
+    starts: int = 0
+    plain_sampling: bool = False
+
+    def start(self, scores, budget, seed, targets):
+        self.starts += 1
+        return _Session(scores, budget, targets)
+
+    def describe(self):
+        return self.name
+
+
+@dataclass
+class Spy:
+    """A method of the catalogue; keeps the sources and answers of every session."""
+
+    name: str
+    sessions: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self._method = find_method(self.name)
+        self.plain_sampling = self._method.plain_sampling
+
+    def describe(self):
+        return f"spy on {self.name}"
+
+    def start(self, scores, budget, seed, targets):
+        session = self._method.start(scores, budget, seed, targets)
+        told = {}
+        self.sessions.append((scores, told))
+        tell = session.tell
+
+        def listen(target, answers):
+            told[target] = answers
+            tell(target, answers)
+
+        session.tell = listen
+        return session
+
+
+@pytest.fixture
+def first_items():
+    return FirstItems
+
+
+@pytest.fixture
+def spy():
+    return Spy

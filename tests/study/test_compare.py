@@ -1,0 +1,405 @@
+"""compare: the grid, its tables, its cache, and what methods get to see."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewbench.errors import FewbenchError, MethodError, StudyError
+from fewbench.scores import Scale, from_arrays
+from fewbench.study import SplitSettings, compare
+from fewbench.testing import simulate
+
+TIMES = ["seconds_fit", "seconds_predict"]
+
+
+@pytest.fixture(scope="module")
+def outcome(scores):
+    splits = [SplitSettings("random"), SplitSettings("group")]
+    return compare(scores, ["random-linear"], [5, 10], splits, repeats=3)
+
+
+def steady(table):
+    return table.drop(columns=[column for column in TIMES if column in table])
+
+
+def assert_same(one, two):
+    for name in ("cells", "estimates", "task_errors"):
+        left, right = steady(getattr(one, name)), steady(getattr(two, name))
+        pd.testing.assert_frame_equal(left, right, check_exact=True)
+
+
+# The tables
+
+
+def test_the_references_always_take_part(scores):
+    for methods in (["random-linear", "random"], []):
+        cells = compare(scores, methods, [5], repeats=1, level=None).cells
+        assert sorted(cells["method"]) == sorted({*methods, "random", "random-ridge"})
+
+
+def test_a_row_for_each_method_budget_and_split(outcome):
+    cells = outcome.cells
+    assert len(cells) == 3 * 2 * 2
+    assert not cells.duplicated(["method", "budget", "split"]).any()
+    assert (cells["n_targets"] >= 4).all()
+    assert (cells["items_run"] == cells["budget"]).all()
+
+
+def test_cells_follow_from_the_estimates(outcome):
+    table = outcome.estimates.assign(
+        gap=lambda t: (t["estimate"] - t["truth"]).abs(),
+        held=lambda t: (t["low"] <= t["truth"] + 1e-9) & (t["truth"] <= t["high"] + 1e-9),
+        width=lambda t: t["high"] - t["low"],
+    )
+    keys = ["method", "budget", "split"]
+    runs = table.groupby([*keys, "repeat"])[["gap", "held", "width"]].mean()
+    means, errors = runs.groupby(level=keys).mean(), runs.groupby(level=keys).sem()
+    cells = outcome.cells.set_index(keys).loc[means.index]
+    for theirs, ours in (("gap", "mae"), ("held", "coverage90"), ("width", "width90")):
+        np.testing.assert_allclose(cells[ours], means[theirs].astype(float))
+        np.testing.assert_allclose(cells[f"{ours}_se"], errors[theirs].astype(float))
+
+
+def test_truth_is_the_full_score(outcome, scores):
+    full = dict(zip(scores.model_ids, scores.full_scores(), strict=True))
+    table = outcome.estimates
+    np.testing.assert_allclose(table["truth"], table["target"].map(full))
+    assert (table["low"] <= table["estimate"]).all()
+    assert (table["estimate"] <= table["high"]).all()
+    families = scores.models["family"]
+    assert (table["family"] == table["target"].map(families)).all()
+
+
+def test_task_errors_are_means_over_all_repeats(outcome, scores):
+    table = outcome.task_errors
+    assert len(table) == len(outcome.cells) * len(scores.tasks)
+    assert table["n_items"].sum() == len(outcome.cells) * scores.n_items
+    means = table.groupby(["method", "budget", "split"], sort=False)["mae"].mean()
+    np.testing.assert_allclose(means, outcome.cells["task_mae"])
+
+
+def test_a_method_has_ratio_one_to_itself(outcome):
+    cells = outcome.cells.set_index("method")
+    for name, column in (("random", "random"), ("random-ridge", "random_ridge")):
+        own = cells.loc[name, [f"ratio_to_{column}{end}" for end in ("", "_low", "_high")]]
+        assert (own == 1).all(axis=None)
+
+
+@pytest.mark.parametrize("reference", ["random", "random-ridge"])
+def test_ratios_are_of_the_mean_errors_beside_them(outcome, reference):
+    cells = outcome.cells
+    column = f"ratio_to_{reference.replace('-', '_')}"
+    theirs = cells[cells["method"] == reference].set_index(["budget", "split"])["mae"]
+    expected = cells["mae"] / [theirs[b, s] for b, s in zip(cells.budget, cells.split, strict=True)]
+    np.testing.assert_allclose(cells[column], expected)
+    assert (cells[f"{column}_low"] <= cells[column]).all()
+    assert (cells[column] <= cells[f"{column}_high"]).all()
+    others = cells[cells["method"] != reference]
+    assert (others[f"{column}_low"] < others[f"{column}_high"]).all()
+
+
+def test_all_items_leave_no_error(scores):
+    found = compare(scores, ["kmedoids-ridge"], [scores.n_items], repeats=2)
+    assert found.cells["mae"].max() < 1e-12
+    assert (found.cells["coverage90"] == 1).all()
+    assert found.cells["width90"].max() < 1e-12
+    json.loads(found.to_json(), parse_constant=pytest.fail)  # ratios are 0 / 0
+
+
+def test_without_level_no_intervals(scores):
+    found = compare(scores, [], [5], repeats=2, level=None)
+    assert not [column for column in found.cells if column.startswith(("coverage", "width"))]
+    assert found.estimates["low"].isna().all()
+
+
+def test_another_level_names_its_columns(scores):
+    found = compare(scores, [], [5], repeats=2, level=0.5)
+    assert {"coverage50", "width50"} <= set(found.cells)
+    wider = compare(scores, [], [5], repeats=2, level=0.9)
+    assert (wider.cells["width90"] > found.cells["width50"]).all()
+
+
+# The same on any number of workers, and from the cache
+
+
+def test_the_result_is_the_same_on_two_workers(scores):
+    methods = ["kmedoids-ridge", "disco-jsd-knn"]
+    one, two = (
+        compare(scores, methods, [5], repeats=2, level=None, workers=workers) for workers in (1, 2)
+    )
+    assert_same(one, two)
+
+
+def test_the_seed_decides(scores):
+    one, same, other = (
+        compare(scores, [], [5], repeats=2, level=None, seed=seed) for seed in (4, 4, 5)
+    )
+    assert_same(one, same)
+    assert not one.estimates["estimate"].equals(other.estimates["estimate"])
+
+
+def test_methods_of_a_repeat_share_targets_and_random_items(scores, spy):
+    spies = [spy("random"), spy("random-ridge")]
+    compare(scores, spies, [5], repeats=3, level=None)
+    one, two = ([(sorted(told), a_of(told)) for _, told in s.sessions] for s in spies)
+    assert one == two
+    assert len({str(session) for session in one}) == 3
+
+
+def a_of(told):
+    return next(iter(told.values())).items.tolist()
+
+
+def test_finished_cells_are_not_run_again(scores, tmp_path, first_items):
+    cache, method = tmp_path / "deep" / "cells.jsonl", first_items()
+
+    def study(budgets=(5,), **settings):
+        settings = {"repeats": 2, "level": None} | settings
+        return compare(scores, [method], budgets, cache=cache, **settings)
+
+    first = study()
+    assert method.starts == 2
+    again = study()
+    assert method.starts == 2
+    assert_same(first, again)
+    assert again.cells[TIMES].equals(first.cells[TIMES])
+    study(repeats=3)  # only the new repeat
+    assert method.starts == 3
+    study(budgets=[5, 6])
+    assert method.starts == 5
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"seed": 1},
+        {"level": 0.9},
+        {"split": SplitSettings("performance")},
+        {"split": SplitSettings(targets=0.4)},
+        {"budgets": [6]},
+        {"scores": simulate(20, 40, seed=4)},
+    ],
+)
+def test_cells_of_other_settings_are_not_used(scores, tmp_path, first_items, changed):
+    method = first_items()
+    settings = {"scores": scores, "budgets": [5], "repeats": 1, "level": None}
+    settings |= {"methods": [method], "cache": tmp_path / "cells.jsonl"}
+    compare(**settings)
+    before = method.starts
+    fresh = compare(**settings | changed)
+    assert method.starts > before
+    without = compare(**settings | changed | {"cache": None})
+    assert_same(fresh, without)
+
+
+def test_a_method_of_another_name_is_run(scores, tmp_path, first_items):
+    settings = {"budgets": [5], "repeats": 1, "level": None, "cache": tmp_path / "cells.jsonl"}
+    compare(scores, [first_items()], **settings)
+    other = first_items("other-items")
+    compare(scores, [other], **settings)
+    assert other.starts == 1
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.999])
+def test_a_torn_line_is_run_again(scores, tmp_path, first_items, kept):
+    cache, method = tmp_path / "cells.jsonl", first_items()
+    settings = {"budgets": [5], "repeats": 3, "level": None, "cache": cache}
+    whole = compare(scores, [method], **settings)
+    lines = cache.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 9
+    torn = lines[-1][: int(len(lines[-1]) * kept)].rstrip(b"\n}")
+    cache.write_bytes(b"".join(lines[:-1]) + torn)
+    resumed = compare(scores, [method], **settings)
+    assert method.starts == 4
+    assert_same(whole, resumed)
+    compare(scores, [method], **settings)  # what was appended after the tear is whole
+    assert method.starts == 4
+
+
+def test_a_stopped_study_goes_on(scores, tmp_path, first_items):
+    method = first_items()
+
+    def stop(done, total):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    settings = {"budgets": [5], "repeats": 3, "level": None, "cache": tmp_path / "cells.jsonl"}
+    with pytest.raises(KeyboardInterrupt):
+        compare(scores, ["random-linear", method], progress=stop, **settings)
+    seen = []
+    compare(scores, ["random-linear", method], progress=lambda *at: seen.append(at), **settings)
+    assert seen[0] == (5, 12)
+    assert seen[-1] == (12, 12)
+    assert len(seen) == 8
+
+
+# What methods get to see
+
+
+def test_a_method_of_ones_own(scores, first_items):
+    found = compare(scores, [first_items()], [7], repeats=2)
+    row = found.cells.set_index("method").loc["first-items"]
+    assert row["items_run"] == 7
+    rows = found.estimates[found.estimates["method"] == "first-items"]
+    answers = scores.values[scores.model_positions(rows["target"])]
+    np.testing.assert_allclose(rows["estimate"], answers[:, :7].mean(axis=1))
+
+
+@pytest.mark.parametrize("name", ["random", "random-ridge", "kmedoids-ridge"])
+def test_targets_are_never_among_the_sources(scores, spy, name):
+    watched = spy(name)
+    found = compare(scores, [watched], [6], SplitSettings("group"), repeats=2)
+    assert len(watched.sessions) >= 2
+    for sources, told in watched.sessions:
+        assert told
+        assert not set(sources.model_ids) & set(told)
+        for target, answers in told.items():
+            row = scores.model_positions([target])[0]
+            assert len(answers.items) == 6
+            assert answers.scores[0].tolist() == scores.values[row, answers.items].tolist()
+    assert found.cells["items_run"].max() == 6
+
+
+@pytest.mark.parametrize("name", ["random", "random-ridge", "kmedoids-ridge", "disco-pds-knn"])
+def test_hidden_answers_of_targets_change_nothing(scores, with_models, spy, name):
+    targets = [1, 6, 11, 16]
+    table = with_models(role=["target" if m in targets else "source" for m in range(20)])
+    watched = spy(name)
+    study = {"budgets": [6], "split": SplitSettings("given"), "repeats": 1}
+    before = compare(table, [watched], **study)
+    names = set(table.take(targets).model_ids)
+    told = next(told for _, told in watched.sessions if set(told) == names)
+    hidden = np.setdiff1d(np.arange(table.n_items), a_of(told))
+    values = table.values.copy()
+    values[np.ix_(targets, hidden)] = 1 - values[np.ix_(targets, hidden)]
+    after = compare(replace(table, values=values), [watched], **study)
+    one, two = (t.estimates[t.estimates["method"] == watched.describe()] for t in (before, after))
+    columns = ["target", "estimate", "low", "high"]
+    pd.testing.assert_frame_equal(one[columns], two[columns], check_exact=True)
+    assert (one["truth"] != two["truth"]).all()
+
+
+# JSON
+
+
+def test_json_has_the_promised_schema(outcome):
+    found = json.loads(outcome.to_json(), parse_constant=pytest.fail)
+    assert {"cells", "seed", "fingerprint", "versions"} <= set(found)
+    assert found["seed"] == 0
+    assert found["fingerprint"] == outcome.facts["fingerprint"]
+    assert "fewbench" in found["versions"]
+    assert len(found["cells"]) == len(outcome.cells)
+    for cell, row in zip(found["cells"], outcome.cells.to_dict("records"), strict=True):
+        assert set(cell) == {"method", "budget", "split", "n_targets", "metrics"}
+        for key in ("method", "budget", "split", "n_targets"):
+            assert cell[key] == row[key]
+        metrics = cell["metrics"]
+        for name in ("mae", "kendall_tau", "spearman", "ratio_to_random", "coverage90", "width90"):
+            assert {"mean", "se"} <= set(metrics[name])
+            assert metrics[name]["mean"] == pytest.approx(row[name])
+            assert metrics[name]["se"] == pytest.approx(row[f"{name}_se"])
+        assert set(metrics["mae"]) == {"mean", "se"}
+        assert set(metrics["ratio_to_random"]) == {"mean", "se", "low", "high"}
+        for name in TIMES:
+            assert isinstance(metrics[name], float)
+
+
+def test_json_has_null_where_nothing_is_defined(scores):
+    found = compare(scores, [], [5], SplitSettings(targets=0.01), repeats=1)
+    metrics = json.loads(found.to_json(), parse_constant=pytest.fail)["cells"][0]["metrics"]
+    assert metrics["kendall_tau"] == {"mean": None, "se": None}
+    assert metrics["mae"]["se"] is None
+    assert metrics["mae"]["mean"] >= 0
+
+
+def test_json_is_written_whole(outcome, tmp_path):
+    path = tmp_path / "new" / "out.json"
+    outcome.save_json(path)
+    assert json.loads(path.read_text()) == json.loads(outcome.to_json())
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("scale", [Scale(0, 100), Scale(-1, 1), Scale(0, 100, True)])
+def test_json_gives_errors_on_the_users_scale(scores, scale):
+    span = scale.high - scale.low
+    unit = replace(scores, scale=Scale())
+    plain, scaled = (
+        json.loads(compare(table, [], [5], repeats=2).to_json())["cells"][0]["metrics"]
+        for table in (unit, replace(scores, scale=scale))
+    )
+    errors = {"mae", "rmse", "max_error", "weighted_mae"}
+    errors |= {f"task_{name}" for name in errors} | {"width90"}
+    assert errors < set(plain)
+    for name in set(plain) - set(TIMES):
+        factor = span if name in errors else 1
+        for part, value in plain[name].items():
+            assert scaled[name][part] == pytest.approx(value * factor), (name, part)
+
+
+# Warnings
+
+
+def test_twins_across_the_split_are_counted_and_named():
+    table = simulate(20, 40, seed=3)
+    values = table.values.copy()
+    values[19] = values[0]
+    roles = ["source"] * 16 + ["target"] * 4
+    copied = replace(table, values=values, models=table.models.assign(role=roles))
+    (warning,) = compare(copied, [], [5], SplitSettings("given"), repeats=2, level=None).warnings
+    assert "2 of 8 targets (25%)" in warning
+    assert "2 an identical one" in warning
+    assert "'model-19 ~ model-00'" in warning
+
+
+def test_no_twins_no_warning():
+    rng = np.random.default_rng(0)
+    table = from_arrays(rng.integers(0, 2, (12, 60)), models=[f"m{i}" for i in range(12)])
+    assert compare(table, [], [5], repeats=2, level=None).warnings == []
+
+
+def test_incomplete_models_are_named(scores):
+    values = scores.values.copy()
+    values[7, 3] = np.nan
+    found = compare(replace(scores, values=values), [], [5], repeats=6, level=None)
+    assert any("1 models have missing cells" in w and "model-07" in w for w in found.warnings)
+    assert "model-07" not in set(found.estimates["target"])
+
+
+# Wrong settings
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        ({"methods": ["nope"]}, MethodError, "nope"),
+        ({"budgets": []}, StudyError, "no budget"),
+        ({"budgets": [0]}, MethodError, "budget of 0"),
+        ({"budgets": [41]}, MethodError, "budget of 41"),
+        ({"budgets": [5, 5]}, StudyError, "named twice"),
+        ({"repeats": 0}, StudyError, "repeats"),
+        ({"workers": 0}, StudyError, "workers"),
+        ({"seed": -1}, StudyError, "seed"),
+        ({"level": 1.0}, FewbenchError, "level 1.0"),
+        ({"split": [SplitSettings(), SplitSettings(targets=0.5)]}, StudyError, "named twice"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wrong, error, said):
+    method = first_items()
+    with pytest.raises(error, match=said):
+        compare(**{"scores": scores, "methods": [method], "budgets": [5]} | wrong)
+    assert method.starts == 0
+
+
+def test_an_error_of_a_method_names_its_cell(scores, first_items):
+    class Refusing(first_items):
+        def start(self, scores, budget, seed, targets):
+            raise MethodError("not today", hint="come back")
+
+    with pytest.raises(
+        StudyError, match=r"first-items at 5 items, random split, repeat 0: not"
+    ) as e:
+        compare(scores, [Refusing()], [5])
+    assert e.value.hint == "come back"

@@ -1,0 +1,160 @@
+"""Metrics against scipy and against their definitions, written out."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from fewbench.study import metrics
+from fewbench.study.metrics import point_metrics
+
+RNG = np.random.default_rng(0)
+TRUTH, ESTIMATE, SOURCES = RNG.random(15), RNG.random(15), RNG.random(30)
+# Few distinct values, so that ties are common.
+TIED = st.integers(2, 12).flatmap(
+    lambda n: st.tuples(*[hnp.arrays(np.float64, n, elements=st.integers(0, 5).map(float))] * 2)
+)
+
+
+def scores_of(size):
+    return hnp.arrays(np.float64, size, elements=st.floats(0, 1, width=32))
+
+
+TARGETS = st.integers(1, 8).flatmap(lambda n: st.tuples(scores_of(n), scores_of(n)))
+MANY = st.integers(1, 12).flatmap(scores_of)
+
+
+@given(TIED)
+@settings(max_examples=60, deadline=None)
+def test_correlations_are_scipys(pair):
+    from scipy import stats
+
+    a, b = pair
+    ours = (
+        metrics.kendall_tau(a, b),
+        metrics.pearson(metrics.average_ranks(a), metrics.average_ranks(b)),
+        metrics.pearson(a, b),
+    )
+    if len(set(a)) == 1 or len(set(b)) == 1:
+        assert all(math.isnan(value) for value in ours)
+        return
+    theirs = [f(a, b).statistic for f in (stats.kendalltau, stats.spearmanr, stats.pearsonr)]
+    assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+def test_point_metrics_name_the_correlations_rightly():
+    from scipy import stats
+
+    found = point_metrics(TRUTH, ESTIMATE, SOURCES)
+    assert found["kendall_tau"] == pytest.approx(stats.kendalltau(TRUTH, ESTIMATE).statistic)
+    assert found["spearman"] == pytest.approx(stats.spearmanr(TRUTH, ESTIMATE).statistic)
+    assert found["pearson"] == pytest.approx(stats.pearsonr(TRUTH, ESTIMATE).statistic)
+
+
+@given(TIED)
+@settings(max_examples=30, deadline=None)
+def test_average_ranks_are_scipys(pair):
+    from scipy import stats
+
+    assert metrics.average_ranks(pair[0]).tolist() == stats.rankdata(pair[0]).tolist()
+
+
+def test_errors_follow_their_definitions():
+    found = point_metrics(TRUTH, ESTIMATE, SOURCES)
+    gaps = [abs(q - p) for p, q in zip(TRUTH, ESTIMATE, strict=True)]
+    assert found["mae"] == pytest.approx(sum(gaps) / 15)
+    assert found["max_error"] == max(gaps)
+    assert found["rmse"] == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / 15))
+    truth = math.sqrt(sum(p**2 for p in TRUTH) / 15)
+    assert found["nrmse"] == pytest.approx(found["rmse"] / truth)
+
+
+def test_ranks_are_among_the_sources_and_itself():
+    found = point_metrics(TRUTH, ESTIMATE, SOURCES)
+
+    def rank(score):
+        return 1 + sum(source > score for source in SOURCES)
+
+    true, said = [rank(p) for p in TRUTH], [rank(q) for q in ESTIMATE]
+    off = [abs(r - s) for r, s in zip(true, said, strict=True)]
+    gaps = np.abs(TRUTH - ESTIMATE)
+    weights = [1 / r for r in true]
+    assert found["rank_mae"] == pytest.approx(sum(off) / 15)
+    weighted = sum(w * gap for w, gap in zip(weights, gaps, strict=True)) / sum(weights)
+    assert found["weighted_mae"] == pytest.approx(weighted)
+    weighted = sum(w * o for w, o in zip(weights, off, strict=True)) / sum(weights)
+    assert found["weighted_rank_mae"] == pytest.approx(weighted)
+
+
+def test_a_tie_with_a_source_is_not_below_it():
+    ranks = metrics.ranks_among(np.array([0.2, 0.5, 0.9]), np.array([0.9, 0.5, 0.1, 1.0]))
+    assert ranks.tolist() == [1, 2, 4, 1]
+
+
+def test_pairwise_accuracy_counts_pairs():
+    # Pairs of different truth: (a,b) right, (a,c) tied estimates, (b,c) wrong; (c,d) are no pair.
+    truth, estimate = np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.4, 0.6, 0.4, 0.9])
+    # (a,d) and (b,d) are right too: 3 right and one half of 5.
+    assert metrics.pairwise_accuracy(truth, estimate) == pytest.approx(3.5 / 5)
+    assert math.isnan(metrics.pairwise_accuracy(np.array([0.3, 0.3]), np.array([0.1, 0.2])))
+
+
+def test_top_k_recall_is_over_sources_and_targets():
+    sources, truth = np.array([0.9, 0.5, 0.4]), np.array([0.8, 0.1])
+    # The best two are source 0 and target 0; target 0 is estimated below source 1.
+    assert metrics.top_recall(truth, np.array([0.45, 0.1]), sources, k=2) == 0.5
+    assert metrics.top_recall(truth, np.array([0.6, 0.1]), sources, k=2) == 1
+    assert metrics.top_recall(truth, np.array([0.6, 1.0]), sources, k=2) == 0.5
+    assert metrics.top_recall(truth, np.array([0.0, 0.0]), sources, k=10) == 1
+
+
+def test_ndcg_is_that_of_the_field():
+    from sklearn.metrics import ndcg_score
+
+    gains, said = np.concatenate([SOURCES, TRUTH]), np.concatenate([SOURCES, ESTIMATE])
+    expected = ndcg_score(gains[None], said[None])
+    assert metrics.ndcg(TRUTH, ESTIMATE, SOURCES) == pytest.approx(expected)
+    sources, truth, estimate = np.array([0.6]), np.array([0.9]), np.array([0.2])
+    best = 0.9 + 0.6 / math.log2(3)
+    assert metrics.ndcg(truth, estimate, sources) == pytest.approx(
+        (0.6 + 0.9 / math.log2(3)) / best
+    )
+
+
+@given(TARGETS, MANY)
+@settings(max_examples=60, deadline=None)
+def test_every_metric_is_within_its_bounds(pair, sources):
+    found = point_metrics(*pair, sources)
+    for name in ("kendall_tau", "spearman", "pearson"):
+        assert math.isnan(found[name]) or abs(found[name]) <= 1 + 1e-9
+    for name in ("pairwise_accuracy", "top10_recall", "ndcg"):
+        assert math.isnan(found[name]) or 0 <= found[name] <= 1 + 1e-9
+    assert 0 <= found["mae"] <= found["rmse"] + 1e-9
+    assert found["rmse"] <= found["max_error"] + 1e-9
+    assert found["weighted_mae"] <= found["max_error"] + 1e-9
+    assert found["rank_mae"] <= len(sources)
+
+
+@given(TARGETS, MANY)
+@settings(max_examples=30, deadline=None)
+def test_the_truth_itself_is_perfect(pair, sources):
+    truth = pair[0]
+    found = point_metrics(truth, truth, sources)
+    for name in ("mae", "rmse", "max_error", "rank_mae", "weighted_mae", "weighted_rank_mae"):
+        assert found[name] == 0
+    for name in ("kendall_tau", "spearman", "pearson", "pairwise_accuracy", "ndcg"):
+        assert math.isnan(found[name]) or found[name] == pytest.approx(1)
+    assert found["top10_recall"] == 1
+
+
+def test_rank_correlations_of_one_target_are_not_defined():
+    found = point_metrics(np.array([0.5]), np.array([0.4]), SOURCES)
+    assert [name for name, value in found.items() if math.isnan(value)] == [
+        "kendall_tau",
+        "spearman",
+        "pearson",
+        "pairwise_accuracy",
+    ]

@@ -1,0 +1,111 @@
+"""Imports point one way, `import fewbench` stays light, and nothing is ever unpickled."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fewbench
+
+ROOT = Path(fewbench.__file__).parent
+BASE = {"errors", "_names", "_seeds", "_files", "_version"}
+BELOW = {
+    "algorithms": {"algorithms"},
+    "scores": {"scores"},
+    "methods": {"methods", "algorithms", "scores"},
+    "replay": {"methods", "scores"},
+    "intervals": {"methods", "scores", "algorithms", "replay"},
+    "journal": {"methods", "scores"},
+    "estimate": {"methods"},
+}
+ABOVE = {"cli", "report"}
+
+
+def sources():
+    return sorted(ROOT.rglob("*.py"))
+
+
+def room_of(path):
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imported(path):
+    """The modules of fewbench that a file imports, at its top or inside its functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [node.module or ""]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "fewbench":
+                yield name.split(".")[1] if "." in name else "fewbench"
+
+
+@pytest.mark.parametrize("room", BELOW)
+def test_imports_point_one_way(room):
+    allowed = BELOW[room] | BASE
+    for path in sources():
+        if room_of(path) == room:
+            assert set(imported(path)) <= allowed, path
+
+
+def test_no_room_but_themselves_imports_the_topmost():
+    for path in sources():
+        if room_of(path) not in {*ABOVE, "__main__"}:
+            assert not set(imported(path)) & ABOVE, path
+
+
+def test_no_room_reaches_into_another_s_private_names():
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fewbench."):
+                parts = node.module.split(".")[1:]
+                private = [p for p in parts[1:] if p.startswith("_")]
+                private += [a.name for a in node.names if a.name.startswith("_")]
+                if private and parts[0] != "_version":
+                    assert parts[0] == room_of(path), f"{path} imports {node.module} {private}"
+
+
+HEAVY = {
+    *("sklearn", "scipy.stats", "scipy.spatial", "pyarrow.parquet", "matplotlib", "typer", "rich"),
+    *("joblib", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "pytest", "hypothesis"),
+}
+
+
+def test_importing_fewbench_is_light():
+    """Nothing heavy is imported but what numpy, pandas and pydantic import themselves."""
+    program = (
+        "import sys, numpy, pandas, pydantic; before = set(sys.modules); import fewbench; "
+        "print(*(set(sys.modules) - before))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    new = ran.stdout.split()
+    assert "fewbench.evaluation" in new
+    heavy = [name for name in new if any(name == h or name.startswith(f"{h}.") for h in HEAVY)]
+    assert not heavy
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_unpickled_or_executed(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert not {a.name.split(".")[0] for a in node.names} & {"pickle", "dill", "marshal"}
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] not in {"pickle", "dill", "marshal"}
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            assert isinstance(node.value, ast.Constant)
+            assert node.value.value is False
+        if isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Name):
+                assert called.id not in {"eval", "exec"}
+            if isinstance(called, ast.Attribute):
+                assert called.attr not in {"read_pickle", "to_pickle"}

@@ -1,0 +1,31 @@
+"""The demo, from the command line to its page."""
+
+import re
+
+import pytest
+
+from fewbench.cli import main
+
+
+@pytest.mark.slow
+def test_demo(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    words = ["fewbench", "demo", "--output", "out", "--workers", "1"]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    said = capsys.readouterr()
+    assert (exit_.value.code, said.err) == (0, "")
+    estimate = float(re.search(r"^estimate +([\d.]+) ", said.out, re.M)[1])
+    truth = float(re.search(r"^truth +([\d.]+) ", said.out, re.M)[1])
+    assert abs(estimate - truth) < 0.15
+    off = re.search(r"^kmedoids-ridge +([\d.]+) +off by ([\d.]+) points", said.out, re.M)
+    assert float(off[1]) == estimate
+    assert float(off[2]) == pytest.approx(100 * abs(estimate - truth), abs=0.1)
+    page = tmp_path / "out" / "report.html"
+    assert said.out.endswith(f"Report: {page}\n")
+    text = page.read_text()
+    for split in ("random", "group"):
+        assert f"{split} split, 50 items" in said.out
+        assert split in text
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]

@@ -1,0 +1,123 @@
+"""From a prediction to an estimate: bounds, intervals, and the comparison with random sampling."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.estimation import Said, interval, make_estimate
+from fewbench.intervals import Calibration, exact_interval, expected_random_error, wilson_interval
+from fewbench.methods import Provenance
+from fewbench.scores import Scale
+from fewbench.testing import simulate
+
+MADE = Provenance(method="m", settings="m", budget=5, seed=0, fingerprint="f", version="0")
+TABLE = simulate(10, 30, seed=1)
+
+
+def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):
+    return Said("t", score, np.array(tasks), outside, np.array(items), np.array(answers))
+
+
+def known(*errors):
+    return Calibration(np.array(errors), np.arange(len(errors)))
+
+
+def test_random_sampling_stands_beside_every_estimate():
+    estimate = make_estimate(said(0.4, range(5), [1, 0, 0, 1, 0]), TABLE, None, 0.9, MADE)
+    assert estimate.random.expected_error == expected_random_error(0.4, 5, 30)
+    ends = estimate.random.interval
+    assert (ends.low, ends.high) == pytest.approx(wilson_interval(0.4, 5, 30, 0.9))
+    assert (estimate.interval.low, estimate.interval.high) == exact_interval(2, 5, 30, 0.9)
+    assert estimate.expected_error == estimate.random.expected_error
+
+
+def test_past_errors_make_the_interval_within_what_the_answers_leave_possible():
+    calibration = known(*[0.1] * 20)
+    estimate = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, calibration, 0.9, MADE)
+    assert (estimate.interval.low, estimate.interval.high) == pytest.approx((0.4, 0.6))
+    assert estimate.expected_error == pytest.approx(0.1)
+    most = make_estimate(said(0.9, range(25), [1] * 25), TABLE, known(*[0.5] * 20), 0.9, MADE)
+    assert (most.interval.low, most.interval.high) == pytest.approx((25 / 30, 1))
+    few = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, known(0.1), 0.9, MADE)
+    assert (few.interval.low, few.interval.high) == pytest.approx((2 / 30, 27 / 30))
+    assert "needs 9 sources" in few.warnings[0]
+
+
+def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():
+    low = make_estimate(said(0.0, range(15), [1] * 15), TABLE, known(0.1), 0.9, MADE)
+    assert low.score == pytest.approx(0.5)
+    task_0 = np.flatnonzero(TABLE.task_of == 0)
+    every = make_estimate(
+        said(0.5, task_0, [1.0] * len(task_0), (0.2, 0.5, 0.5)), TABLE, known(0.1), 0.9, MADE
+    )
+    assert every.tasks["task-0"] == pytest.approx(1.0)
+    assert every.tasks["task-1"] == 0.5
+
+
+def test_warnings():
+    quiet = make_estimate(said(0.5, [0], [1.0]), TABLE, known(*[0.1] * 20), 0.9, MADE)
+    assert quiet.warnings == ()
+    loud = make_estimate(said(0.5, [0], [1.0], outside=True), TABLE, known(0.1), 0.9, MADE)
+    assert len(loud.warnings) == 2
+    assert "unlike every source" in loud.warnings[1]
+
+
+@given(
+    st.integers(1, 30),
+    st.floats(0, 1),
+    st.sampled_from([0.05, 0.5, 0.9, 0.999]),
+    st.sampled_from(["micro", "macro"]),
+    st.one_of(st.none(), st.floats(0, 1)),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_low_score_high_are_in_order_and_possible(n, score, level, average, error, binary, seed):
+    rng = np.random.default_rng(seed)
+    items = rng.permutation(30)[:n]
+    answers = rng.integers(0, 2, n).astype(float) if binary else rng.random(n)
+    scores = TABLE.averaged(average)
+    calibration = None if error is None else known(*[error] * 9)
+    if calibration is None:
+        score = float(answers @ scores.item_weights[items] / scores.item_weights[items].sum())
+    scale = Scale(-5, 5, lower_is_better=bool(seed % 2))
+    estimate = make_estimate(
+        said(score, items, answers), replace(scores, scale=scale), calibration, level, MADE
+    )
+    least, most = sorted(
+        scale.from_unit(
+            [
+                scores.item_weights[items] @ answers,
+                1 - scores.item_weights[items] @ (1 - answers),
+            ]
+        )
+    )
+    ends = estimate.interval
+    assert -5 <= ends.low <= estimate.score <= ends.high <= 5
+    assert least - 1e-9 <= ends.low
+    assert ends.high <= most + 1e-9
+    if n == 30:
+        assert ends.high - ends.low < 1e-9
+        assert estimate.random.expected_error == 0
+
+
+def test_the_interval_holds_the_score_where_the_exact_test_rejects_it():
+    """One right of 99 of 100: the whole can hold 1 or 2, and 1/99 lies between them."""
+    scores = simulate(4, 100)
+    answers = np.zeros(99)
+    answers[0] = 1
+    low, high, _ = interval(1 / 99, np.arange(99), answers, scores, None, 0.9)
+    assert exact_interval(1, 99, 100, 0.9) == (0.01, 0.01)
+    assert low <= 1 / 99 <= high
+
+
+def test_exact_only_if_sources_and_answers_are_right_or_wrong():
+    items, half = np.arange(10), np.full(10, 0.5)
+    ends = interval(0.5, items, half, TABLE, None, 0.9)[:2]
+    assert ends == pytest.approx(wilson_interval(0.5, 10, 30, 0.9))
+    ends = interval(0.5, items, np.arange(10) % 2.0, TABLE, None, 0.9)[:2]
+    assert ends == pytest.approx(exact_interval(5, 10, 30, 0.9))
+    assert math.isfinite(ends[0])

@@ -1,0 +1,347 @@
+"""The session that a user holds: ask, tell, estimate, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import AnswersError, EvaluationError, FewbenchError, MethodError, ScoresError
+from fewbench.estimate import Estimate
+from fewbench.evaluation import Evaluation
+from fewbench.methods import Subset, find_method
+from fewbench.scores import Scale, from_arrays
+from fewbench.testing import simulate
+
+
+@pytest.fixture
+def table():
+    return simulate(15, 30, seed=1)
+
+
+@pytest.fixture
+def sources(table):
+    return table.take(models=np.arange(13))
+
+
+@pytest.fixture
+def targets(table):
+    return table.take(models=[13, 14])
+
+
+def answers_of(targets, name, items):
+    row = targets.model_positions([name])[0]
+    return dict(zip(items, targets.values[row, targets.positions(items)].tolist(), strict=True))
+
+
+def answer(evaluation, targets):
+    while asked := evaluation.ask():
+        for name, items in asked.items():
+            evaluation.tell(name, answers_of(targets, name, items))
+    return evaluation.estimate()
+
+
+NAMES = ["model-13", "model-14"]
+
+
+# -- opening ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"targets": ["model-03"]}, EvaluationError, "'model-03' is among the sources"),
+        ({"targets": []}, EvaluationError, "no target"),
+        ({"targets": ["a", " "]}, EvaluationError, "one without a name"),
+        ({"targets": ["a", "a"]}, EvaluationError, "named twice"),
+        ({"targets": "new"}, EvaluationError, "use ['new']"),
+        ({"budget": 0}, MethodError, "use a budget from 1 to 30"),
+        ({"budget": 31}, MethodError, "use a budget from 1 to 30"),
+        ({"seed": -1}, EvaluationError, "negative"),
+        ({"method": "nope"}, MethodError, "unknown method 'nope'"),
+    ],
+)
+def test_what_cannot_be_opened(sources, change, error, says):
+    with pytest.raises(error) as caught:
+        Evaluation(**{"scores": sources, "method": "random", "budget": 5, **change})
+    assert says in str(caught.value)
+
+
+def test_a_subset_that_was_chosen_before(sources, targets):
+    first = Evaluation(sources, "anchor-points", 6, NAMES)
+    again = Subset.from_json(first.subset.to_json())
+    second = Evaluation(sources, "anchor-points", 6, NAMES, subset=again)
+    assert second.ask() == first.ask()
+    assert answer(second, targets) == answer(first, targets)
+    by_hand = Evaluation(
+        sources, "random-ridge", 2, NAMES, subset=Subset(items=("item-3", "item-9"))
+    )
+    assert by_hand.ask()["model-13"] == ["item-3", "item-9"]
+
+
+def test_a_subset_that_does_not_fit(sources, two_rounds):
+    subset = Evaluation(sources, "random", 6).subset
+    with pytest.raises(EvaluationError, match="a subset of 6 items, a budget of 5"):
+        Evaluation(sources, "random", 5, subset=subset)
+    with pytest.raises(EvaluationError, match="other scores"):
+        Evaluation(sources.take(models=np.arange(9)), "random", 6, subset=subset)
+    with pytest.raises(ScoresError, match="'nope'"):
+        Evaluation(sources, "random", 1, subset=Subset(items=("nope",)))
+    with pytest.raises(EvaluationError, match="takes no given subset"):
+        Evaluation(sources, two_rounds, 6, subset=subset)
+    assert Evaluation(sources, two_rounds, 6).subset is None
+
+
+# -- telling ---------------------------------------------------------------------------------------
+
+
+def test_tell_counts_what_is_left(sources):
+    evaluation = Evaluation(sources, "random", 5, NAMES)
+    asked = evaluation.ask()["model-13"]
+    assert evaluation.tell("model-13", {}) == 5
+    assert evaluation.tell("model-13", {asked[3]: 1}) == 4
+    assert evaluation.ask()["model-13"] == [*asked[:3], asked[4]]
+    assert evaluation.tell("model-13", dict.fromkeys(asked, 1.0)) == 0
+    assert evaluation.ask() == {"model-14": asked}
+    assert evaluation.tell("model-13", {asked[0]: True}) == 0  # told again, the same
+
+
+@pytest.mark.parametrize(
+    ("target", "told", "error", "says"),
+    [
+        ("nobody", {0: 1.0}, AnswersError, "'nobody' is not a target"),
+        ("model-13", {0: 1.5}, AnswersError, "not within 0..1"),
+        ("model-13", {0: -0.1}, AnswersError, "not within 0..1"),
+        ("model-13", {0: float("nan")}, AnswersError, "not within 0..1"),
+        ("model-13", {0: float("inf")}, AnswersError, "not within 0..1"),
+        ("model-13", {0: "right"}, AnswersError, "not a number"),
+        ("model-13", {0: None}, AnswersError, "not a number"),
+        ("model-13", {-1: 1.0}, AnswersError, "was not asked"),
+        ("model-13", {"nope": 1.0}, ScoresError, "'nope'"),
+    ],
+)
+def test_what_cannot_be_told(sources, tmp_path, target, told, error, says):
+    evaluation = Evaluation(sources, "random", 5, NAMES)
+    evaluation.save(tmp_path)
+    asked = evaluation.ask()["model-13"]
+    rest = [item for item in sources.item_ids if item not in asked]
+    named = {
+        asked[at] if at == 0 else rest[0] if at == -1 else at: score for at, score in told.items()
+    }
+    with pytest.raises(error) as caught:
+        evaluation.tell(target, {asked[1]: 1.0, **named})
+    assert says in str(caught.value)
+    assert evaluation.ask() == {"model-13": asked, "model-14": asked}, "half of it was taken"
+    assert not (tmp_path / "answers.jsonl").exists()
+
+
+def test_an_answer_told_twice_must_be_the_same(sources):
+    evaluation = Evaluation(sources, "random", 5, NAMES)
+    item = evaluation.ask()["model-13"][0]
+    evaluation.tell("model-13", {item: 1.0})
+    with pytest.raises(AnswersError, match="told before with another score"):
+        evaluation.tell("model-13", {item: 0.0})
+    evaluation.tell("model-14", {item: 0.0})
+
+
+def test_nothing_is_estimated_before_all_is_answered(sources):
+    evaluation = Evaluation(sources, "random", 5, NAMES)
+    asked = evaluation.ask()["model-13"]
+    evaluation.tell("model-13", dict.fromkeys(asked, 1.0))
+    with pytest.raises(EvaluationError, match="'model-14' has 5 of the asked items left"):
+        evaluation.estimate()
+    assert list(evaluation.estimate(targets=["model-13"])) == ["model-13"]
+    assert evaluation.estimate(targets=[]) == {}
+    with pytest.raises(AnswersError, match="is not a target"):
+        evaluation.estimate(targets=["nobody"])
+    for level in (0, 1, 90):
+        with pytest.raises(FewbenchError, match="use a share"):
+            evaluation.estimate(level)
+
+
+def test_a_table_of_answers_is_taken_as_far_as_it_was_asked(sources, targets):
+    evaluation = Evaluation(sources, "random", 5, NAMES)
+    asked = evaluation.ask()["model-13"]
+    taken, unasked = evaluation.tell_table(targets)
+    assert taken == 10
+    assert set(unasked) == set(sources.item_ids) - set(asked)
+    assert evaluation.ask() == {}
+    by_hand = Evaluation(sources, "random", 5, NAMES)
+    assert answer(by_hand, targets) == evaluation.estimate()
+
+
+def test_a_table_of_one_model_is_the_target_whatever_its_name(sources, targets):
+    one = targets.take(models=[0])
+    renamed = replace(one, models=one.models.rename(index={"model-13": "ckpt-7.json"}))
+    evaluation = Evaluation(sources, "random", 5, NAMES)
+    assert evaluation.tell_table(renamed, "model-14")[0] == 5
+    with pytest.raises(AnswersError, match="among the answers"):
+        evaluation.tell_table(renamed)
+    with pytest.raises(AnswersError, match="answers are of 2 models"):
+        evaluation.tell_table(targets, "model-14")
+    with pytest.raises(AnswersError, match="is not a target"):
+        evaluation.tell_table(renamed, "nobody")
+    alone = Evaluation(sources, "random", 5, ["only"])
+    assert alone.tell_table(renamed)[0] == 5
+
+
+def test_a_table_with_gaps_and_items_of_other_benchmarks(sources, targets):
+    evaluation = Evaluation(sources, "random", 5, ["model-13"])
+    asked = evaluation.ask()["model-13"]
+    table = from_arrays([[1.0, 0.0, np.nan], [0, 0, 0]], models=["model-13", "x"],
+                        items=[asked[0], "elsewhere", asked[1]])  # fmt: skip
+    assert evaluation.tell_table(table) == (1, ["elsewhere"])
+    assert evaluation.ask()["model-13"] == asked[1:]
+
+
+def test_answers_to_other_items_in_a_table_change_nothing(sources, targets):
+    said = []
+    for flip in (False, True):
+        evaluation = Evaluation(sources, "kmedoids-ridge", 5, NAMES)
+        at = targets.positions(evaluation.ask()["model-13"])
+        values = 1 - targets.values if flip else targets.values.copy()
+        values[:, at] = targets.values[:, at]
+        evaluation.tell_table(replace(targets, values=values))
+        said.append(evaluation.estimate())
+    assert said[0] == said[1]
+
+
+# -- option probabilities --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_options():
+    table = simulate(15, 30, seed=1, options=3)
+    return table.take(models=np.arange(13)), table.take(models=[13, 14])
+
+
+def options_of(targets, row, items):
+    return dict(
+        zip(items, targets.probabilities.of_items(targets.positions(items))[row], strict=True)
+    )
+
+
+def test_probabilities_told_by_hand_or_by_table(with_options):
+    sources, targets = with_options
+    by_table = Evaluation(sources, "disco-pds-knn", 6, NAMES)
+    by_table.tell_table(targets)
+    by_hand = Evaluation(sources, "disco-pds-knn", 6, NAMES)
+    for row, (name, items) in enumerate(by_hand.ask().items()):
+        by_hand.tell(name, answers_of(targets, name, items), options_of(targets, row, items))
+    assert by_hand.estimate() == by_table.estimate()
+
+
+def test_a_signature_without_probabilities_can_be_mended(with_options, tmp_path):
+    sources, targets = with_options
+    whole = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
+    items = whole.ask()["model-13"]
+    answers, options = answers_of(targets, "model-13", items), options_of(targets, 0, items)
+    whole.tell("model-13", answers, options)
+    poor = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
+    poor.save(tmp_path)
+    poor.tell("model-13", answers)
+    with pytest.raises(AnswersError, match="tell the option probabilities too"):
+        poor.estimate()
+    poor.tell("model-13", answers, options)
+    assert poor.estimate() == whole.estimate()
+    assert Evaluation.open(tmp_path, sources).estimate() == whole.estimate()
+    plain = Evaluation(sources, "kmedoids-ridge", 6, NAMES[:1])
+    plain.tell("model-13", answers_of(targets, "model-13", plain.ask()["model-13"]))
+    plain.estimate()  # needs none
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ([0.5, 0.6], "do not sum to 1"),
+        ([-0.5, 1.5], "negative"),
+        ([np.nan, 1.0], "negative or do not sum"),
+        ([0.25] * 4, "the sources have 3"),
+        ([[1.0]], "shape (1, 1)"),
+        (["a", "b"], "not numbers"),
+    ],
+)
+def test_probabilities_that_do_not_fit(with_options, row, says):
+    sources, _ = with_options
+    evaluation = Evaluation(sources, "disco-pds-knn", 6, NAMES)
+    item = evaluation.ask()["model-13"][0]
+    with pytest.raises(AnswersError) as caught:
+        evaluation.tell("model-13", {item: 1.0}, {item: row})
+    assert says in str(caught.value)
+    with pytest.raises(AnswersError, match="1 answers lack probabilities"):
+        evaluation.tell("model-13", {item: 1.0}, {})
+    assert len(evaluation.ask()["model-13"]) == 6
+
+
+def test_fewer_options_than_the_widest_item_are_padded(with_options):
+    sources, _ = with_options
+    evaluation = Evaluation(sources, "disco-pds-knn", 1, NAMES[:1])
+    item = evaluation.ask()["model-13"][0]
+    evaluation.tell("model-13", {item: 1.0}, {item: [0.9, 0.1]})
+    evaluation.estimate()
+
+
+# -- scales ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["random", "random-ridge", "clustering"])
+@pytest.mark.parametrize("scale", [Scale(0, 100), Scale(lower_is_better=True), Scale(-1, 1)])
+def test_estimates_are_on_the_users_scale(sources, targets, method, scale):
+    plain = answer(Evaluation(sources, method, 8, NAMES), targets)
+    scaled_targets = replace(targets, values=targets.values.copy())
+    evaluation = Evaluation(replace(sources, scale=scale), method, 8, NAMES)
+    for name, items in evaluation.ask().items():
+        unit = answers_of(scaled_targets, name, items)
+        evaluation.tell(name, {item: float(scale.from_unit(x)) for item, x in unit.items()})
+    width = scale.high - scale.low
+    for name, said in evaluation.estimate().items():
+        before = plain[name]
+        assert said.score == pytest.approx(float(scale.from_unit(before.score)))
+        ends = sorted(scale.from_unit([before.interval.low, before.interval.high]).tolist())
+        assert [said.interval.low, said.interval.high] == pytest.approx(ends)
+        assert said.expected_error == pytest.approx(before.expected_error * width)
+        assert said.random.expected_error == pytest.approx(before.random.expected_error * width)
+        assert list(said.tasks.values()) == pytest.approx(
+            scale.from_unit(list(before.tasks.values())).tolist()
+        )
+
+
+def test_answers_are_told_on_the_users_scale(sources):
+    evaluation = Evaluation(replace(sources, scale=Scale(0, 100)), "random", 5, NAMES)
+    item = evaluation.ask()["model-13"][0]
+    with pytest.raises(AnswersError, match=r"not within 0\.\.100"):
+        evaluation.tell("model-13", {item: 101})
+    evaluation.tell("model-13", {item: 100})
+
+
+# -- estimates -------------------------------------------------------------------------------------
+
+
+def test_an_estimate_round_trips_through_json(sources, targets):
+    for estimate in answer(Evaluation(sources, "disco-pds-knn", 5, NAMES), targets).values():
+        assert Estimate.from_json(estimate.to_json()) == estimate
+        assert (estimate.items_run, estimate.items_total, estimate.level) == (5, 30, 0.9)
+        assert estimate.provenance.fingerprint == sources.fingerprint
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"target": "a", "score": "high"}'])
+def test_what_is_no_estimate(text):
+    with pytest.raises(EvaluationError, match="not an estimate"):
+        Estimate.from_json(text)
+
+
+def test_a_method_without_task_scores_is_refused(sources, targets, two_rounds):
+    class Poor(type(two_rounds)):
+        def start(self, *args):
+            session = super().start(*args)
+            predict = session.predict
+            session.predict = lambda names, tasks=True: predict(names, tasks=False)
+            return session
+
+    with pytest.raises(EvaluationError, match="two-rounds predicted no task scores"):
+        answer(Evaluation(sources, Poor(), 6, NAMES), targets)
+
+
+def test_a_budget_extends_a_smaller_one_for_random_items(sources):
+    few = Evaluation(sources, "random", 5).ask()["target"]
+    assert Evaluation(sources, "random", 9).ask()["target"][:5] == few
+    assert Evaluation(sources, find_method("random"), 5).ask()["target"] == few

@@ -1,0 +1,53 @@
+"""What is public exists, is listed once, in order, and is documented."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import fewbench
+
+
+def public_modules():
+    for found in pkgutil.walk_packages(fewbench.__path__, "fewbench."):
+        if not any(part.startswith("_") for part in found.name.split(".")):
+            yield found.name
+
+
+def kind_and_name(name):
+    """Constants, then classes, then functions, as ruff sorts them."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+ROOMS = ["fewbench", *public_modules()]
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_exported_name_exists_and_the_list_is_sorted(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
+    exported = getattr(module, "__all__", [])
+    assert len(set(exported)) == len(exported)
+    assert exported == sorted(exported, key=kind_and_name), f"__all__ of {name} is not in order"
+    for member in exported:
+        assert hasattr(module, member), f"{name} exports {member}, which is not there"
+
+
+@pytest.mark.parametrize("name", ["fewbench", "fewbench.methods", "fewbench.scores"])
+def test_what_a_room_imports_is_exported(name):
+    module = importlib.import_module(name)
+    own = {
+        member
+        for member, value in vars(module).items()
+        if not member.startswith("_") and getattr(value, "__module__", "").startswith("fewbench")
+    }
+    assert own <= set(module.__all__)
+
+
+def test_the_version_is_that_of_the_project():
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        assert version("fewbench") == fewbench.__version__
+    except PackageNotFoundError:
+        pytest.skip("fewbench is not installed")

@@ -1,0 +1,223 @@
+"""An evaluation on disk: every tell is there before it returns, and nothing is asked twice."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import EvaluationError, MethodError, ScoresError
+from fewbench.evaluation import Evaluation
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
+
+NAMES = ["model-13", "model-14"]
+
+
+@pytest.fixture
+def table():
+    return simulate(15, 30, seed=1, options=3)
+
+
+@pytest.fixture
+def sources(table):
+    return table.take(models=np.arange(13))
+
+
+@pytest.fixture
+def targets(table):
+    return table.take(models=[13, 14])
+
+
+def lines(folder):
+    return (folder / "answers.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def begun(sources, targets, folder, method="random-ridge", items=3):
+    """An evaluation in which the first target has answered some of its items, in two tells."""
+    evaluation = Evaluation(sources, method, 8, NAMES, seed=2)
+    evaluation.save(folder)
+    asked = targets.positions(evaluation.ask()["model-13"])
+    for at in (asked[:1], asked[1:items]):
+        evaluation.tell_table(targets.take(models=[0], items=at), "model-13")
+    return evaluation
+
+
+def finished(evaluation, targets):
+    while evaluation.ask():
+        evaluation.tell_table(targets)
+    return evaluation.estimate()
+
+
+def test_every_tell_is_on_the_disk_before_it_returns(sources, targets, tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(handle))
+    begun(sources, targets, tmp_path)
+    assert len(lines(tmp_path)) == len(synced) == 2
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_resumed_after_every_tell(sources, targets, tmp_path, adaptive, two_rounds):
+    method = two_rounds if adaptive else "disco-jsd-ridge"
+    whole = finished(Evaluation(sources, method, 8, NAMES, seed=2), targets)
+    Evaluation(sources, method, 8, NAMES, seed=2).save(tmp_path)
+    told = []
+    for _ in range(16):  # one item at a time, opened anew for each
+        evaluation = Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
+        name, items = list(evaluation.ask().items())[-1]
+        assert (name, items[0]) not in told
+        told.append((name, items[0]))
+        row = targets.model_positions([name])
+        one = targets.take(models=row, items=targets.positions(items[:1]))
+        evaluation.tell_table(one, name)
+    assert evaluation.ask() == {}
+    assert evaluation.estimate() == whole
+    opened = Evaluation.open(tmp_path, sources, two_rounds if adaptive else None)
+    assert opened.estimate() == whole
+
+
+def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two_rounds):
+    """One line then holds the answers of both rounds."""
+    whole = Evaluation(sources, two_rounds, 8, NAMES)
+    evaluation = Evaluation(sources, two_rounds, 8, NAMES)
+    evaluation.tell_table(targets)
+    second = evaluation.ask()["model-13"]
+    at = targets.positions(second[:1])
+    evaluation.tell_table(targets.take(models=[0], items=at), "model-13")
+    evaluation.save(tmp_path)
+    assert len(lines(tmp_path)) == 2
+    opened = Evaluation.open(tmp_path, sources, two_rounds)
+    assert opened.ask() == evaluation.ask()
+    assert opened.ask()["model-13"] == second[1:]
+    assert finished(opened, targets) == finished(whole, targets)
+
+
+def test_saved_when_all_is_told(sources, targets, tmp_path, two_rounds):
+    whole = Evaluation(sources, two_rounds, 8, NAMES)
+    said = finished(whole, targets)
+    whole.save(tmp_path)
+    assert Evaluation.open(tmp_path, sources, two_rounds).estimate() == said
+
+
+def test_a_torn_last_line_is_cut_off_and_asked_again(sources, targets, tmp_path):
+    evaluation = begun(sources, targets, tmp_path)
+    whole = lines(tmp_path)
+    for torn in (whole[1][:-1], whole[1][:20], b"{", b"\x00\xff"):
+        (tmp_path / "answers.jsonl").write_bytes(whole[0] + torn)
+        opened = Evaluation.open(tmp_path, sources)
+        assert len(opened.ask()["model-13"]) == 7
+        assert lines(tmp_path) == whole[:1]
+    opened.tell_table(targets)
+    assert Evaluation.open(tmp_path, sources).estimate() == finished(evaluation, targets)
+
+
+def damaged(**change):
+    def spoil(line):
+        return json.dumps({**json.loads(line), **change}).encode() + b"\n"
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda line: line[:30] + b"\n", "line 1 is damaged"),
+        (lambda line: b"\n", "line 1 is damaged"),
+        (lambda line: b"\xff\xfe\n", "line 1 is damaged"),
+        (lambda line: b"[1]\n", "line 1 is damaged"),
+        (damaged(scores=[]), "line 1 is damaged"),
+        (damaged(probabilities=[]), "line 1 is damaged"),
+        (damaged(scores=["right"]), "line 1 is damaged"),
+        (damaged(extra=1), "line 1 is damaged"),
+        (damaged(target="nobody"), "tell 1 does not fit"),
+        (damaged(items=["nope"]), "tell 1 does not fit"),
+        (damaged(scores=[7.0]), "tell 1 does not fit"),
+    ],
+)
+def test_a_damaged_line_in_the_middle_is_an_error(sources, targets, tmp_path, spoil, says):
+    begun(sources, targets, tmp_path)
+    first, second = lines(tmp_path)
+    (tmp_path / "answers.jsonl").write_bytes(spoil(first) + second)
+    with pytest.raises(EvaluationError) as caught:
+        Evaluation.open(tmp_path, sources)
+    assert says in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_the_scores_are_found_by_themselves_or_given(sources, targets, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    macro = sources.averaged("macro")
+    save_scores(sources, "scores.parquet")
+    evaluation = Evaluation(macro, "random-ridge", 8, NAMES)
+    evaluation.save("kept", "scores.parquet")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    opened = Evaluation.open(tmp_path / "kept")
+    assert opened.scores.average == "macro"
+    assert opened.ask() == evaluation.ask()
+    (tmp_path / "scores.parquet").unlink()
+    with pytest.raises(ScoresError, match="no such file"):
+        Evaluation.open(tmp_path / "kept")
+    assert Evaluation.open(tmp_path / "kept", macro).ask() == evaluation.ask()
+
+
+def test_other_scores_are_refused(sources, tmp_path):
+    Evaluation(sources, "random", 8, NAMES).save(tmp_path)
+    with pytest.raises(EvaluationError, match="does not say where its scores lie"):
+        Evaluation.open(tmp_path)
+    values = sources.values.copy()
+    values[0, 0] = 1 - values[0, 0]
+    for other in (replace(sources, values=values), sources.averaged("macro")):
+        with pytest.raises(EvaluationError, match="opened with other scores"):
+            Evaluation.open(tmp_path, other)
+
+
+def test_what_cannot_be_saved_or_opened(sources, tmp_path, two_rounds):
+    evaluation = Evaluation(sources, "random", 8, NAMES)
+    evaluation.save(tmp_path / "one")
+    with pytest.raises(EvaluationError, match="already holds an evaluation"):
+        Evaluation(sources, "random", 3, ["x"]).save(tmp_path / "one")
+    with pytest.raises(EvaluationError, match="no evaluation here"):
+        Evaluation.open(tmp_path / "none", sources)
+    Evaluation(sources, two_rounds, 8, NAMES).save(tmp_path / "two")
+    with pytest.raises(MethodError, match="two-rounds"):
+        Evaluation.open(tmp_path / "two", sources)
+    header = tmp_path / "one" / "evaluation.json"
+    for text, says in [
+        ("", "the file"),
+        ("{}", "Field required"),
+        (header.read_text().replace('"format": 1', '"format": 2'), "format"),
+        (header.read_text().replace('"targets"', '"models"'), "targets"),
+    ]:
+        header.write_text(text)
+        with pytest.raises(EvaluationError) as caught:
+            Evaluation.open(tmp_path / "one", sources)
+        assert says in str(caught.value)
+        assert "evaluation.json" in str(caught.value)
+
+
+def test_the_folder_holds_plain_json_and_nothing_to_execute(sources, targets, tmp_path):
+    begun(sources, targets, tmp_path, "disco-pds-knn")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "evaluation.json"]
+    header = json.loads((tmp_path / "evaluation.json").read_text())
+    assert header["provenance"]["method"] == "disco-pds-knn"
+    for line in lines(tmp_path):
+        told = json.loads(line)
+        assert set(told) == {"target", "items", "scores", "probabilities"}
+        assert isinstance(told["probabilities"][0][0], float)
+    for path in tmp_path.iterdir():
+        assert path.stat().st_mode & 0o111 == 0
+
+
+def test_the_same_items_are_asked_whatever_the_method_would_choose_now(sources, tmp_path):
+    """The chosen items are kept; a newer version that chose others would change nothing."""
+    evaluation = Evaluation(sources, "random", 8, NAMES)
+    evaluation.save(tmp_path)
+    path = tmp_path / "evaluation.json"
+    header = json.loads(path.read_text())
+    header["subset"]["items"] = header["subset"]["items"][::-1]
+    path.write_text(json.dumps(header))
+    assert (
+        Evaluation.open(tmp_path, sources).ask()["model-13"] == evaluation.ask()["model-13"][::-1]
+    )

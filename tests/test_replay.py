@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.errors import MethodError
+from fewbench.methods import find_method
+from fewbench.replay import check_budget, known_bounds, replay
+from fewbench.testing import simulate
+
+
+def test_the_method_is_told_what_it_asked_and_no_more(two_rounds):
+    table = simulate(12, 30, options=3)
+    sources, targets = table.take(models=np.arange(9)), table.take(models=np.arange(9, 12))
+    told = []
+    start = type(two_rounds).start
+
+    class Watched(type(two_rounds)):
+        def start(self, *args):
+            session = start(self, *args)
+            ask, tell = session.ask, session.tell
+            session.ask = lambda: told.append(("ask", ask())) or ask()
+            session.tell = lambda target, a: told.append(("tell", target, a)) or tell(target, a)
+            return session
+
+    said = replay(Watched(), sources, targets, 7, 0, tasks=True)
+    assert [len(items) for items in said.items] == [7, 7, 7]
+    assert said.tasks.shape == (3, 3)
+    for kind, *rest in told:
+        if kind == "ask":
+            asked = rest[0]
+            continue
+        target, answers = rest
+        row = targets.model_ids.index(target)
+        assert np.array_equal(answers.items, asked[target])
+        assert answers.scores.tolist() == [targets.values[row, answers.items].tolist()]
+        options = targets.probabilities.of_items(answers.items)[[row]]
+        assert np.array_equal(answers.probabilities, options)
+
+
+def test_scores_are_kept_within_what_the_answers_leave_possible():
+    table = simulate(12, 20, seed=3)
+    values = table.values.copy()
+    values[:9], values[9:] = 1.0, 0.0
+    table = type(table)(values, table.models, table.items)
+    sources, targets = table.take(models=np.arange(9)), table.take(models=np.arange(9, 12))
+    said = replay(find_method("random-ridge"), sources, targets, 15, 0)
+    np.testing.assert_allclose(said.scores, 0.25)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    st.floats(0, 1),
+    st.lists(st.floats(0.01, 1), min_size=60, max_size=60),
+)
+def test_known_bounds_hold_every_completion(answers, share, weights):
+    truth, weights = np.array(answers), np.array(weights[: len(answers)])
+    weights /= weights.sum()
+    items = np.arange(round(share * len(truth)))
+    low, high = known_bounds(weights, items, truth[items])
+    assert 0 <= low <= high <= 1
+    assert low - 1e-12 <= weights @ truth <= high + 1e-12
+    if len(items) == len(truth):
+        assert low == high
+
+
+@pytest.mark.parametrize("n_items", [3, 7, 49, 300])
+def test_known_bounds_never_pass_1(n_items):
+    every = np.arange(n_items)
+    low, high = known_bounds(np.full(n_items, 1 / n_items), every, np.ones(n_items))
+    assert 1 - 1e-12 < low == high <= 1
+
+
+@pytest.mark.parametrize("budget", [0, -1, 21])
+def test_a_budget_that_does_not_fit(budget):
+    with pytest.raises(MethodError, match="use a budget from 1 to 20"):
+        check_budget(budget, 20)
