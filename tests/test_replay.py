@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
-from fewbench.replay import check_budget, known_bounds, replay
+from fewbench.opening import check_budget
+from fewbench.replay import known_bounds, replay
 from fewbench.testing import simulate
 
 

@@ -43,8 +43,9 @@ def name_items(task: str, blocks: list[Block]) -> Items:
     keys = {id(block): _keys(block, twins) for block in blocks}
     stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
     for block in ranked:
+        whole = block.is_whole
         for key, doc_id in zip(keys[id(block)], block.doc_ids, strict=True):
-            stated[key][block.is_whole].add(doc_id)
+            stated[key][whole].add(doc_id)
     found: dict[Key, int | None] = {}
     moved = 0
     for block in [*ranked, *blocks]:
@@ -82,9 +83,8 @@ def _twins(ranked: list[Block]) -> dict[str, list[int]]:
 def _keys(block: Block, twins: dict[str, list[int]]) -> list[Key]:
     """Return each row's key; equal documents are told apart by position, else by order."""
     rows = list(zip(block.doc_hashes, block.doc_ids, strict=True))
-    by_order = {
-        doc for doc, doc_id in rows if not block.has_true_ids or doc_id not in twins.get(doc, [])
-    }
+    believed = twins if block.has_true_ids else {}
+    by_order = {doc for doc, doc_id in rows if doc_id not in believed.get(doc, [])}
     met: Counter[str] = Counter()
     keys = []
     for doc, doc_id in rows:
