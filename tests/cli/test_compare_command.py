@@ -52,15 +52,20 @@ def test_no_cache(cli, scores, tmp_path):
     said = cli("compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--no-cache")
     assert said.code == 0
     assert not (tmp_path / "cache").exists()
-    cli("compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--cache", "mine.jsonl")
+    words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--cache", "mine.jsonl"]
+    cli(*words, "--no-cache")
+    assert not (tmp_path / "mine.jsonl").exists()
+    cli(*words)
     assert (tmp_path / "mine.jsonl").exists()
     assert not (tmp_path / "cache").exists()
 
 
-def test_methods_with_settings_and_gap(ok, scores):
+def test_methods_with_settings_and_gap(ok, scores, tmp_path):
     wanted = "medoids(metric=cosine,standardise=true)+mean,random+answers+ridge(alpha=1)"
     split = ["--split", "performance", "--targets", "0.3", "--gap"]
-    out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split)
+    out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split, "--json", "o.json")
+    facts = json.loads((tmp_path / "o.json").read_text())["facts"]
+    assert facts["splits"] == "performance, 30% targets, gap 20%"
     assert "performance split, 4 items, 6 targets a repeat" in out
     assert "\nmedoids(metric=cosine,standardise=true)+mean " in out
     assert "\nrandom+answers+ridge(alpha=1) " in out

@@ -115,6 +115,8 @@ def test_select_then_start_with_the_subset(ok, cli, scores, asked, tmp_path):
     )
     ok("start", scores, "--subset", "subset.json", "-o", "run")
     assert asked() == {"target": printed}
+    started = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert started["provenance"] == subset["provenance"]
     ok("start", scores, "-m", "anchor-points", "-n", "7", "--seed", "3", "-o", "again")
     assert asked("again") == {"target": printed}
 

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import FewbenchError, MethodError, StudyError
+from fewbench.methods import find_method
 from fewbench.scores import Scale, from_arrays
-from fewbench.study import SplitSettings, compare
+from fewbench.study import Split, SplitSettings, compare
+from fewbench.study.cell import Cell
 from fewbench.testing import simulate
 
 TIMES = ["seconds_fit", "seconds_predict"]
@@ -195,6 +197,13 @@ def test_cells_of_other_settings_are_not_used(scores, tmp_path, first_items, cha
     assert_same(fresh, without)
 
 
+def test_cells_of_other_targets_are_not_used():
+    method, sources = find_method("random"), np.arange(3)
+    splits = [Split(sources, np.array([target])) for target in (4, 5)]
+    one, other = (Cell("m", method, 5, "given", of, 0, 0, 0.9).key("scores") for of in splits)
+    assert one != other
+
+
 def test_a_method_of_another_name_is_run(scores, tmp_path, first_items):
     settings = {"budgets": [5], "repeats": 1, "level": None, "cache": tmp_path / "cells.jsonl"}
     compare(scores, [first_items()], **settings)
@@ -348,10 +357,14 @@ def test_twins_across_the_split_are_counted_and_named():
     values[19] = values[0]
     roles = ["source"] * 16 + ["target"] * 4
     copied = replace(table, values=values, models=table.models.assign(role=roles))
+    # The same four targets in both repeats, counted once.
     (warning,) = compare(copied, [], [5], SplitSettings("given"), repeats=2, level=None).warnings
-    assert "2 of 8 targets (25%)" in warning
-    assert "2 an identical one" in warning
+    assert "1 of 4 targets (25%)" in warning
+    assert "1 an identical one" in warning
     assert "'model-19 ~ model-00'" in warning
+    half = SplitSettings("random", 0.5)  # other targets each time, and the twins often apart
+    (warning,) = compare(copied, [], [5], half, repeats=6, level=None).warnings
+    assert " of 60 targets " in warning
 
 
 def test_no_twins_no_warning():

@@ -56,8 +56,9 @@ def test_splits_follow_from_seed_and_repeat(roles, kind, resample):
         return split.sources.tolist(), split.targets.tolist()
 
     assert draw(1, 2) == draw(1, 2)
-    drawn = {str(draw(seed, repeat)) for seed in (0, 1) for repeat in range(4)}
-    assert (len(drawn) > 1) == (resample or kind in ("random", "group"))
+    draws_anew = resample or kind in ("random", "group")
+    assert (len({str(draw(0, repeat)) for repeat in range(6)}) > 1) == draws_anew
+    assert (len({str(draw(seed, 0)) for seed in range(6)}) > 1) == draws_anew
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.25, 5), (0.5, 10), (0.01, 1), (0.9, 19)])
@@ -91,6 +92,11 @@ def test_the_gap_is_between_sources_and_targets():
     left = np.setdiff1d(np.arange(21), np.concatenate([split.sources, split.targets]))
     assert full[split.sources].max() <= full[left].min()
     assert full[left].max() <= full[split.targets].min()
+
+
+def test_a_gap_that_leaves_no_sources_is_an_error():
+    with pytest.raises(StudyError, match="0 sources"):
+        make_split(simulate(4, 4), SplitSettings("performance", 0.1, gap=0.89), 0, 0)
 
 
 def test_only_the_performance_split_has_a_gap():

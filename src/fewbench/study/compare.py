@@ -89,7 +89,8 @@ def compare(
     cells = []
     for one in settings:
         splits = [make_split(scores, one, seed, repeat) for repeat in range(repeats)]
-        warning = count_twins(scores, splits).warning(one.kind)
+        distinct = splits if one.is_drawn else splits[:1]
+        warning = count_twins(scores, distinct).warning(one.kind)
         warnings += [warning] if warning else []
         cells += [
             Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level)

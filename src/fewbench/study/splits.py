@@ -18,7 +18,6 @@ from fewbench.scores import Scores
 IntArray = NDArray[np.intp]
 Kind = Literal["random", "every", "given", "chronological", "performance", "group"]
 KINDS: tuple[Kind, ...] = ("random", "every", "given", "chronological", "performance", "group")
-REPEATING = ("random", "group")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +65,11 @@ class SplitSettings:
                 f"a gap of {self.gap} beside targets of {self.targets}",
                 hint="the two shares must leave some models to be sources",
             )
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether repeats divide the models differently."""
+        return self.resample or self.kind in ("random", "group")
 
     def describe(self) -> str:
         """Return the settings in words."""
@@ -116,7 +120,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         sources = order[: max(0, scores.n_models - count - gap)]
         last = order[scores.n_models - count :]
         targets = last[complete[last]]
-    if settings.resample and len(sources) and len(targets):
+    if settings.resample:
         sources = np.unique(rng.choice(sources, len(sources)))
         targets = np.unique(rng.choice(targets, len(targets)))
     if len(sources) < 2 or not len(targets):
