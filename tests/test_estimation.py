@@ -14,12 +14,14 @@ from fewbench.methods import Provenance
 from fewbench.scores import Scale
 from fewbench.testing import simulate
 
-MADE = Provenance(method="m", settings="m", budget=5, seed=0, fingerprint="f", version="0")
+MADE = Provenance(
+    method="m", settings="m", budget=5, seed=0, fingerprint="f", average="micro", version="0"
+)
 TABLE = simulate(10, 30, seed=1)
 
 
 def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):
-    return Said("t", score, np.array(tasks), outside, np.array(items), np.array(answers))
+    return Said("t", score, np.array(tasks), outside, (), np.array(items), np.array(answers))
 
 
 def known(*errors):

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
 from fewbench.opening import check_budget
-from fewbench.replay import known_bounds, replay
+from fewbench.bounds import known_bounds
+from fewbench.replay import replay
 from fewbench.testing import simulate
 
 

@@ -1,6 +1,7 @@
 """What targets have answered so far, checked as it comes in."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +11,18 @@ from fewbench.errors import AnswersError
 from fewbench.journal import Told
 from fewbench.methods import Answers
 from fewbench.scores import Scores
+from fewbench.scores.probabilities import SUM_TOLERANCE
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+
+
+class Taken(NamedTuple):
+    """What became of a table of answers: how many were taken, and what was not used."""
+
+    answers: int
+    unasked_items: list[str]
+    other_models: list[str]
 
 
 class AnswerBook:
@@ -59,7 +69,11 @@ class AnswerBook:
         items = answers.items.tolist()
         self._scores[target].update(zip(items, answers.scores[0].tolist(), strict=True))
         if answers.probabilities is not None:
-            self._options[target].update(zip(items, answers.probabilities[0], strict=True))
+            self._options[target].update(
+                (at, row)
+                for at, row in zip(items, answers.probabilities[0], strict=True)
+                if not np.isnan(row).any()  # unknown; methods that need them will say so
+            )
 
     def of(self, target: str, items: IntArray) -> Answers:
         """Return a target's answers to items that it has answered, in the order given."""
@@ -115,9 +129,12 @@ class AnswerBook:
                     f"option probabilities of shape {values.shape}; the sources have {width} "
                     "options"
                 )
-            if not (values >= 0).all() or not abs(values.sum() - 1.0) <= 0.02:
+            unknown = np.isnan(values).all()
+            if not unknown and not ((values >= 0).all() and abs(values.sum() - 1) <= SUM_TOLERANCE):
                 raise AnswersError("option probabilities are negative or do not sum to 1")
             padded[0, i, : len(values)] = values
+            if unknown:
+                padded[0, i] = np.nan
         return padded
 
 
@@ -138,12 +155,12 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
     if target is None and len(models) == 1 and len(targets) == 1:
         target = targets[0]
     if target is not None:
-        if len(models) != 1:
-            raise AnswersError(
-                f"the answers are of {len(models)} models; which of them is {target!r}?",
-                hint="give the answers of one model, or name targets as the table does",
-            )
-        return {target: 0}
+        if len(models) == 1 or target in models:
+            return {target: models.index(target) if target in models else 0}
+        raise AnswersError(
+            f"the answers are of {len(models)} models; which of them is {target!r}?",
+            hint="give the answers of one model, or name targets as the table does",
+        )
     found = {name: models.index(name) for name in targets if name in models}
     if not found:
         raise AnswersError(

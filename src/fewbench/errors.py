@@ -36,6 +36,18 @@ class FewbenchError(Exception):
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
 
 
+def first_line(error: BaseException) -> str:
+    r"""Return the first line that an error says; its type's name if it says nothing.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no such column\nmore")), first_line(KeyError())
+    ('no such column', 'KeyError')
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 class ScoresError(FewbenchError):
     """A score table that cannot be used as it stands."""
 

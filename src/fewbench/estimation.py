@@ -5,15 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.bounds import bound_score, bound_tasks, known_bounds
 from fewbench.estimate import Estimate, Interval, RandomSampling
 from fewbench.intervals import (
     Calibration,
     expected_random_error,
+    sampling_effect,
     sampling_interval,
     wilson_interval,
 )
 from fewbench.methods import Provenance
-from fewbench.replay import known_bounds
 from fewbench.scores import Scores
 
 OUTSIDE = (
@@ -30,6 +31,7 @@ class Said:
     score: float
     tasks: NDArray[np.float64]
     outside: bool
+    notes: tuple[str, ...]
     items: NDArray[np.intp]
     answers: NDArray[np.float64]
 
@@ -50,20 +52,13 @@ def interval(
         The method's past errors; None for the mean of a simple random sample.
     """
     low, high = known_bounds(scores.item_weights, items, answers)
+    warning = None
     if calibration is None:
-        weights = scores.item_weights[items]
-        effective = float(weights.sum() ** 2 / (weights**2).sum())
-        if scores.average == "micro" or len(items) == scores.n_items:
-            binary = scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all())
-            ends = sampling_interval(score, len(items), scores.n_items, level, binary=binary)
-        else:  # items of unequal weight tell less than as many of equal weight
-            ends = wilson_interval(score, effective, scores.n_items, level)
-        warning = None
+        ends = sampling_interval(score, len(items), scores.n_items, level, binary=scores.is_binary)
     else:
         half, warning = calibration.half_width(level)
         ends = score - half, score + half
-    # The exact test may reject the very mean of the sample, which is no multiple of 1 / n_items.
-    return max(low, min(ends[0], score)), min(high, max(ends[1], score)), warning
+    return max(low, ends[0]), min(high, ends[1]), warning
 
 
 def make_estimate(
@@ -74,18 +69,14 @@ def make_estimate(
     provenance: Provenance,
 ) -> Estimate:
     """Make an estimate on the user's scale, beside what random sampling would give."""
-    low, high = known_bounds(scores.item_weights, said.items, said.answers)
-    score = min(max(said.score, low), high)
+    score = bound_score(said.score, scores, said.items, said.answers)
+    tasks = bound_tasks(said.tasks, scores, said.items, said.answers)
     low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)
     n, n_items = len(said.items), scores.n_items
     scale = scores.scale
-    tasks = said.tasks.copy()
-    for task in range(len(tasks)):  # a task's answers bound its score too
-        members = scores.task_of == task
-        weights = members / members.sum()
-        tasks[task] = np.clip(tasks[task], *known_bounds(weights, said.items, said.answers))
-    plain = wilson_interval(score, n, n_items, level)
-    plain_error = expected_random_error(score, n, n_items)
+    effect = sampling_effect(scores)
+    plain = wilson_interval(score, n, n_items, level, effect)
+    plain_error = expected_random_error(score, n, n_items, effect)
     error = plain_error if calibration is None else calibration.mean_error
     return Estimate(
         target=said.target,
@@ -100,7 +91,7 @@ def make_estimate(
             expected_error=plain_error * (scale.high - scale.low),
         ),
         expected_error=None if error is None else error * (scale.high - scale.low),
-        warnings=tuple(w for w in (warning, OUTSIDE if said.outside else None) if w),
+        warnings=tuple(w for w in (*said.notes, warning, OUTSIDE if said.outside else None) if w),
         provenance=provenance,
     )
 

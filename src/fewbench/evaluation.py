@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewbench._names import some
+from fewbench._threads import one_thread
 from fewbench._version import __version__
-from fewbench.answers import AnswerBook, match_models
+from fewbench.answers import AnswerBook, Taken, match_models
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.estimate import Estimate
 from fewbench.estimation import Said, make_estimate
 from fewbench.intervals import Calibration, check_level, cross_fit
-from fewbench.journal import Header, Journal
+from fewbench.journal import Header, Journal, Told
 from fewbench.methods import (
     Answers,
     Method,
@@ -26,6 +27,7 @@ from fewbench.methods import (
     find_method,
 )
 from fewbench.methods.base import IntArray
+from fewbench.methods.selection.given import Given
 from fewbench.methods.static import StaticSession
 from fewbench.opening import check_budget, check_subset, check_targets
 from fewbench.scores import Scores, load_scores
@@ -47,7 +49,8 @@ class Evaluation:
     seed : int
         All randomness follows from it.
     subset : Subset, optional
-        For a static method: items chosen before, instead of choosing now.
+        For a static method: items chosen before, instead of choosing now. A subset of your own
+        (without provenance) makes a method of its own: its items, the method's predictor.
 
     Raises
     ------
@@ -85,6 +88,8 @@ class Evaluation:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
         self.scores = scores
         self.method = find_method(method) if isinstance(method, str) else method
+        if subset is not None:
+            self.method = _with_items(self.method, subset)
         self.targets = tuple(targets)
         self.provenance = Provenance(
             method=method if isinstance(method, str) else method.describe(),
@@ -92,20 +97,19 @@ class Evaluation:
             budget=budget,
             seed=seed,
             fingerprint=scores.fingerprint,
+            average=scores.average,
             version=__version__,
         )
         self._session = self._start(subset)
         self._book = AnswerBook(scores, self.targets)
+        self._tells: list[Told] = []
         self._journal: Journal | None = None
 
     def _start(self, subset: Subset | None) -> Session:
         budget, seed = self.provenance.budget, self.provenance.seed
-        if subset is None:
-            return self.method.start(self.scores, budget, seed, self.targets)
-        if not isinstance(self.method, StaticMethod):
-            raise EvaluationError(
-                f"{self.provenance.method} chooses items as it goes and takes no given subset"
-            )
+        if subset is None or not isinstance(self.method, StaticMethod):
+            with one_thread():
+                return self.method.start(self.scores, budget, seed, self.targets)
         check_subset(subset, self.provenance)
         return StaticSession(self.method.predictor, self.scores, subset, seed, self.targets)
 
@@ -134,16 +138,13 @@ class Evaluation:
         journal.create(
             Header(
                 scores=None if scores_path is None else str(Path(scores_path).resolve()),
-                average=self.scores.average,
                 targets=self.targets,
                 subset=self.subset,
                 provenance=self.provenance,
             )
         )
-        for target in self.targets:
-            if answered := self._book.answered(target):
-                answers = self._book.of(target, np.array(list(answered), dtype=np.intp))
-                journal.append(self._book.to_record(target, answers))
+        for told in self._tells:  # in the order told: what a method asks may depend on it
+            journal.append(told)
         self._journal = journal
 
     @classmethod
@@ -177,7 +178,7 @@ class Evaluation:
                     f"{folder}: the evaluation does not say where its scores lie",
                     hint="give the scores when opening it",
                 )
-            scores = load_scores(header.scores).averaged(header.average)
+            scores = load_scores(header.scores).averaged(made.average)
         if scores.fingerprint != made.fingerprint:
             raise EvaluationError(
                 f"{folder}: opened with other scores (fingerprint {made.fingerprint}, these have "
@@ -200,14 +201,11 @@ class Evaluation:
             )
         for number, told in enumerate(journal.replay(), start=1):
             try:
-                evaluation._wanted(told.target)
-                answers = evaluation._book.from_record(told)
-                evaluation._book.check(told.target, answers, answers.items.tolist())
-                evaluation._take(told.target, answers)
+                evaluation._tell(told.target, evaluation._book.from_record(told))
             except (AnswersError, ScoresError) as error:
                 raise EvaluationError(
                     f"{folder}: tell {number} does not fit the evaluation: {error.message}",
-                    hint="the journal was changed; restore it",
+                    hint="the journal was changed, or the method now asks for other items",
                 ) from error
         evaluation._journal = journal
         return evaluation
@@ -266,7 +264,7 @@ class Evaluation:
         unit = self.scores.scale.to_unit(np.array([given]))
         return self._tell(target, Answers(self.scores.positions(answers), unit, options))
 
-    def tell_table(self, table: Scores, target: str | None = None) -> tuple[int, list[str]]:
+    def tell_table(self, table: Scores, target: str | None = None) -> Taken:
         """Take answers from a table of scores, such as one read from a harness's log.
 
         Parameters
@@ -274,22 +272,32 @@ class Evaluation:
         table : Scores
             Item ids as in the sources.
         target : str, optional
-            The target that the table's only model is, whatever its name there.
+            Take only this target. The table's only model is it, whatever its name there.
 
         Returns
         -------
-        int, list of str
-            How many answers were taken, and the table's items that were not asked of any
-            target; those are not used.
+        Taken
+            How many answers were taken, and which items and models of the table were not used.
         """
+        if table.scale != self.scores.scale:
+            raise AnswersError(
+                f"the answers are on the scale {table.scale}, the sources on {self.scores.scale}",
+                hint="read the answers with the scale of the sources",
+            )
         taken, asked_of_any = 0, set[str]()
-        for name, row in match_models(table, self.targets, target).items():
+        matched = match_models(table, self.targets, target)
+        for name, row in matched.items():
             wanted = self._wanted(name)
             answers = self._book.from_table(table, row, wanted)
             self._tell(name, answers)
             taken += len(answers.items)
             asked_of_any.update(self.scores.item_ids[wanted])
-        return taken, [item for item in table.item_ids if item not in asked_of_any]
+        rows = set(matched.values())
+        return Taken(
+            taken,
+            [item for item in table.item_ids if item not in asked_of_any],
+            [model for row, model in enumerate(table.model_ids) if row not in rows],
+        )
 
     def _wanted(self, target: str) -> list[int]:
         """Positions that may be told: those asked for now, and those answered before."""
@@ -302,9 +310,13 @@ class Evaluation:
 
     def _tell(self, target: str, answers: Answers) -> int:
         self._book.check(target, answers, self._wanted(target))
-        if self._journal is not None and len(answers.items):
-            self._journal.append(self._book.to_record(target, answers))
-        return self._take(target, answers)
+        if len(answers.items):
+            told = self._book.to_record(target, answers)
+            if self._journal is not None:
+                self._journal.append(told)
+            self._tells.append(told)
+        with one_thread():
+            return self._take(target, answers)
 
     def _take(self, target: str, answers: Answers) -> int:
         """Note answers; hand them to the method once all that it asked for are there."""
@@ -315,20 +327,20 @@ class Evaluation:
                 items = self.scores.positions(self._session.subset.items)
                 self._session.tell(target, self._book.of(target, items))
             return 0
-        left = self._left(target, asked)
         self._pass_on()
-        return left
+        asked = self._session.ask().get(target)
+        return 0 if asked is None else self._left(target, asked)
 
     def _left(self, target: str, asked: IntArray) -> int:
         answered = self._book.answered(target)
         return sum(at not in answered for at in asked.tolist())
 
     def _pass_on(self) -> None:
-        """Hand over what is complete, round after round: a journal may hold several in one tell."""
+        """Hand over what is complete; a method may then ask for items answered before."""
         while complete := {
             target: asked
             for target, asked in self._session.ask().items()
-            if self._left(target, asked) == 0
+            if len(asked) and self._left(target, asked) == 0
         }:
             for target, asked in complete.items():
                 self._session.tell(target, self._book.of(target, asked))
@@ -362,9 +374,15 @@ class Evaluation:
                     f"{name!r} has {len(pending[name])} of the asked items left to answer",
                     hint="run them and tell the answers; ask lists them",
                 )
+            if name in self._session.ask():
+                raise EvaluationError(
+                    f"{name!r} waits for the answers of {some(pending)}",
+                    hint="the method needs all targets' answers before it goes on",
+                )
         if not names:
             return {}
-        said = self._session.predict(names, tasks=True)
+        with one_thread():
+            said = self._session.predict(names, tasks=True)
         if said.tasks is None:
             raise EvaluationError(f"{self.provenance.method} predicted no task scores")
         estimates = {}
@@ -375,6 +393,7 @@ class Evaluation:
                 float(said.scores[row]),
                 said.tasks[row],
                 said.outside is not None and bool(said.outside[row]),
+                said.notes,
                 np.array(list(answered), dtype=np.intp),
                 np.array(list(answered.values())),
             )
@@ -385,7 +404,19 @@ class Evaluation:
 
     @cached_property
     def _calibration(self) -> Calibration | None:
-        if self.method.plain_sampling:
+        if self.method.plain_sampling and self.scores.average == "micro":
             return None
         made = self.provenance
         return cross_fit(self.method, self.scores, made.budget, made.seed)
+
+
+def _with_items(method: Method, subset: Subset) -> Method:
+    """Return the method with a user's own items; with its own, if the subset says whose it is."""
+    if not isinstance(method, StaticMethod):
+        raise EvaluationError(
+            f"{method.describe()} chooses items as it goes and takes no given subset"
+        )
+    made = subset.provenance
+    if made is None or made.settings.startswith("given("):
+        return StaticMethod(Given(subset), method.predictor)
+    return method

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
 from fewbench.algorithms.twins import duplicate_groups
-from fewbench.errors import FewbenchError, MethodError
+from fewbench.errors import FewbenchError, MethodError, ScoresError
 from fewbench.methods.base import Method
 from fewbench.replay import replay
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
 FOLDS = 5
+NEARLY_COMPLETE = 0.01
 
 
 def check_level(level: float) -> None:
@@ -81,29 +82,52 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     return right[low] / n_items, right[high] / n_items
 
 
-def wilson_interval(mean: float, n: float, n_items: int, level: float) -> tuple[float, float]:
+def wilson_interval(
+    mean: float, n: int, n_items: int, level: float, effect: float = 1.0
+) -> tuple[float, float]:
     """Wilson's score interval, n enlarged by the finite-population correction.
 
-    For scores within [0, 1] the binomial variance is the largest possible: never too narrow.
+    `effect` is the variance over that of binary scores (`sampling_effect`).
+
+    For scores between 0 and 1 it is wide: no variance exceeds the binomial one at the same mean.
     """
     from scipy.special import ndtri
 
     if n >= n_items:
         return mean, mean
     z = float(ndtri(0.5 + level / 2.0))
-    effective = n * (n_items - 1) / (n_items - n)
+    effective = n * (n_items - 1) / (n_items - n) / max(effect, 1e-9)
     centre = (mean + z**2 / (2 * effective)) / (1 + z**2 / effective)
     half = z / (1 + z**2 / effective)
     half *= math.sqrt(mean * (1 - mean) / effective + z**2 / (4 * effective**2))
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def expected_random_error(score: float, n: int, n_items: int) -> float:
+def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.0) -> float:
     """Mean absolute error of plain random sampling of n of n_items items at a full score.
 
-    sqrt(2/π · p (1 - p)/n · (1 - n/N)), the normal approximation for binary scores.
+    sqrt(2/π · effect · p (1 - p)/n · (1 - n/N)), the normal approximation; `effect` is
+    `sampling_effect`, 1 for binary scores.
     """
-    return math.sqrt(2 / math.pi * max(score * (1 - score), 0.0) / n * (1 - n / n_items))
+    variance = effect * max(score * (1 - score), 0.0) / n * (1 - n / n_items)
+    return math.sqrt(2 / math.pi * variance)
+
+
+def sampling_effect(scores: Scores) -> float:
+    """Variance of plain random sampling over that of binary scores of the same full score.
+
+    1 for binary scores and a micro average. Below 1 for scores between 0 and 1; above for a macro
+    average over tasks of unequal size, whose few items weigh much. The mean over the sources of
+    N² · mean(w² (c - P)²) / (P (1 - P)), the linearised variance of a weighted mean.
+    """
+    full = scores.full_scores()
+    spread = full * (1 - full)
+    used = spread > 1e-9
+    if not used.any():
+        return 1.0
+    weights = scores.n_items * scores.item_weights
+    deviations = weights * (scores.filled[used] - full[used, None])
+    return float(((deviations**2).mean(axis=1) / spread[used]).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +140,13 @@ class Calibration:
         Absolute errors of the full score.
     groups : ndarray of int, shape (sources,)
         Numbers of the groups that were left out together.
+    unused : int
+        Sources whose error could not be measured: cells are missing, or too few others are left.
     """
 
     errors: FloatArray
     groups: NDArray[np.intp]
+    unused: int = 0
 
     @property
     def mean_error(self) -> float | None:
@@ -151,8 +178,9 @@ class Calibration:
                 "sources as unrelated and may be too narrow for a model of a new family"
             )
         return math.inf, (
-            f"an interval at {level:.0%} from past errors needs {needed} sources, there are "
-            f"{n_sources}: it shows only what the answers leave possible"
+            f"an interval at {level:.0%} from past errors needs {needed} sources that answered "
+            f"all items, there are {n_sources} ({self.unused} others): it shows only what the "
+            "answers leave possible"
         )
 
     def _quantile(self, weights: FloatArray, level: float) -> float:
@@ -167,7 +195,8 @@ def cross_fit(
     """Measure a method's errors on the sources, each estimated without its own group.
 
     The whole method is repeated on the other groups, selection included, so that its choice of
-    items cannot have seen the model that it is judged on. A source's missing cells are filled.
+    items cannot have seen the model that it is judged on. Sources with more than a hundredth of
+    their cells missing are learned from, but not judged: their truth is not known.
 
     Parameters
     ----------
@@ -180,26 +209,27 @@ def cross_fit(
     folds : int
         Parts into which the groups are divided.
     """
-    whole = scores.complete()
-    if whole.n_models < 3:
-        return Calibration(np.empty(0), np.empty(0, dtype=np.intp))
-    groups = apart = source_groups(whole)
-    if groups.max() == 0:  # one group cannot be left out; half_width says what that means
-        apart = np.arange(whole.n_models)
-    n_groups = int(apart.max()) + 1
-    fold_of = _folds(apart, n_groups, min(folds, n_groups), seed)
-    errors = np.full(whole.n_models, np.nan)
-    for fold in range(int(fold_of.max()) + 1):
-        held = np.flatnonzero(fold_of == fold)
-        rest = whole.take(models=np.flatnonzero(fold_of != fold))
-        aside = whole.take(models=held)
-        try:
-            said = replay(method, rest, aside, budget, child_seed(seed, 1, fold))
-        except MethodError:  # too few sources are left for the method in this fold
-            continue
-        errors[held] = np.abs(said.scores - aside.full_scores())
+    groups = source_groups(scores)
+    if len(np.unique(groups)) < 2:
+        groups = np.arange(scores.n_models)
+    known = np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE
+    n_groups = int(groups.max()) + 1
+    errors = np.full(scores.n_models, np.nan)
+    if n_groups >= 3:
+        fold_of = _folds(groups, n_groups, min(folds, n_groups), seed)
+        for fold in range(int(fold_of.max()) + 1):
+            held = np.flatnonzero((fold_of == fold) & known)
+            if not len(held):
+                continue
+            aside = scores.complete().take(models=held)
+            try:
+                rest = scores.take(models=np.flatnonzero(fold_of != fold))
+                said = replay(method, rest, aside, budget, child_seed(seed, 1, fold))
+            except (MethodError, ScoresError):  # too few sources are left for the method
+                continue
+            errors[held] = np.abs(said.scores - aside.full_scores())
     done = ~np.isnan(errors)
-    return Calibration(errors[done], groups[done])
+    return Calibration(errors[done], groups[done], int((~done).sum()))
 
 
 def source_groups(scores: Scores) -> NDArray[np.intp]:

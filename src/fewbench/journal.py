@@ -1,7 +1,7 @@
 """The folder of an evaluation: what was opened, and every answer told, in order.
 
 `evaluation.json` is written once. `answers.jsonl` only grows, one line a tell, flushed to the
-disk before the tell returns; a last line torn by a crash was never acknowledged and is removed.
+disk before the tell returns; a last line torn by a crash was never acknowledged and is skipped.
 """
 
 import json
@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from fewbench._files import written_whole
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance, Subset
-from fewbench.scores import Average
 
 HEADER = "evaluation.json"
 ANSWERS = "answers.jsonl"
@@ -28,7 +27,6 @@ class Header(BaseModel):
 
     format: Literal[1] = 1
     scores: str | None
-    average: Average
     targets: tuple[str, ...]
     subset: Subset | None
     provenance: Provenance
@@ -88,22 +86,27 @@ class Journal:
             raise EvaluationError(f"{path}: {where}: {first['msg']}") from error
 
     def append(self, told: Told) -> None:
-        """Add one tell and wait until it is on the disk."""
-        with (self.folder / ANSWERS).open("ab") as file:
-            file.write(told.model_dump_json().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        """Add one tell and wait until it is on the disk; what cannot be written whole is undone."""
+        path = self.folder / ANSWERS
+        whole = path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
+        line = told.model_dump_json().encode() + b"\n"
+        with path.open("ab", buffering=0) as file:
+            try:
+                file.truncate(whole)  # a line torn by a crash was never acknowledged
+                if file.write(line) < len(line):
+                    raise OSError(f"{path}: the disk is full")
+                os.fsync(file.fileno())
+            except BaseException:
+                file.truncate(whole)
+                raise
 
     def replay(self) -> Iterator[Told]:
-        """Yield every tell in order; a torn last line is cut off."""
+        """Yield every tell in order, but for a torn last line."""
         path = self.folder / ANSWERS
         if not path.exists():
             return
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            with path.open("r+b") as file:
-                file.truncate(whole)
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
                 yield Told.model_validate(json.loads(line))

@@ -18,7 +18,10 @@ def check_budget(budget: int, n_items: int) -> None:
 
 
 def check_subset(subset: Subset, wanted: Provenance) -> None:
-    """Raise EvaluationError unless a given subset has the budget and the scores that are wanted."""
+    """Raise EvaluationError unless a given subset is of this budget, these scores and this method.
+
+    A subset without provenance is the user's own.
+    """
     if len(subset.items) != wanted.budget:
         raise EvaluationError(f"a subset of {len(subset.items)} items, a budget of {wanted.budget}")
     made = subset.provenance
@@ -27,6 +30,13 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
             f"the subset was chosen from other scores (fingerprint {made.fingerprint}, these have "
             f"{wanted.fingerprint})",
             hint="use the scores that it was chosen from, or choose again",
+        )
+    if made is not None and (made.settings, made.seed) != (wanted.settings, wanted.seed):
+        raise EvaluationError(
+            f"the subset was chosen by {made.method} ({made.settings}) with seed {made.seed}, not "
+            f"by {wanted.method} ({wanted.settings}) with seed {wanted.seed}",
+            hint="a subset is only meaningful with its method; to use its items all the same, take "
+            "its provenance away",
         )
 
 
@@ -37,7 +47,9 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
     if not targets or any(not target.strip() for target in targets):
         raise EvaluationError("no target, or one without a name", hint="name the new models")
     if len(set(targets)) < len(targets):
-        raise EvaluationError(f"a target is named twice among {some(targets)}")
+        raise EvaluationError(
+            f"a target is named twice among {some(targets)}", hint="name each one once"
+        )
     known = [target for target in targets if target in scores.models.index]
     if known:
         raise EvaluationError(

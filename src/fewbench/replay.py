@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._threads import one_thread
+from fewbench.bounds import bound_score, bound_tasks
 from fewbench.methods.base import Answers, IntArray, Method
 from fewbench.scores import Scores
 
@@ -21,15 +23,21 @@ class Replay:
     scores : ndarray, shape (targets,)
         Predicted full scores, within the bounds that the answers set.
     tasks : ndarray, shape (targets, tasks), optional
+    outside : ndarray of bool, shape (targets,), optional
+        Whether a target is unlike all sources, if the method can tell.
     items : list of ndarray of int
         Positions of the items that each target was run on.
+    notes : tuple of str
+        What the method says of all its predictions.
     seconds_fit, seconds_predict : float
-        Time to choose items and to predict (with what is learned at the first prediction).
+        Time to choose the items, and to learn the predictor and predict.
     """
 
     scores: FloatArray
     tasks: FloatArray | None
+    outside: NDArray[np.bool_] | None
     items: list[IntArray]
+    notes: tuple[str, ...]
     seconds_fit: float
     seconds_predict: float
 
@@ -51,11 +59,18 @@ def replay(
         Of the same items in the same order; targets without missing cells. The method is given
         only the answers that it asks for.
     """
+    with one_thread():
+        return _replay(method, sources, targets, budget, seed, tasks)
+
+
+def _replay(
+    method: Method, sources: Scores, targets: Scores, budget: int, seed: int, tasks: bool
+) -> Replay:
     names = targets.model_ids
     run: dict[str, list[IntArray]] = {name: [] for name in names}
     started = time.perf_counter()
     session = method.start(sources, budget, seed, names)
-    while asked := session.ask():
+    while asked := {name: items for name, items in session.ask().items() if len(items)}:
         for name, items in asked.items():
             row = names.index(name)
             options = None
@@ -63,38 +78,22 @@ def replay(
                 options = targets.probabilities.take(np.array([row])).of_items(items)
             session.tell(name, Answers(items, targets.values[[row]][:, items], options))
             run[name].append(items)
-    fitted = time.perf_counter()
+    chosen = time.perf_counter()
     prediction = session.predict(names, tasks=tasks)
-    seconds = time.perf_counter()
+    done = time.perf_counter()
     items_run = [np.concatenate(run[name]) for name in names]
-    low, high = np.array(
-        [
-            known_bounds(sources.item_weights, items, targets.values[row, items])
-            for row, items in enumerate(items_run)
-        ]
-    ).T
+    told = [(items, targets.values[row, items]) for row, items in enumerate(items_run)]
+    said = zip(prediction.scores.tolist(), told, strict=True)
+    of_tasks = None
+    if prediction.tasks is not None:
+        rows = zip(prediction.tasks, told, strict=True)
+        of_tasks = np.array([bound_tasks(one, sources, *answers) for one, answers in rows])
     return Replay(
-        np.clip(prediction.scores, low, high),
-        prediction.tasks,
+        np.array([bound_score(score, sources, *answers) for score, answers in said]),
+        of_tasks,
+        prediction.outside,
         items_run,
-        fitted - started,
-        seconds - fitted,
+        prediction.notes,
+        chosen - started,
+        done - chosen,
     )
-
-
-def known_bounds(
-    item_weights: FloatArray, items: IntArray, answers: FloatArray
-) -> tuple[float, float]:
-    """Return what the full score cannot be below or above, given answers in [0, 1].
-
-    The bounds meet when every item was run, so any estimate within them is then exact.
-
-    Examples
-    --------
-    >>> known_bounds(np.full(4, 0.25), np.array([0, 1]), np.array([1.0, 0.0]))
-    (0.25, 0.75)
-    """
-    weights = item_weights[items]
-    low = min(float(weights @ answers), 1.0)  # a sum of weights can pass 1 by rounding
-    left = 1.0 - float(weights.sum()) if len(items) < len(item_weights) else 0.0
-    return low, min(low + max(left, 0.0), 1.0)

@@ -128,3 +128,11 @@ def test_variance_leaves_missing_cells_out():
 def test_no_models_is_an_error():
     with pytest.raises(ValueError, match="no models"):
         jensen_shannon([])
+
+
+def test_an_item_that_nobody_was_run_on_has_no_disagreement():
+    values = np.array([[1.0, np.nan, 0.0], [0.0, np.nan, 0.0]])
+    assert correctness_variance(values).tolist() == [0.25, 0, 0]
+    assert jensen_shannon(two_class(values)).round(4).tolist() == [0.6931, 0, 0]
+    for how, expected in {"none": [2, 0, 1], "options": [1, 0, 0.5], "excess": [1, 0, 0]}.items():
+        assert predictive_diversity(two_class(values), np.full(3, 2), how).tolist() == expected

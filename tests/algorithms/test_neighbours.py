@@ -22,11 +22,13 @@ def test_those_of_scikit_learn(metric, seed, n, features, k):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_ties_go_to_the_lowest_index_and_more_than_there_are_is_all(metric):
+def test_ties_go_to_the_lowest_index(metric):
     among = np.array([[0.3, 0.1], [0.1, 0.7], [0.3, 0.1], [0.3, 0.1]])
     rows = among[[2, 1]]
     assert nearest(rows, among, 2, metric).tolist() == [[0, 2], [1, 0]]
-    assert nearest(rows, among, 9, metric).shape == (2, 4)
+    assert nearest(rows, among, 4, metric).shape == (2, 4)
+    with pytest.raises(ValueError, match="5 nearest are asked for, there are 4"):
+        nearest(rows, among, 5, metric)
 
 
 @given(st.integers(0, 999), st.integers(0, 30))

@@ -23,7 +23,7 @@ def test_fixed_penalty_is_that_of_scikit_learn(shape, alpha):
     x, y, new = problem(*shape)
     ours = fit_ridge(x, y, alpha)
     theirs = SklearnRidge(alpha=alpha, solver="svd").fit(x, y)
-    assert ours.alpha == alpha
+    assert ours.alpha.tolist() == [alpha] * y.shape[1]
     expected = theirs.predict(new).reshape(4, -1)
     np.testing.assert_allclose(ours.predict(new), expected, rtol=1e-6, atol=1e-7)
 
@@ -52,13 +52,31 @@ def test_the_chosen_penalty_has_the_least_leave_one_out_error(shape):
             one = SklearnRidge(alpha=alpha, solver="svd").fit(x[rest], y[rest, 0])
             left_out.append((one.predict(x[[row]])[0] - y[row, 0]) ** 2)
         errors.append(np.mean(left_out))
-    assert found == pytest.approx(grid[int(np.argmin(errors))])
+    assert found == pytest.approx(grid[[int(np.argmin(errors))]])
 
 
-def test_the_penalty_is_chosen_for_the_first_output():
+@given(shapes)
+def test_each_output_has_its_own_penalty_wherever_it_stands(shape):
+    seed, rows, features, _ = shape
+    x, y, new = problem(seed, rows, features, 4)
+    y[:, 1] = np.random.default_rng(seed).normal(size=rows)  # noise: a large penalty
+    together = fit_ridge(x, y)
+    for output in range(4):
+        alone = fit_ridge(x, y[:, [output]])
+        assert together.alpha[[output]] == alone.alpha
+        np.testing.assert_allclose(together.predict(new)[:, [output]], alone.predict(new))
+    order = [2, 0, 3, 1]
+    np.testing.assert_allclose(
+        fit_ridge(x, y[:, order]).predict(new), together.predict(new)[:, order]
+    )
+
+
+def test_penalties_differ_between_outputs():
     x, y, _ = problem(5, 20, 6, 2)
-    assert fit_ridge(x, y).alpha == fit_ridge(x, y[:, :1]).alpha
-    assert fit_ridge(x, y[:, ::-1]).alpha == fit_ridge(x, y[:, 1:]).alpha
+    y[:, 1] = np.random.default_rng(0).normal(size=20)
+    found = fit_ridge(x, y).alpha
+    assert found.shape == (2,)
+    assert found[1] > 10 * found[0]
 
 
 @pytest.mark.parametrize("alpha", [None, 0.0, 1.0])

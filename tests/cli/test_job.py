@@ -232,3 +232,48 @@ def test_a_wide_table_of_answers(ok, scores, asked, tmp_path):
         csv.writer(file).writerows([["llm", *items], ["mine", 1, 0, 0, 1]])
     assert "took 4 answers" in ok("tell", "run", "wide.csv", "--model", "llm")
     assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] == 0.5
+
+
+def test_attributes_in_files_of_their_own(ok, cli, tmp_path):
+    (tmp_path / "r.csv").write_text("llm,q1,q2\na,1,0\nb,0,1\n")
+    (tmp_path / "models.csv").write_text("model,date,family\nb,2025-02-01,g\na,2024-01-01,f\n")
+    (tmp_path / "items.csv").write_text("item,task,doc_id\nq1,sums,7\nq2,logic,3\n")
+    files = ["--models", "models.csv", "--items", "items.csv"]
+    assert "2 tasks" in ok("import", "r.csv", "--model", "llm", *files, "-o", "s.parquet")
+    scores = load_scores(tmp_path / "s.parquet")
+    assert scores.models.to_dict("list") == {
+        "date": ["2024-01-01", "2025-02-01"],
+        "family": ["f", "g"],
+    }
+    assert scores.items.to_dict("list") == {"task": ["sums", "logic"], "doc_id": [7, 3]}
+    export = ok("select", "s.parquet", "-m", "random", "-n", "2", "--for", "lm-eval")
+    assert json.loads(export) == {"sums": [7], "logic": [3]}
+    (tmp_path / "items.csv").write_text("item,task\nq1,x\nq2,x\n")
+    again = cli("import", "s.parquet", "--items", "items.csv", "-o", "t.parquet")
+    assert "the tasks are those of items.csv" in again.err
+    assert load_scores(tmp_path / "t.parquet").tasks == ["x"]
+
+
+def test_attributes_of_unknown_models_are_an_error(cli, scores, tmp_path):
+    (tmp_path / "models.csv").write_text("model,family\nnobody,f\n")
+    said = cli("import", scores, "--models", "models.csv", "-o", "s.parquet")
+    assert said.code == 2
+    assert "models.csv: 1 models are not in the scores: 'nobody'" in said.err
+    assert not (tmp_path / "s.parquet").exists()
+
+
+def test_a_wide_table_has_no_column_of_tasks(cli, tmp_path):
+    (tmp_path / "r.csv").write_text("llm,q1,q2\na,1,0\nb,0,1\n")
+    said = cli("import", "r.csv", "--model", "llm", "--task", "subject", "-o", "s.parquet")
+    assert said.code == 2
+    assert "does not use --task" in said.err
+    assert "--items FILE" in said.err
+
+
+def test_tell_hints_only_at_columns_of_the_file(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    path = answers(dict.fromkeys(asked()["target"], 1))
+    said = cli("tell", "run", path, "--item", "nope", "--score", "points")
+    assert said.code == 2
+    assert "no column 'nope'" in said.err
+    assert "(model)" not in said.err

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbench.errors import MethodError
 from fewbench.methods import find_method
 from fewbench.methods.parts import SELECTORS
+from fewbench.methods.prediction.regressors import Neighbours
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,
@@ -90,6 +92,46 @@ def test_the_items_of_most_disagreement_come_first_and_ties_in_order(of):
     assert of(stratified=True).select(scores, 3, 0).items == chosen[:3]
 
 
+@pytest.mark.parametrize("of", [JensenShannon, CorrectnessVariance])
+@pytest.mark.parametrize("options", [None, 3])
+def test_cells_that_were_not_run_do_not_lower_disagreement(of, options):
+    whole = simulate(10, 20, options=options, seed=1)
+    first = of().select(whole, 1, 0).items[0]
+    at = whole.positions([first])[0]
+    values = np.vstack([whole.values, np.full((30, 20), 0.0)])  # 30 models, never run on `first`
+    values[10:, at] = np.nan
+    more = {}
+    if options:
+        p = np.zeros((40, 20, 3))
+        p[:10] = whole.probabilities.of_items(np.arange(20))
+        p[10:, :, 0] = 1.0
+        p[10:, at] = np.nan
+        more = {"probabilities": p}
+    scores = from_arrays(values, models=[f"m{at}" for at in range(40)], **more)
+    few, everyone = (
+        of().disagreement(scores, np.arange(10)),
+        of().disagreement(scores, np.arange(40)),
+    )
+    assert everyone[at] == few[at]
+    if not options:  # right and wrong alone: 30 more that are wrong lower all the others
+        assert of().select(scores, 1, 0).items == (f"item-{at}",)
+
+
+@pytest.mark.parametrize("of", [PredictiveDiversity, JensenShannon, CorrectnessVariance])
+@pytest.mark.parametrize("options", [None, 3])
+def test_items_that_none_of_a_few_models_answered_come_last(of, options):
+    scores = simulate(12, 40, missing=0.8, options=options, seed=2)
+    method = of(models=2)
+    unanswered = 0
+    for seed in range(10):
+        rows = np.sort(np.random.default_rng(seed).permutation(12)[:2])
+        nobody = np.isnan(scores.values[rows]).all(axis=0)
+        unanswered += nobody.sum()
+        assert (method.disagreement(scores, rows)[nobody] == 0).all()
+        assert len(set(method.select(scores, 40, seed).items)) == 40
+    assert unanswered
+
+
 FOUR_TASKS = simulate(8, 40, 4, seed=1)
 
 
@@ -139,3 +181,10 @@ def test_one_cluster_an_item_and_duplicates_among_items():
         assert sorted(subset.weights) == pytest.approx([0.5, 0.5])
         for budget in (3, 11, 12):
             assert len(set(SELECTORS[name]().select(scores, budget, 0).items)) == budget
+
+
+def test_more_neighbours_than_sources_are_an_error():
+    x, y = np.eye(3), np.array([[0.0], [0.5], [1.0]])
+    assert Neighbours(3).fit(x, y, 0)(x[:1]).tolist() == [[0.5]]
+    with pytest.raises(MethodError, match=r"4 neighbours of 3 source models \(hint: use k=3"):
+        Neighbours(4).fit(x, y, 0)

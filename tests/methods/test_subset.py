@@ -4,7 +4,13 @@ from fewbench.errors import MethodError
 from fewbench.methods import Provenance, Subset
 
 MADE = Provenance(
-    method="random", settings="random+mean", budget=2, seed=0, fingerprint="f" * 16, version="0.1.0"
+    method="random",
+    settings="random+mean",
+    budget=2,
+    seed=0,
+    fingerprint="f" * 16,
+    average="micro",
+    version="0.1.0",
 )
 
 

@@ -385,7 +385,7 @@ MALFORMED = {
         "bad.probabilities.npy: missing",
     ),
     "scores with half their probabilities": (saved(half_of_probabilities), "bad.probabilities.npy"),
-    "scores with other probabilities": (saved(other_probabilities), "bad.parquet: changed since"),
+    "scores with other probabilities": (saved(other_probabilities), "bad.probabilities.npy: not"),
     "scores with junk for probabilities": (saved(junk_probabilities), "bad.probabilities.npy: not"),
     "scores changed by another program": (rewritten(scores_set), "bad.parquet: changed since"),
     "scores with a row less": (

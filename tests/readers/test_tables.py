@@ -100,3 +100,32 @@ class TestLong:
             read(path)
         with pytest.raises(ReaderError, match=r"t\.csv: which columns hold what"):
             read(path, columns=Columns(item="question"))
+
+
+class TestNothingNamedIsDropped:
+    """A layout that has no use for a column says so."""
+
+    @pytest.mark.parametrize(
+        ("columns", "transposed", "named"),
+        [
+            (Columns("llm", item="question"), False, "models.* not use --item"),
+            (Columns("llm", score="ok"), False, "models.* not use --score"),
+            (Columns("llm", task="x", date="y"), False, "models.* not use --task, --date"),
+            (Columns("llm", family="x"), False, "models.* not use --family"),
+            (Columns("llm", keep_item=("x",)), False, "models.* not use --keep-item"),
+            (Columns("llm", keep_model=("x",)), False, "models.* not use --keep-model"),
+            (Columns(item="question", task="x"), True, "items.* not use --task"),
+            (Columns("llm", item="question"), True, "items.* not use --model"),
+            (LONG, True, "cannot be --transposed"),
+        ],
+    )
+    def test_wide(self, tmp_path, columns, transposed, named):
+        path = write(long_table(), tmp_path / "t.csv")
+        with pytest.raises(ReaderError, match=rf"t\.csv: .*{named}"):
+            read_table(path, columns, transposed=transposed)
+
+    def test_a_hint_lists_only_columns_of_the_file(self, tmp_path):
+        path = write(long_table().drop(columns="llm"), tmp_path / "t.csv")
+        with pytest.raises(ReaderError, match=r"t\.csv: .*no column 'id'") as error:
+            read_table(path, Columns(item="id", score="ok", only_model="mine"))
+        assert error.value.hint == "its columns are 'question', 'ok'"

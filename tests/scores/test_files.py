@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ScoresError
-from fewbench.scores import Scale, from_arrays, load_scores, save_scores
+from fewbench.scores import OptionProbabilities, Scale, from_arrays, load_scores, save_scores
+from fewbench.scores.files import SAMPLED
 from fewbench.testing import simulate
 
 EXTRA = {
@@ -158,4 +159,61 @@ def test_pickled_probabilities_are_refused(tmp_path):
     path = save_scores(simulate(3, 4, options=3), tmp_path / "scores.parquet")
     np.save(tmp_path / "scores.probabilities.npy", np.array([print], dtype=object))
     with pytest.raises(ScoresError, match=r"not a whole \.npy file"):
+        load_scores(path)
+
+
+def test_loading_reads_the_probabilities_of_a_few_models_only(tmp_path, monkeypatch):
+    scores = simulate(30, 12, options=3)
+    path = save_scores(scores, tmp_path / "scores.parquet")
+    read = []
+    whole = OptionProbabilities.of_model
+    monkeypatch.setattr(
+        OptionProbabilities, "of_model", lambda self, at: read.append(at) or whole(self, at)
+    )
+    monkeypatch.delattr(OptionProbabilities, "by_model")
+    back = load_scores(path)
+    again = back.averaged("macro").averaged("micro").fingerprint
+    assert len(read) == SAMPLED
+    assert {0, 29} <= set(read)
+    assert scores.fingerprint == back.fingerprint == again
+
+
+def test_a_part_of_loaded_scores_has_the_fingerprint_of_the_same_part_in_memory(tmp_path):
+    scores = simulate(6, 9, options=4)
+    back = load_scores(save_scores(scores, tmp_path / "scores.parquet"))
+    for part in ({"models": [5, 2]}, {"items": [8, 1]}, {}):
+        assert back.take(**part).fingerprint == scores.take(**part).fingerprint
+    assert back.take(models=[5, 2]).fingerprint != back.take(models=[2, 5]).fingerprint
+
+
+def with_a_change(array):
+    array[-1, 0] = array[-1, 0][::-1]
+    return array
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (with_a_change, "not the option probabilities that were saved"),
+        (lambda p: p[:, :-1], "not the option probabilities that were saved"),
+        (lambda p: p[:-1], "not the option probabilities that were saved"),
+        (lambda p: p.astype(np.float16), "not the option probabilities that were saved"),
+        (lambda p: p[0], "have shape"),
+    ],
+)
+def test_other_probabilities_than_those_saved_are_noticed(tmp_path, spoil, says):
+    path = save_scores(simulate(30, 12, options=3), tmp_path / "scores.parquet")
+    beside = tmp_path / "scores.probabilities.npy"
+    np.save(beside, spoil(np.load(beside)))
+    with pytest.raises(ScoresError, match=says):
+        load_scores(path)
+
+
+@pytest.mark.parametrize("by", [-1, -1000, 4])
+def test_probabilities_cut_short_or_with_something_after_them_are_noticed(tmp_path, by):
+    path = save_scores(simulate(30, 12, options=3), tmp_path / "scores.parquet")
+    beside = tmp_path / "scores.probabilities.npy"
+    whole = beside.read_bytes()
+    beside.write_bytes(whole[:by] if by < 0 else whole + b"0" * by)
+    with pytest.raises(ScoresError, match=r"scores\.probabilities\.npy: not "):
         load_scores(path)

@@ -133,6 +133,28 @@ def test_the_table_cannot_be_changed():
     assert kept.values.tolist() == [[1, 1]]
 
 
+def test_the_table_leaves_the_callers_array_and_frames_alone_and_he_it():
+    base = small()
+    values, models, items = base.values.copy(), base.models.copy(), base.items.copy()
+    scores = replace(base, values=values, models=models, items=items)
+    assert values.flags.writeable
+    values[:] = 1
+    models["family"] = "other"
+    items.loc["p", "task"] = "z"
+    assert scores.equals(base)
+    assert scores.tasks == ["x", "y"]
+    assert not scores.values.flags.writeable
+
+
+def test_read_only_values_are_not_copied():
+    scores = small()
+    assert replace(scores).values is scores.values
+    assert scores.complete().values is scores.filled
+    for part in (scores, scores.take([0]), scores.complete()):
+        assert not part.values.flags.writeable
+        assert not part.filled.flags.writeable
+
+
 def changed():
     base = simulate(4, 6, options=3)
     values = base.values.copy()

@@ -41,6 +41,7 @@ def predictive_diversity(
     Returns
     -------
     ndarray, shape (items,)
+        0 for an item that no model was run on.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def predictive_diversity(
         return total
     if normalise == "options":
         return np.asarray(total / n_options)
-    return np.asarray((total - 1.0) / np.maximum(n_options - 1, 1))
+    return np.where(total > 0, (total - 1.0) / np.maximum(n_options - 1, 1), 0.0)
 
 
 def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
@@ -106,13 +107,19 @@ def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
 def correctness_variance(values: FloatArray) -> FloatArray:
     """Variance over models of the score on each item, shape (items,); NaN cells are left out.
 
-    For binary scores with mean p this is p (1 - p).
+    For binary scores with mean p this is p (1 - p); for an item that no model was run on, 0.
     """
-    return np.asarray(np.nanvar(values, axis=0))
+    run = ~np.isnan(values).all(axis=0)
+    variance = np.zeros(values.shape[1])
+    variance[run] = np.nanvar(values[:, run], axis=0)
+    return variance
 
 
 def two_class(values: FloatArray) -> Iterable[FloatArray]:
-    """Yield each model's probabilities (c, 1 - c), for scores without option probabilities."""
+    """Yield each model's probabilities (c, 1 - c), for scores without option probabilities.
+
+    NaN stays NaN.
+    """
     return (np.stack([row, 1.0 - row], axis=1) for row in values)
 
 

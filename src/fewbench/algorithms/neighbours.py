@@ -12,11 +12,18 @@ Metric = Literal["cosine", "euclidean"]
 def nearest(rows: FloatArray, among: FloatArray, k: int, metric: Metric) -> NDArray[np.intp]:
     """Return the positions of the k nearest of `among` for every row, shape (rows, k).
 
+    Raises
+    ------
+    ValueError
+        If there are fewer than k.
+
     Examples
     --------
     >>> nearest(np.array([[0.9, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1, "cosine").tolist()
     [[1]]
     """
+    if k > len(among):
+        raise ValueError(f"{k} nearest are asked for, there are {len(among)}")
     if metric == "cosine":
         left, right = _unit(rows), _unit(among)
         distances = 1.0 - left @ right.T

@@ -17,14 +17,14 @@ class Ridge:
     ----------
     coefficients : ndarray, shape (features, outputs)
     x_mean, y_mean : ndarrays, shapes (features,) and (outputs,)
-    alpha : float
-        The penalty used.
+    alpha : ndarray, shape (outputs,)
+        The penalty used for each output.
     """
 
     coefficients: FloatArray
     x_mean: FloatArray
     y_mean: FloatArray
-    alpha: float
+    alpha: FloatArray
 
     def predict(self, x: FloatArray) -> FloatArray:
         """Predict outputs, shape (rows, outputs)."""
@@ -40,7 +40,7 @@ def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge
     y : ndarray, shape (rows, outputs)
     alpha : float, optional
         The penalty on squared coefficients. If None, the one of a fixed grid (multiples of the
-        mean squared singular value) with the least leave-one-out error of the first output.
+        mean squared singular value) with the least leave-one-out error, for each output.
 
     Examples
     --------
@@ -56,18 +56,20 @@ def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge
     u, s, vt = u[:, rank], s[rank], vt[rank]
     projected = u.T @ (y - y_mean)
     if alpha is None:
-        alpha = _best_alpha(u, s, projected[:, 0], y[:, 0] - y_mean[0])
-    shrunk = projected * (s / (s**2 + alpha))[:, None]
-    return Ridge(vt.T @ shrunk, x_mean, y_mean, float(alpha))
+        alphas = _best_alphas(u, s, projected, y - y_mean)
+    else:
+        alphas = np.full(y.shape[1], float(alpha))
+    shrunk = projected * (s[:, None] / (s[:, None] ** 2 + alphas))
+    return Ridge(vt.T @ shrunk, x_mean, y_mean, alphas)
 
 
-def _best_alpha(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatArray) -> float:
+def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatArray) -> FloatArray:
     """Leave-one-out residuals are residual / (1 - leverage); the mean takes 1/rows of leverage."""
     if not len(s):
-        return 1.0
+        return np.ones(y.shape[1])
     grid = PENALTIES * float((s**2).mean())
     shrink = s[:, None] ** 2 / (s[:, None] ** 2 + grid)  # (rank, grid)
-    residual = y[:, None] - u @ (shrink * projected[:, None])
+    residual = y.T[:, :, None] - u @ (shrink * projected.T[:, :, None])  # (outputs, rows, grid)
     leverage = (u**2) @ shrink + 1.0 / len(y)
-    error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=0)
-    return float(grid[int(np.argmin(error))])
+    error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=1)
+    return np.asarray(grid[np.argmin(error, axis=1)])

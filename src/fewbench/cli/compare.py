@@ -67,9 +67,16 @@ def compare(
         if output is not None and output.is_dir():  # said now, not after the work
             raise StudyError(f"{output}: a folder", hint="name a file to write")
     scores = load(scores_path, average)
+    kinds = split_names(split)
     settings = [
-        SplitSettings(kind, targets, GAP if gap else 0.0, group_by, resample)  # type: ignore[arg-type]
-        for kind in split_names(split)
+        SplitSettings(
+            kind,  # type: ignore[arg-type]
+            targets,
+            GAP if gap and (kind == "performance" or "performance" not in kinds) else 0.0,
+            group_by,
+            resample,
+        )
+        for kind in kinds
     ]
     if use_cache and cache is None:
         cache = default_cache(scores)

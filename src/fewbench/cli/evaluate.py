@@ -57,7 +57,6 @@ def start(
     fewbench start scores.parquet -m kmedoids-ridge -n 50 -t step-1000 -t step-2000 -o run
     fewbench start scores.parquet --subset subset.json -o run
     """
-    scores = load(scores_path, average)
     chosen = None
     if subset is not None:
         try:
@@ -72,8 +71,10 @@ def start(
         if made is None:
             raise EvaluationError(f"{subset}: does not say which method it is for")
         method, budget, seed = made.method, made.budget, made.seed
+        average = average or made.average
     if method is None or budget is None:
         raise EvaluationError("which items?", hint="give --method and --budget, or --subset FILE")
+    scores = load(scores_path, average)
     evaluation = Evaluation(scores, method, budget, target or ["target"], seed, subset=chosen)
     evaluation.save(output, scores_path)
     first = next(iter(evaluation.ask().values()))
@@ -151,12 +152,14 @@ def tell(
     )
     for note in reading.notes:
         say(f"note: {note}")
-    taken, unasked = evaluation.tell_table(reading.scores, target)
+    taken, unasked, others = evaluation.tell_table(reading.scores, target)
     if unasked and not taken:
         raise AnswersError(
             f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
             hint=f"fewbench ask {folder} lists the ids",
         )
+    if others:
+        say(f"note: {some(others)} in {answers} is no target here and is not used")
     if unasked:
         say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
     left = sum(len(items) for items in evaluation.ask().values())

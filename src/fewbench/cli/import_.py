@@ -14,7 +14,7 @@ from fewbench.cli.options import (
     parse_range,
     say,
 )
-from fewbench.readers import FORMS, Columns, read
+from fewbench.readers import FORMS, Columns, join_attributes, read
 from fewbench.scores import save_scores
 
 
@@ -30,9 +30,31 @@ def import_(
     task: Annotated[str | None, typer.Option(help="Long table: the items' task.")] = None,
     date: Annotated[str | None, typer.Option(help="Long table: the models' date.")] = None,
     family: Annotated[str | None, typer.Option(help="Long table: the models' family.")] = None,
+    keep_item: Annotated[
+        list[str] | None,
+        typer.Option(help="Long table: a column to keep with the items, such as doc_id."),
+    ] = None,
+    keep_model: Annotated[
+        list[str] | None,
+        typer.Option(help="Long table: a column to keep with the models, such as role."),
+    ] = None,
     transposed: Annotated[
         bool, typer.Option("--transposed", help="Wide table: rows are items.")
     ] = False,
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of the models, one row each: column model (the id), and any of date, "
+            "family, role and others."
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of the items, one row each: column item (the id), and any of task, doc_id "
+            "and others."
+        ),
+    ] = None,
     metric: Metric = None,
     filter_: Filter = None,
     score_range: Annotated[
@@ -50,11 +72,21 @@ def import_(
     lm-eval logs:   fewbench import logs/ --metric acc -o scores.parquet
     Arrays:         fewbench import r.npz -o scores.parquet
     Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
+    Attributes:     fewbench import logs/ --models models.csv --items items.csv -o scores.parquet
     """
     reading = read(
         paths if len(paths) > 1 else paths[0],
         form=form,
-        columns=Columns(model, item, score, task, date, family),
+        columns=Columns(
+            model,
+            item,
+            score,
+            task,
+            date,
+            family,
+            keep_item=tuple(keep_item or ()),
+            keep_model=tuple(keep_model or ()),
+        ),
         transposed=transposed,
         metric=metric,
         filter=filter_,
@@ -62,7 +94,11 @@ def import_(
     )
     for note in reading.notes:
         say(f"note: {note}")
-    scores = reading.scores
+    scores = join_attributes(reading.scores, models=models, items=items)
+    if "doc_id" in reading.scores.items and not scores.items["task"].equals(
+        reading.scores.items["task"]
+    ):
+        say(f"note: the tasks are those of {items}, also where ask --for lm-eval names them")
     written = save_scores(scores, output)
     missing = f", {float((scores.values != scores.values).mean()):.1%} of the cells missing"
     print(

@@ -54,7 +54,7 @@ def open_evaluation(folder: Path) -> Evaluation:
     header = Journal(folder).header()
     if header.scores is None:
         return Evaluation.open(folder)
-    return Evaluation.open(folder, load(Path(header.scores), header.average))
+    return Evaluation.open(folder, load(Path(header.scores), header.provenance.average))
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:

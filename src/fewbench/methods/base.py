@@ -5,7 +5,7 @@ A *static* method is a pair: a `Selector` chooses the items before any target is
 `Method` and `Session` itself and may ask several times. To users both are the same:
 
     session = method.start(scores, budget, seed, targets)
-    while asked := session.ask():                     # {target: positions of items to run}
+    while any(map(len, (asked := session.ask()).values())):    # {target: positions to run}
         for target, items in asked.items():
             session.tell(target, Answers(items, ...))
     session.predict(targets)                          # a Prediction, one row a target
@@ -59,12 +59,15 @@ class Prediction:
         Expected score of every item, where the method has it.
     outside : ndarray of bool, shape (targets,), optional
         Whether a target is unlike all sources, so that a method that cannot extrapolate errs.
+    notes : tuple of str
+        What a user should know of all these predictions.
     """
 
     scores: FloatArray
     tasks: FloatArray | None = None
     items: FloatArray | None = None
     outside: NDArray[np.bool_] | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Selector(Protocol):
@@ -94,7 +97,8 @@ class Session(Protocol):
     def ask(self) -> dict[str, IntArray]:
         """Return what each target should be run on next; empty when all is known.
 
-        Asking again without telling returns the same.
+        A target that waits for others' answers has an empty array. Asking again without telling
+        returns the same.
         """
 
     def tell(self, target: str, answers: Answers) -> None:

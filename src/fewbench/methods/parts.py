@@ -179,6 +179,8 @@ def describe(selector: Selector, predictor: Predictor) -> str:
 
 
 def _write(part: Any) -> str:
+    if hasattr(part, "describe"):  # parts of your own that are no plain dataclasses
+        return str(part.describe())
     settings = []
     for setting in fields(part):
         value = getattr(part, setting.name)

@@ -1,7 +1,7 @@
 """A static method: a selector and a predictor, asked once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,7 +86,7 @@ class StaticSession:
             np.concatenate([answers.scores for answers in told]),
             np.concatenate(options) if len(options) == len(told) else None,
         )
-        return self._fitted.predict(together, tasks=tasks)
+        return replace(self._fitted.predict(together, tasks=tasks), notes=self.subset.notes)
 
     @cached_property
     def _fitted(self) -> FittedPredictor:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fewbench.errors import MethodError
+from fewbench.scores import Average
 
 
 class Provenance(BaseModel):
@@ -21,13 +22,15 @@ class Provenance(BaseModel):
     budget: int
     seed: int
     fingerprint: str
+    average: Average
     version: str
 
 
 class Subset(BaseModel):
     """Chosen items and their weights, in the order of choice.
 
-    A subset is only meaningful with its method's predictor; `provenance` names both.
+    A subset is only meaningful with its method's predictor; `provenance` names both. `notes` say
+    what a user should know of the choice.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class Subset(BaseModel):
 
     items: Annotated[tuple[str, ...], Field(min_length=1)]
     weights: tuple[float, ...] | None = None
+    notes: tuple[str, ...] = ()
     provenance: Provenance | None = None
 
     @model_validator(mode="after")

@@ -1,7 +1,8 @@
 """Result files of harnesses and plain tables, read into Scores."""
 
+from fewbench.readers.attributes import join_attributes
 from fewbench.readers.reading import Reading
 from fewbench.readers.recognise import FORMS, read
 from fewbench.readers.tables import Columns
 
-__all__ = ["FORMS", "Columns", "Reading", "read"]
+__all__ = ["FORMS", "Columns", "Reading", "join_attributes", "read"]

@@ -74,7 +74,7 @@ def read(
     if useless:
         raise ReaderError(
             f"{source}: read as {form!r}, which does not use {', '.join(useless)}",
-            hint="leave it out, or name another --form",
+            hint="leave it out, or name another with --from",
         )
     if form == "scores":
         scores = load_scores(source)

@@ -17,7 +17,8 @@ from fewbench.scores import Scale, Scores, from_long, from_wide
 class Columns:
     """Names of the columns of a long table; without `item` and `score` the table is wide.
 
-    A table of one model needs no column `model`: `only_model` names it.
+    A table of one model needs no column `model`: `only_model` names it. `keep_item` and
+    `keep_model` are further columns to keep with the items and the models.
     """
 
     model: str | None = None
@@ -27,6 +28,8 @@ class Columns:
     date: str | None = None
     family: str | None = None
     only_model: str | None = None
+    keep_item: tuple[str, ...] = ()
+    keep_model: tuple[str, ...] = ()
 
 
 def read_table(
@@ -64,12 +67,15 @@ def read_table(
             hint="long table: --model M --item I --score S; wide table: --model M (one row a "
             "model) or --item I --transposed (one row an item)",
         )
-    frame = _load(source, text=[c for c in (columns.model, columns.item, columns.task) if c])
+    _check_layout(source, columns, long, transposed)
+    frame = load_table(source, text=[c for c in (columns.model, columns.item, columns.task) if c])
     try:
         if not long:
             return from_wide(frame, model=label, transposed=transposed, scale=scale)
         model = columns.model
         if model is None and columns.only_model is not None:
+            # Before the column that the user does not know of is added, lest a hint names it.
+            require(frame, [str(columns.item), str(columns.score)])
             model = "(model)"
             frame = frame.assign(**{model: columns.only_model})
         if model is None:
@@ -82,13 +88,55 @@ def read_table(
             task=columns.task,
             date=columns.date,
             family=columns.family,
+            item_columns=columns.keep_item,
+            model_columns=columns.keep_model,
             scale=scale,
         )
     except FewbenchError as error:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
 
 
-def _load(source: Path, text: list[str]) -> pd.DataFrame:
+def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) -> None:
+    """Raise ReaderError for columns that the layout has no use for: none is dropped silently."""
+    if long:
+        if transposed:
+            raise ReaderError(
+                f"{source}: --item and --score name the columns of a long table, which cannot be "
+                "--transposed",
+                hint="leave out --transposed; or --score, if rows are items and columns models",
+            )
+        return
+    named = {
+        "--model": columns.model if transposed else None,
+        "--item": None if transposed else columns.item,
+        "--score": columns.score,
+        "--task": columns.task,
+        "--date": columns.date,
+        "--family": columns.family,
+        "--keep-item": columns.keep_item,
+        "--keep-model": columns.keep_model,
+    }
+    useless = [option for option, column in named.items() if column]
+    if useless:
+        raise ReaderError(
+            f"{source}: a wide table has only a column of {'items' if transposed else 'models'}, "
+            f"besides the scores; it does not use {', '.join(useless)}",
+            hint="name --item and --score if the table is long; give attributes in files of their "
+            "own, with fewbench import --models FILE --items FILE",
+        )
+
+
+def require(frame: pd.DataFrame, names: list[str]) -> None:
+    """Raise ReaderError unless a table has these columns."""
+    lacking = [name for name in names if name not in frame.columns]
+    if lacking:
+        raise ReaderError(
+            f"the table has no column {some(lacking)}",
+            hint=f"its columns are {some(frame.columns, most=8)}",
+        )
+
+
+def load_table(source: Path, text: list[str]) -> pd.DataFrame:
     """Read a file into pandas, ids as text so that '007' and '7' stay two."""
     readers = {
         ".csv": _csv,

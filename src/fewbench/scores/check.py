@@ -34,7 +34,8 @@ def check_values(
         raise ScoresError(
             f"{int(outside.sum())} scores lie outside the stated range, first: model "
             f"{models[row]!r}, item {items[column]!r}",
-            hint="state the range of the scores, as in --range 0,100 or Scale(0, 100)",
+            hint="correct them; or state the range of the scores where they are imported, as in "
+            "--range 0,100 or Scale(0, 100)",
         )
     answered = ~np.isnan(values)
     empty = ~answered.any(axis=1)

@@ -7,6 +7,7 @@ attribute), so any tool can read it; an empty score was not run. Option probabil
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from fewbench._files import written_whole
-from fewbench.errors import FewbenchError, ScoresError
+from fewbench.errors import FewbenchError, ScoresError, first_line
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
 
 FORMAT = 1
+SAMPLED = 8  # models whose probabilities are read to see whether the file is the one written
 # What a description raises that does not fit the content.
 UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
@@ -34,7 +36,9 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
 
     target = Path(path)
     if target.suffix != ".parquet":
-        raise ScoresError(f"{target}: scores are saved as Parquet", hint=f"use {target}.parquet")
+        raise ScoresError(
+            f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
+        )
     n_models, n_items = scores.values.shape
     flat = scores.values.ravel()
     columns: dict[str, Any] = {
@@ -57,12 +61,20 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         "item_columns": list(scores.items.columns),
         "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
         "average": scores.average,
-        "probabilities": scores.probabilities is not None,
-        "fingerprint": scores.fingerprint,
+        "probabilities": None,
     }
-    if scores.probabilities is not None:
+    options = scores.probabilities
+    if options is not None:
         with written_whole(_beside(target)) as temporary:
-            _write_probabilities(scores.probabilities, temporary)
+            _write_probabilities(options, temporary)
+        meta["probabilities"] = {
+            "shape": options.shape,
+            "dtype": options.dtype.str,
+            "digest": (digest := options.digest()),
+            "sample": options.digest(_sample(options)),
+        }
+        scores = replace(scores, probabilities=options.knowing(digest))  # read once, not twice
+    meta["fingerprint"] = scores.fingerprint
     table = pa.table(columns).replace_schema_metadata({b"fewbench": json.dumps(meta).encode()})
     with written_whole(target) as temporary:
         pq.write_table(table, temporary, compression="zstd")
@@ -71,6 +83,9 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
 
 def load_scores(path: str | os.PathLike[str]) -> Scores:
     """Read scores that `save_scores` wrote; option probabilities stay on disk until used.
+
+    Their size and those of a few models are compared with what was written; that they are the
+    same throughout is not, as it would take reading them all.
 
     Raises
     ------
@@ -86,7 +101,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     try:
         table = pq.read_table(source)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ScoresError(f"{source}: not a whole Parquet file ({_first_line(error)})") from error
+        raise ScoresError(f"{source}: not a whole Parquet file ({first_line(error)})") from error
     raw = (table.schema.metadata or {}).get(b"fewbench")
     if raw is None:
         raise ScoresError(
@@ -103,7 +118,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     except (*UNFIT, pa.ArrowException) as error:
         raise ScoresError(
-            f"{source}: its description does not fit its content ({_first_line(error)})",
+            f"{source}: its description does not fit its content ({first_line(error)})",
             hint="it was written by a newer fewbench or changed by another program; import it",
         ) from error
     if not whole:
@@ -141,11 +156,32 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
             array = np.load(beside, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # numpy's header parser lets through errors of all kinds
             raise ScoresError(
-                f"{beside}: not a whole .npy file ({_first_line(error)})", hint="copy it again"
+                f"{beside}: not a whole .npy file ({first_line(error)})", hint="copy it again"
             ) from error
-        options = OptionProbabilities(array)
+        options = _verified(array, meta["probabilities"], beside)
     low, high, lower = meta["scale"]
     return Scores(values, models, items, options, Scale(low, high, lower), meta["average"])
+
+
+def _verified(array: Any, told: dict[str, Any], path: Path) -> OptionProbabilities:
+    """Raise ScoresError unless the array is, as far as a sample shows, the one written."""
+    options = OptionProbabilities(array, known=told["digest"])
+    if (
+        list(options.shape) != told["shape"]
+        or options.dtype.str != told["dtype"]
+        or path.stat().st_size != array.offset + array.nbytes
+        or options.digest(_sample(options)) != told["sample"]
+    ):
+        raise ScoresError(
+            f"{path}: not the option probabilities that were saved with the scores",
+            hint="copy both files again, or import the scores again",
+        )
+    return options
+
+
+def _sample(options: OptionProbabilities) -> list[int]:
+    """Positions of a few models, evenly spaced, first and last among them."""
+    return sorted({int(at) for at in np.linspace(0, options.shape[0] - 1, SAMPLED)})
 
 
 def _beside(path: Path) -> Path:
@@ -179,7 +215,3 @@ def _column(column: Any) -> Any:
     if values and isinstance(values[0], str):
         return np.array(values, dtype=object)
     return np.asarray(values)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

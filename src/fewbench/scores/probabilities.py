@@ -1,6 +1,7 @@
 """Option probabilities, read model by model so that they may outgrow memory."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ class OptionProbabilities:
         In memory or memory-mapped. Options that an item does not have are padded with 0.
     models, items : ndarray of int, optional
         Rows and columns of `array` that this view shows, in order; all by default.
+    known : str, optional
+        The digest of what this view shows, where it is known already: a file larger than memory
+        need not be read to compute it. Parts that are taken do not inherit it.
 
     Examples
     --------
@@ -36,6 +40,7 @@ class OptionProbabilities:
         array: NDArray[Any],
         models: IntArray | None = None,
         items: IntArray | None = None,
+        known: str | None = None,
     ) -> None:
         if array.ndim != 3 or array.dtype.kind != "f" or array.shape[2] == 0:
             raise ScoresError(
@@ -45,6 +50,7 @@ class OptionProbabilities:
         self._array = array
         self._models = np.arange(array.shape[0]) if models is None else models
         self._items = items  # None: all, which saves a copy of every row that is read
+        self._known = known
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -84,6 +90,19 @@ class OptionProbabilities:
         if items is not None:
             columns = items if columns is None else columns[items]
         return OptionProbabilities(self._array, rows, columns)
+
+    def digest(self, models: Iterable[int] | None = None) -> str:
+        """Return a hash of shape, type and all probabilities, or of those of some models."""
+        if models is None and self._known is not None:
+            return self._known
+        found = hashlib.sha256(repr((self.shape, self.dtype.str)).encode())
+        for position in range(len(self._models)) if models is None else models:
+            found.update(np.ascontiguousarray(self.of_model(position)).data)
+        return found.hexdigest()
+
+    def knowing(self, digest: str) -> "OptionProbabilities":
+        """Return the same view with its digest known."""
+        return OptionProbabilities(self._array, self._models, self._items, digest)
 
     def check(self, n_options: IntArray, names: list[str]) -> None:
         """Raise ScoresError unless each item's probabilities are in [0, 1] and sum to 1.

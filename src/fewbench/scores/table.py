@@ -64,6 +64,12 @@ class Scores:
     average: Average = "micro"
 
     def __post_init__(self) -> None:
+        # Kept apart from the caller, who may go on changing what he gave. A read-only array is
+        # shared: copying one for every part that is taken would double the cost.
+        if self.values.flags.writeable:
+            object.__setattr__(self, "values", _frozen(self.values.copy()))
+        object.__setattr__(self, "models", self.models.copy())
+        object.__setattr__(self, "items", self.items.copy())
         check_labels(self.models.index, "model")
         check_labels(self.items.index, "item")
         check_values(self.values, self.models.index, self.items.index)
@@ -85,7 +91,6 @@ class Scores:
                 )
             if "n_options" not in self.items:
                 raise ScoresError("there are option probabilities but no column 'n_options'")
-        self.values.flags.writeable = False
 
     # -- size and labels ---------------------------------------------------------------------
 
@@ -150,7 +155,7 @@ class Scores:
         # A model is compared with the others on the items that it did answer.
         above = np.where(run, self.values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1)
         guess = np.clip(item_mean + above[:, None], 0.0, 1.0)
-        return np.where(run, self.values, guess)
+        return _frozen(np.where(run, self.values, guess))
 
     def full_scores(self) -> NDArray[np.float64]:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
@@ -180,7 +185,7 @@ class Scores:
             kept = self.probabilities.take(rows, None if items is None else columns)
         return replace(
             self,
-            values=np.ascontiguousarray(self.values[np.ix_(rows, columns)]),
+            values=_frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)])),
             models=self.models.iloc[rows],
             items=self.items.iloc[columns],
             probabilities=kept,
@@ -223,8 +228,7 @@ class Scores:
         digest.update(repr((self.values.shape, self.scale, self.average)).encode())
         digest.update(np.where(np.isnan(self.values), -1.0, self.values).tobytes())
         if self.probabilities is not None:
-            for row in self.probabilities.by_model():
-                digest.update(np.ascontiguousarray(row).tobytes())
+            digest.update(self.probabilities.digest().encode())
         return digest.hexdigest()[:16]
 
     def equals(self, other: "Scores") -> bool:
@@ -280,7 +284,7 @@ def from_arrays(
         raise ScoresError(f"the scores are not numbers: {error}") from error
     if raw.ndim != 2:
         raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
-    unit = np.ascontiguousarray(scale.to_unit(raw)) if not scale.is_unit else raw.copy(order="C")
+    unit = _frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
     n_models, n_items = raw.shape
     model_table = pd.DataFrame(index=_labels(models, n_models, "models"))
     names = [f"item-{i}" for i in range(n_items)] if items is None else items
@@ -302,6 +306,12 @@ def from_arrays(
         if options.shape[:2] == raw.shape:  # else Scores itself says so
             options.check(item_table["n_options"].to_numpy(np.intp), [str(m) for m in models])
     return Scores(unit, model_table, item_table, options, scale)
+
+
+def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make a fresh array read-only."""
+    array.flags.writeable = False
+    return array
 
 
 def _counts(counts: ArrayLike, n_items: int, most: int) -> NDArray[np.int64]:

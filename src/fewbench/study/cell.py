@@ -2,13 +2,16 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+import fewbench
 from fewbench._seeds import child_seed
-from fewbench._version import __version__
 from fewbench.errors import FewbenchError, StudyError
 from fewbench.estimation import interval
 from fewbench.intervals import cross_fit
@@ -29,6 +32,8 @@ class Cell:
         The method as it was asked for, and itself.
     split_name, split, repeat
         The division of the models and which repeat it is of.
+    cached : bool
+        Whether the result may be kept: of methods that their description determines.
     level : float or None
         Level of the intervals; None for none, which saves most of the time.
     """
@@ -41,15 +46,27 @@ class Cell:
     repeat: int
     seed: int
     level: float | None
+    cached: bool
 
     def key(self, fingerprint: str) -> str:
         """Return a hash of all that the result depends on."""
         digest = hashlib.sha256()
         parts = (fingerprint, self.method.describe(), self.budget, self.repeat, self.seed)
-        digest.update(repr((*parts, self.level, __version__)).encode())
+        digest.update(repr((*parts, self.level, _code())).encode())
         digest.update(self.split.sources.astype(np.int64).tobytes() + b"|")
         digest.update(self.split.targets.astype(np.int64).tobytes())
         return digest.hexdigest()[:32]
+
+
+@cache
+def _code() -> str:
+    """Return a hash of fewbench's own code and of the libraries that results depend on."""
+    digest = hashlib.sha256()
+    for name in ("numpy", "scipy", "scikit-learn"):
+        digest.update(f"{name} {version(name)}\n".encode())
+    for path in sorted(Path(fewbench.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 class CellResult(BaseModel):
@@ -64,6 +81,7 @@ class CellResult(BaseModel):
     low: tuple[float, ...]
     high: tuple[float, ...]
     task_mae: tuple[float, ...]
+    notes: tuple[str, ...]
     metrics: dict[str, float]
 
 
@@ -75,11 +93,8 @@ def run_cell(scores: Scores, cell: Cell) -> CellResult:
     StudyError
         If the method cannot be run, naming the cell.
     """
-    from threadpoolctl import threadpool_limits
-
     try:
-        with threadpool_limits(1):  # sums in another order could turn ties
-            return _run(scores, cell)
+        return _run(scores, cell)
     except FewbenchError as error:
         raise StudyError(
             f"{cell.name} at {cell.budget} items, {cell.split_name} split, repeat {cell.repeat}: "
@@ -108,7 +123,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
         calibration = None
-        if not cell.method.plain_sampling:
+        if not (cell.method.plain_sampling and scores.average == "micro"):
             calibration = cross_fit(cell.method, sources, cell.budget, seed)
         ends = [
             interval(
@@ -122,11 +137,13 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
             for row, items in enumerate(said.items)
         ]
         low, high = np.array(ends).T
-        stated = round(cell.level * 100)
+        stated = f"{100 * cell.level:g}"
         # Ends are rounded where a sum of floats could fall just short of an exact truth.
         inside = (low <= truth + 1e-9) & (truth <= high + 1e-9)
         metrics[f"coverage{stated}"] = float(inside.mean())
         metrics[f"width{stated}"] = float((high - low).mean())
+    if said.outside is not None:
+        metrics["outside"] = float(said.outside.mean())
     metrics["seconds_fit"] = said.seconds_fit
     metrics["seconds_predict"] = said.seconds_predict
     metrics["items_run"] = float(np.mean([len(items) for items in said.items]))
@@ -138,6 +155,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
         low=tuple(low.tolist()),
         high=tuple(high.tolist()),
         task_mae=tuple(task_errors.tolist()),
+        notes=said.notes,
         metrics=metrics,
     )
 

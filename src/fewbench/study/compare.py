@@ -11,7 +11,7 @@ from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.intervals import check_level
-from fewbench.methods import Method, find_method
+from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.opening import check_budget
 from fewbench.scores import Scores
 from fewbench.study.cache import Cache
@@ -62,7 +62,8 @@ def compare(
     workers : int
         Processes.
     cache : path, optional
-        File of finished cells: a study that was stopped goes on where it was.
+        File of finished cells: a study that was stopped goes on where it was. Methods of your
+        own are run again every time, for their name does not say whether their code changed.
     progress : callable, optional
         Called with the numbers of finished cells and of all.
     facts : dict of str, optional
@@ -84,6 +85,7 @@ def compare(
         check_level(level)
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
     named = _named(methods)
+    known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
     _check(scores, budgets, repeats, seed, workers, settings)
     warnings = _incomplete(scores)
     cells = []
@@ -93,12 +95,13 @@ def compare(
         warning = count_twins(scores, distinct).warning(one.kind)
         warnings += [warning] if warning else []
         cells += [
-            Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level)
+            Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level, name in known)
             for budget in budgets
             for name, method in named.items()
             for repeat in range(repeats)
         ]
     results = _run_all(scores, cells, workers, Cache(cache), progress)
+    warnings += _notes(cells, results)
     return summarise(
         scores,
         cells,
@@ -115,6 +118,12 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
         if isinstance(method, str):
             named[method.strip()] = find_method(method)
         else:
+            if method.describe() in CATALOGUE:
+                raise StudyError(
+                    f"a method of your own calls itself {method.describe()!r}, as one of the "
+                    "catalogue does",
+                    hint="let describe() return another name",
+                )
             named[method.describe()] = method
     return named
 
@@ -143,6 +152,15 @@ def _check(
         raise StudyError(f"a split is named twice: {some(kinds, 9)}", hint="name each one once")
 
 
+def _notes(cells: list[Cell], results: list[CellResult]) -> list[str]:
+    """Return what methods said of their predictions, the first time each method said something."""
+    said: dict[str, str] = {}
+    for cell, result in zip(cells, results, strict=True):
+        for note in result.notes:
+            said.setdefault(cell.name, f"{cell.name} at {cell.budget} items: {note}")
+    return list(said.values())
+
+
 def _incomplete(scores: Scores) -> list[str]:
     incomplete = np.isnan(scores.values).any(axis=1)
     if not incomplete.any():
@@ -158,12 +176,17 @@ def _run_all(
     scores: Scores, cells: list[Cell], workers: int, cache: Cache, progress: Progress | None
 ) -> list[CellResult]:
     keys = [cell.key(scores.fingerprint) for cell in cells]
-    done = {key: result for key in keys if (result := cache.get(key)) is not None}
+    done = {
+        key: result
+        for key, cell in zip(keys, cells, strict=True)
+        if cell.cached and (result := cache.get(key)) is not None
+    }
     todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in done}
 
     def note(result: CellResult) -> None:
         done[result.key] = result
-        cache.put(result)
+        if todo[result.key].cached:
+            cache.put(result)
         if progress is not None:
             progress(len(done), len(set(keys)))
 

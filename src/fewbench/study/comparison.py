@@ -133,8 +133,9 @@ def summarise(
         for metric in group.columns.drop([*KEYS, "n_targets"]):
             values = group[metric].dropna().to_numpy(np.float64)
             row[str(metric)] = values.mean() if len(values) else math.nan
-            enough = len(values) > 1
-            row[f"{metric}_se"] = values.std(ddof=1) / len(values) ** 0.5 if enough else math.nan
+            # Repeats that are all the same say nothing of how sure the mean is.
+            spread = values.std(ddof=1) if len(values) > 1 and np.ptp(values) > 0 else math.nan
+            row[f"{metric}_se"] = spread / len(values) ** 0.5 if len(values) else math.nan
         for reference in REFERENCES:
             ratio = error_ratio(errors[key], errors[reference, budget, split], seed)
             column = f"ratio_to_{reference.replace('-', '_')}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._names import some
@@ -60,6 +61,10 @@ class SplitSettings:
             raise StudyError(f"unknown split {self.kind!r}", hint=f"one of {', '.join(KINDS)}")
         if not 0.0 < self.targets < 1.0:
             raise StudyError(f"a share of targets of {self.targets}", hint="use 0.25, say")
+        if self.kind == "every" and self.targets > 0.5:
+            raise StudyError("at most every second model can be a target", hint="use 0.5 or less")
+        if self.gap and self.kind != "performance":
+            raise StudyError(f"a gap in a {self.kind} split", hint="only performance has one")
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
                 f"a gap of {self.gap} beside targets of {self.targets}",
@@ -108,13 +113,17 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         step = max(2, round(1 / settings.targets))
         every = np.arange(step - 1, scores.n_models, step)
         targets = every[complete[every]]
-        sources = np.setdiff1d(np.arange(scores.n_models), every)
+        sources = np.setdiff1d(np.arange(scores.n_models), targets)
     elif settings.kind == "group":
         groups = _column(scores, settings.group_by)
         targets = _whole_groups(groups, complete, count, rng)
         sources = np.flatnonzero(~np.isin(groups, groups[targets]))
     else:
-        by = _dates(scores) if settings.kind == "chronological" else scores.full_scores()
+        by = (
+            _dates(scores)
+            if settings.kind == "chronological"
+            else np.round(scores.full_scores(), 12)
+        )
         order = np.argsort(by, kind="stable")
         gap = round(settings.gap * scores.n_models) if settings.kind == "performance" else 0
         sources = order[: max(0, scores.n_models - count - gap)]
@@ -146,17 +155,26 @@ def _column(scores: Scores, name: str) -> NDArray[np.object_]:
             hint=f"they have {some(scores.models.columns, 9) or 'none'}; "
             "name one when importing, or use another split",
         )
-    return scores.models[name].to_numpy(dtype=object)
+    column = scores.models[name].to_numpy(dtype=object)
+    return np.array(["" if pd.isna(value) else str(value) for value in column], dtype=object)
 
 
-def _dates(scores: Scores) -> NDArray[np.object_]:
+def _dates(scores: Scores) -> NDArray[np.datetime64]:
     dates = _column(scores, "date")
     without = [
         model for model, date in zip(scores.model_ids, dates, strict=True) if not str(date).strip()
     ]
     if without:
         raise StudyError(f"{len(without)} models have no date: {some(without)}")
-    return np.array([str(date) for date in dates], dtype=object)
+    parsed = pd.to_datetime(pd.Series(dates), format="ISO8601", errors="coerce", utc=True)
+    if parsed.isna().any():
+        at = int(np.flatnonzero(parsed.isna())[0])
+        raise StudyError(
+            f"{int(parsed.isna().sum())} dates cannot be read, first that of "
+            f"{scores.model_ids[at]!r}: {dates[at]!r}",
+            hint="write dates as 2026-01-31",
+        )
+    return parsed.to_numpy("datetime64[ns]")
 
 
 def _whole_groups(
@@ -165,16 +183,22 @@ def _whole_groups(
     count: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Draw groups until they hold `count` models (the last may overshoot by less than half)."""
+    """Draw groups in random order, but none that would overshoot `count` by half of its size.
+
+    If all would, the smallest group is taken.
+    """
     if any(not str(group).strip() for group in groups):
         raise StudyError("some models have no group", hint="give each one, if only its own name")
     names = np.unique(groups.astype(str))
     if len(names) < 2:
         raise StudyError("all models are of one group", hint="use another split")
     taken = np.zeros(len(groups), dtype=bool)
-    for at, name in enumerate(rng.permutation(names)[:-1]):
+    for name in rng.permutation(names):
         members = groups.astype(str) == name
-        if at and taken.sum() + members.sum() / 2 > count:
-            break
-        taken |= members
+        if taken.sum() + members.sum() / 2 <= count:
+            taken |= members
+    if not taken.any():
+        taken = groups.astype(str) == min(
+            names, key=lambda name: (groups.astype(str) == name).sum()
+        )
     return np.flatnonzero(taken & complete)

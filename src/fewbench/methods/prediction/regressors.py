@@ -76,6 +76,10 @@ class Neighbours:
         """Remember the sources."""
         if self.k < 1:
             raise MethodError(f"k is {self.k}", hint="use 1 or more neighbours")
+        if self.k > len(x):
+            raise MethodError(
+                f"{self.k} neighbours of {len(x)} source models", hint=f"use k={len(x)} or fewer"
+            )
         return lambda rows: np.asarray(y[nearest(rows, x, self.k, self.metric)].mean(axis=1))
 
 

@@ -1,7 +1,8 @@
 """Items on which the sources disagree most (DISCO, Rubinstein et al. 2025, §4.1.2).
 
 All three take the top items by a score of disagreement; ties go to the earlier item. Without
-option probabilities the score is that of the two classes (c, 1 - c).
+option probabilities the score is that of the two classes (c, 1 - c). A missing cell says nothing
+of disagreement: it is left out, not filled. An item that nobody was run on has disagreement 0.
 """
 
 from abc import ABC, abstractmethod
@@ -42,22 +43,26 @@ class Disagreement(ABC):
     stratified: bool = False
 
     @abstractmethod
-    def disagreement(self, sources: Scores) -> NDArray[np.float64]:
-        """Return each item's score of disagreement, shape (items,)."""
+    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return each item's score of disagreement among some models, shape (items,).
+
+        The models are given as rows, since a few of them need not have run every item.
+        """
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Return the `budget` items of most disagreement, the highest first."""
         if self.models is not None and self.models < 1:
             raise MethodError(f"disagreement among {self.models} models", hint="use 1 or more")
         rng = np.random.default_rng(seed)
-        sources = scores
+        rows = np.arange(scores.n_models)
         if self.models is not None and self.models < scores.n_models:
-            asked = np.sort(rng.permutation(scores.n_models)[: self.models])
-            sources = scores.complete().take(models=asked)
-        order = np.argsort(-self.disagreement(sources), kind="stable")
+            rows = np.sort(rng.permutation(scores.n_models)[: self.models])
+        measure = self.disagreement(scores, rows)
+        order = np.argsort(-measure, kind="stable")
         if self.stratified:
             order = order[_within_share(scores, order, budget, rng)]
-        return Subset(items=tuple(scores.item_ids[order[:budget]]))
+        chosen = order[:budget]
+        return Subset(items=tuple(scores.item_ids[chosen]), notes=_ties(measure, chosen))
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,9 @@ class PredictiveDiversity(Disagreement):
 
     normalise: Normalisation = "options"
 
-    def disagreement(self, sources: Scores) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return each item's PDS."""
-        by_model, n_options = _options(sources)
+        by_model, n_options = _options(scores, rows)
         return predictive_diversity(by_model, n_options, self.normalise)
 
 
@@ -82,24 +87,40 @@ class PredictiveDiversity(Disagreement):
 class JensenShannon(Disagreement):
     """Generalised Jensen-Shannon divergence, JSD (Proposition 1)."""
 
-    def disagreement(self, sources: Scores) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return each item's JSD in nats."""
-        return jensen_shannon(_options(sources)[0])
+        return jensen_shannon(_options(scores, rows)[0])
 
 
 @dataclass(frozen=True)
 class CorrectnessVariance(Disagreement):
     """Variance over the sources of the score itself, for tables of correctness only."""
 
-    def disagreement(self, sources: Scores) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return each item's variance."""
-        return correctness_variance(sources.filled)
+        return correctness_variance(scores.values[rows])
 
 
-def _options(sources: Scores) -> tuple[Iterable[NDArray[Any]], NDArray[np.intp]]:
-    if sources.probabilities is None:
-        return two_class(sources.filled), np.full(sources.n_items, 2)
-    return sources.probabilities.by_model(), sources.items["n_options"].to_numpy(np.intp)
+def _ties(measure: NDArray[np.float64], chosen: NDArray[np.intp]) -> tuple[str, ...]:
+    """Say so where the order of the table, not disagreement, decided on most items."""
+    tied = measure == measure[chosen[-1]]
+    among = int(tied[chosen].sum())
+    if among == int(tied.sum()) or among <= len(chosen) / 2:
+        return ()
+    return (
+        f"{among} of the {len(chosen)} items are the first of {int(tied.sum())} in the table that "
+        "disagree equally: disagreement says little here (PDS of right and wrong alone has two "
+        "values; use jsd or variance)",
+    )
+
+
+def _options(
+    scores: Scores, rows: NDArray[np.intp]
+) -> tuple[Iterable[NDArray[Any]], NDArray[np.intp]]:
+    if scores.probabilities is None:
+        return two_class(scores.values[rows]), np.full(scores.n_items, 2)
+    by_model = scores.probabilities.take(rows).by_model()
+    return by_model, scores.items["n_options"].to_numpy(np.intp)
 
 
 def _within_share(

@@ -1,0 +1,5 @@
+"""python -m fewbench: the command line."""
+
+from fewbench.cli import main
+
+main()
