@@ -10,12 +10,13 @@ import pytest
 import fewbench
 
 ROOT = Path(fewbench.__file__).parent
-BASE = {"errors", "_names", "_seeds", "_files", "_version"}
+BASE = {"errors", "_names", "_seeds", "_files", "_threads", "_version"}
 BELOW = {
     "algorithms": {"algorithms"},
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},
-    "replay": {"methods", "scores"},
+    "bounds": {"scores"},
+    "replay": {"bounds", "methods", "scores"},
     "intervals": {"methods", "scores", "algorithms", "replay"},
     "journal": {"methods", "scores"},
     "estimate": {"methods"},

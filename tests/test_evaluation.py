@@ -176,8 +176,9 @@ def test_a_table_of_one_model_is_the_target_whatever_its_name(sources, targets):
     assert evaluation.tell_table(renamed, "model-14")[0] == 5
     with pytest.raises(AnswersError, match="among the answers"):
         evaluation.tell_table(renamed)
+    both = replace(targets, models=targets.models.rename(index={"model-14": "x"}))
     with pytest.raises(AnswersError, match="answers are of 2 models"):
-        evaluation.tell_table(targets, "model-14")
+        evaluation.tell_table(both, "model-14")
     with pytest.raises(AnswersError, match="is not a target"):
         evaluation.tell_table(renamed, "nobody")
     alone = Evaluation(sources, "random", 5, ["only"])

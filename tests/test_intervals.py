@@ -71,6 +71,9 @@ def test_wilson_holds_the_mean_and_narrows_with_the_share_that_was_run(mean, n, 
         assert mean - 1e-12 <= high <= 1
     widths = [high - low for low, high in ends]
     assert widths == sorted(widths)
+    # Half of a benchmark of 100 tells as much of it as 99 of an endless one.
+    half, endless = wilson_interval(mean, 50, 100, level), wilson_interval(mean, 99, 10**12, level)
+    np.testing.assert_allclose(half, endless, atol=1e-9)
 
 
 @given(st.floats(0, 1), st.integers(1, 50), st.booleans(), st.floats(0.01, 0.99))
@@ -127,7 +130,7 @@ def test_too_few_groups_fall_back_on_sources_and_say_so():
 def test_too_few_sources_leave_only_what_is_known():
     half, warning = Calibration(np.arange(8) / 100, np.arange(8)).half_width(0.9)
     assert half == math.inf
-    assert "needs 9 sources, there are 8" in warning
+    assert "needs 9 sources that answered all items, there are 8 (0 others)" in warning
     empty = Calibration(np.empty(0), np.empty(0, dtype=np.intp))
     assert empty.half_width(0.5)[0] == math.inf
     assert empty.mean_error is None
@@ -160,9 +163,8 @@ class Spy:
         return "spy"
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_a_source_is_never_judged_by_itself_or_its_family_or_its_copies(missing):
-    table = simulate(24, 30, options=3, missing=missing, seed=1)
+def test_a_source_is_never_judged_by_itself_or_its_family_or_its_copies():
+    table = simulate(24, 30, options=3, seed=1)
     values = table.values.copy()
     values[20] = values[3]  # a copy in another family joins both
     table = replace(table, values=values)
@@ -170,7 +172,8 @@ def test_a_source_is_never_judged_by_itself_or_its_family_or_its_copies(missing)
     spy = Spy()
     calibration = cross_fit(spy, table, 6, 0)
     judged = [target for _, targets, _ in spy.seen for target in targets]
-    assert sorted(judged) == sorted(table.model_ids)
+    assert sorted(judged) == table.model_ids
+    assert calibration.unused == 0
     assert groups["model-20"] == groups["model-03"] == groups["model-21"] == groups["model-02"]
     for sources, targets, _ in spy.seen:
         assert not {groups[name] for name in sources.model_ids} & {groups[t] for t in targets}
@@ -179,6 +182,23 @@ def test_a_source_is_never_judged_by_itself_or_its_family_or_its_copies(missing)
     known = np.full(24, 0.5)  # within what six answers leave possible
     assert (calibration.errors <= np.abs(known - table.full_scores()) + 1e-9).all()
     assert calibration.groups.tolist() == list(groups.values())
+
+
+def test_a_source_with_missing_cells_is_learned_from_but_not_judged():
+    table = simulate(20, 200, seed=1)
+    values = table.values.copy()
+    values[3, 0] = np.nan  # nearly complete
+    values[4, :20] = np.nan
+    spy = Spy()
+    calibration = cross_fit(spy, replace(table, values=values), 6, 0)
+    judged = {target for _, targets, _ in spy.seen for target in targets}
+    assert judged == set(table.model_ids) - {"model-04"}
+    assert len(calibration.errors) == 19
+    assert calibration.unused == 1
+    assert any("model-04" in sources.model_ids for sources, _, _ in spy.seen)
+    assert any(sources.has_missing for sources, _, _ in spy.seen), "the sources are as they were"
+    wholly = cross_fit(Spy(), simulate(20, 30, missing=0.3), 6, 0)
+    assert (len(wholly.errors), wholly.unused) == (0, 20)
 
 
 @pytest.mark.parametrize(("n_models", "n_families"), [(12, 2), (12, 1), (3, 3), (3, 2)])

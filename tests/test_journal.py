@@ -51,10 +51,29 @@ def finished(evaluation, targets):
 
 
 def test_every_tell_is_on_the_disk_before_it_returns(sources, targets, tmp_path, monkeypatch):
+    evaluation = begun(sources, targets, tmp_path)
     synced = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(handle))
-    begun(sources, targets, tmp_path)
-    assert len(lines(tmp_path)) == len(synced) == 2
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    evaluation.tell_table(targets)
+    assert len(lines(tmp_path)) == 4
+    assert synced[-1] == (tmp_path / "answers.jsonl").stat().st_size
+    assert len(synced) == 2
+
+
+def test_what_cannot_be_written_was_not_told(sources, targets, tmp_path, monkeypatch):
+    evaluation = begun(sources, targets, tmp_path)
+    before, asked = lines(tmp_path), evaluation.ask()
+
+    def fail(handle):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="no space left"):
+            evaluation.tell_table(targets)
+    assert lines(tmp_path) == before
+    assert evaluation.ask() == asked
+    assert finished(evaluation, targets) == Evaluation.open(tmp_path, sources).estimate()
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
@@ -78,7 +97,7 @@ def test_resumed_after_every_tell(sources, targets, tmp_path, adaptive, two_roun
 
 
 def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two_rounds):
-    """One line then holds the answers of both rounds."""
+    """The tells are kept in their order."""
     whole = Evaluation(sources, two_rounds, 8, NAMES)
     evaluation = Evaluation(sources, two_rounds, 8, NAMES)
     evaluation.tell_table(targets)
@@ -86,7 +105,8 @@ def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two
     at = targets.positions(second[:1])
     evaluation.tell_table(targets.take(models=[0], items=at), "model-13")
     evaluation.save(tmp_path)
-    assert len(lines(tmp_path)) == 2
+    told = [json.loads(line)["target"] for line in lines(tmp_path)]
+    assert told == ["model-13", "model-14", "model-13"]
     opened = Evaluation.open(tmp_path, sources, two_rounds)
     assert opened.ask() == evaluation.ask()
     assert opened.ask()["model-13"] == second[1:]
@@ -100,15 +120,15 @@ def test_saved_when_all_is_told(sources, targets, tmp_path, two_rounds):
     assert Evaluation.open(tmp_path, sources, two_rounds).estimate() == said
 
 
-def test_a_torn_last_line_is_cut_off_and_asked_again(sources, targets, tmp_path):
+def test_a_torn_last_line_is_skipped_and_asked_again(sources, targets, tmp_path):
     evaluation = begun(sources, targets, tmp_path)
     whole = lines(tmp_path)
     for torn in (whole[1][:-1], whole[1][:20], b"{", b"\x00\xff"):
         (tmp_path / "answers.jsonl").write_bytes(whole[0] + torn)
         opened = Evaluation.open(tmp_path, sources)
         assert len(opened.ask()["model-13"]) == 7
-        assert lines(tmp_path) == whole[:1]
     opened.tell_table(targets)
+    assert lines(tmp_path)[0] == whole[0]
     assert Evaluation.open(tmp_path, sources).estimate() == finished(evaluation, targets)
 
 

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbench.bounds import known_bounds
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
 from fewbench.opening import check_budget
-from fewbench.bounds import known_bounds
 from fewbench.replay import replay
 from fewbench.testing import simulate
 

@@ -29,9 +29,9 @@ def known_bounds(
     (0.25, 0.75)
     """
     weights = item_weights[items]
-    low = float(weights @ answers)
+    low = min(float(weights @ answers), 1.0)  # a sum of weights can pass 1 by rounding
     left = 1.0 - float(weights.sum()) if len(items) < len(item_weights) else 0.0
-    return low, low + max(left, 0.0)
+    return low, min(low + max(left, 0.0), 1.0)
 
 
 def bound_score(score: float, scores: Scores, items: IntArray, answers: FloatArray) -> float:

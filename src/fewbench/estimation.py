@@ -54,11 +54,13 @@ def interval(
     low, high = known_bounds(scores.item_weights, items, answers)
     warning = None
     if calibration is None:
-        ends = sampling_interval(score, len(items), scores.n_items, level, binary=scores.is_binary)
+        binary = scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all())
+        ends = sampling_interval(score, len(items), scores.n_items, level, binary=binary)
     else:
         half, warning = calibration.half_width(level)
         ends = score - half, score + half
-    return max(low, ends[0]), min(high, ends[1]), warning
+    # The exact test may reject the very mean of the sample, which is no multiple of 1 / n_items.
+    return max(low, min(ends[0], score)), min(high, max(ends[1], score)), warning
 
 
 def make_estimate(

@@ -209,25 +209,27 @@ def cross_fit(
     folds : int
         Parts into which the groups are divided.
     """
-    groups = source_groups(scores)
-    if len(np.unique(groups)) < 2:
-        groups = np.arange(scores.n_models)
+    if scores.n_models < 3:
+        return Calibration(np.empty(0), np.empty(0, dtype=np.intp), scores.n_models)
+    groups = apart = source_groups(scores)
+    if groups.max() == 0:  # one group cannot be left out; half_width says what that means
+        apart = np.arange(scores.n_models)
+    n_groups = int(apart.max()) + 1
+    fold_of = _folds(apart, n_groups, min(folds, n_groups), seed)
     known = np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE
-    n_groups = int(groups.max()) + 1
+    whole = scores.complete()
     errors = np.full(scores.n_models, np.nan)
-    if n_groups >= 3:
-        fold_of = _folds(groups, n_groups, min(folds, n_groups), seed)
-        for fold in range(int(fold_of.max()) + 1):
-            held = np.flatnonzero((fold_of == fold) & known)
-            if not len(held):
-                continue
-            aside = scores.complete().take(models=held)
-            try:
-                rest = scores.take(models=np.flatnonzero(fold_of != fold))
-                said = replay(method, rest, aside, budget, child_seed(seed, 1, fold))
-            except (MethodError, ScoresError):  # too few sources are left for the method
-                continue
-            errors[held] = np.abs(said.scores - aside.full_scores())
+    for fold in range(int(fold_of.max()) + 1):
+        held = np.flatnonzero((fold_of == fold) & known)
+        if not len(held):
+            continue
+        aside = whole.take(models=held)
+        try:
+            rest = scores.take(models=np.flatnonzero(fold_of != fold))
+            said = replay(method, rest, aside, budget, child_seed(seed, 1, fold))
+        except (MethodError, ScoresError):  # too few sources are left for the method
+            continue
+        errors[held] = np.abs(said.scores - aside.full_scores())
     done = ~np.isnan(errors)
     return Calibration(errors[done], groups[done], int((~done).sum()))
 

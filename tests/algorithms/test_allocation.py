@@ -53,6 +53,15 @@ def test_the_expected_count_is_the_exact_share(budget, masses, sizes, expected):
     assert (np.ptp(drawn, axis=0) <= 1).all()
 
 
+def test_any_two_tasks_can_come_together():
+    """Rounding in one fixed order would never take two neighbours."""
+    rng = np.random.default_rng(0)
+    pairs = {
+        tuple(np.flatnonzero(allocate(2, np.ones(4), np.ones(4, int), rng))) for _ in range(99)
+    }
+    assert len(pairs) == 6
+
+
 def test_follows_from_the_generator():
     args = 10, np.ones(7), np.full(7, 5)
     one, two = (allocate(*args, np.random.default_rng(3)) for _ in range(2))

@@ -73,12 +73,16 @@ def test_one_neighbour_returns_the_twin():
         assert not said.outside.any()
 
 
-def test_more_neighbours_than_sources_are_all_of_them():
+def test_as_many_neighbours_as_sources_are_their_mean_and_more_are_an_error():
     scores = simulate(4, 20)
     at = np.arange(5)
-    fitted = Regression(Neighbours(9)).fit(scores, subset_at(scores, at), 0)
-    said = fitted.predict(answers_of(scores, [0], at))
+    predict = Regression(Neighbours(4)).fit(scores, subset_at(scores, at), 0).predict
+    said = predict(answers_of(scores, [0], at))
     assert said.scores[0] == pytest.approx(scores.full_scores().mean())
+    with pytest.raises(MethodError, match="9 neighbours of 4 source models"):
+        Regression(Neighbours(9)).fit(scores, subset_at(scores, at), 0).predict(
+            answers_of(scores, [0], at)
+        )
 
 
 @pytest.mark.parametrize("regressor", [Neighbours(), Forest(5)])

@@ -198,7 +198,7 @@ def estimate(
 def describe(one: Estimate) -> str:
     """Return an estimate as a few lines of text."""
     made = one.provenance
-    rows = [
+    rows = [  # random sampling needs no line of its own beside itself
         [
             "estimate",
             f"{one.score:.4g}",
@@ -206,7 +206,7 @@ def describe(one: Estimate) -> str:
             "–" if one.expected_error is None else f"{one.expected_error:.2g}",
         ],
         [
-            "random sampling",
+            "random sampling would give",
             "",
             _range(one.random.interval.low, one.random.interval.high),
             f"{one.random.expected_error:.2g}",

@@ -33,7 +33,9 @@ ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: the mod
 ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: the items' column.")]
 ScoreColumn = Annotated[str | None, typer.Option("--score", help="Long table: the scores' column.")]
 Metric = Annotated[str | None, typer.Option(help="lm-eval: which metric, if there are several.")]
-Filter = Annotated[str | None, typer.Option(help="lm-eval: which filter, if there are several.")]
+Filter = Annotated[
+    str | None, typer.Option("--filter", help="lm-eval: which filter, if there are several.")
+]
 
 
 def say(text: str) -> None:

@@ -119,7 +119,7 @@ def summarise(
     frame = pd.DataFrame(
         [
             {"method": cell.name, "budget": cell.budget, "split": cell.split_name}
-            | {"n_targets": len(result.targets)}
+            | {"n_targets": len(result.targets), "divided": cell.split.targets.tobytes()}
             | result.metrics
             for cell, result in zip(cells, results, strict=True)
         ]
@@ -130,11 +130,13 @@ def summarise(
         _, budget, split = key
         row: dict[str, Any] = dict(zip(KEYS, key, strict=True))
         row["n_targets"] = round(group["n_targets"].mean())
-        for metric in group.columns.drop([*KEYS, "n_targets"]):
+        fixed = group["divided"].nunique() == 1
+        for metric in group.columns.drop([*KEYS, "n_targets", "divided"]):
             values = group[metric].dropna().to_numpy(np.float64)
             row[str(metric)] = values.mean() if len(values) else math.nan
-            # Repeats that are all the same say nothing of how sure the mean is.
-            spread = values.std(ddof=1) if len(values) > 1 and np.ptp(values) > 0 else math.nan
+            spread = values.std(ddof=1) if len(values) > 1 else math.nan
+            if fixed and spread == 0:  # a method without randomness on always the same targets
+                spread = math.nan
             row[f"{metric}_se"] = spread / len(values) ** 0.5 if len(values) else math.nan
         for reference in REFERENCES:
             ratio = error_ratio(errors[key], errors[reference, budget, split], seed)
