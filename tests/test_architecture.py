@@ -15,11 +15,10 @@ BELOW = {
     "algorithms": {"algorithms"},
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},
-    "bounds": {"scores"},
-    "replay": {"bounds", "methods", "scores"},
-    "intervals": {"methods", "scores", "algorithms", "replay"},
-    "journal": {"methods", "scores"},
-    "estimate": {"methods"},
+    "evaluation": {"evaluation", "methods", "scores", "algorithms"},
+    "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
+    "readers": {"readers", "scores"},
+    "report": {"report"},
 }
 ABOVE = {"cli", "report"}
 

@@ -2,8 +2,7 @@
 
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError
-from fewbench.estimate import Estimate
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Estimate, Evaluation
 from fewbench.methods import CATALOGUE, Subset, find_method
 from fewbench.scores import (
     Scale,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.replay import replay
 from fewbench.methods import CATALOGUE, find_method
-from fewbench.replay import replay
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance, play
 
@@ -79,8 +79,8 @@ def test_same_seed_same_answer_in_another_process_with_other_threads_and_hashes(
     program = f"""
 import json
 from fewbench.methods import CATALOGUE
-from fewbench.replay import replay
-from fewbench.replay import replay
+from fewbench.evaluation.replay import replay
+from fewbench.evaluation.replay import replay
 from fewbench.testing import simulate
 {inspect.getsource(play_all)}
 print(json.dumps(list(play_all())))

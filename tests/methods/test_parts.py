@@ -122,7 +122,7 @@ def test_what_cannot_be_read_is_said(text, says):
     ],
 )
 def test_a_setting_out_of_range_is_an_error_of_ours(text):
-    from fewbench.replay import replay
+    from fewbench.evaluation.replay import replay
     from fewbench.testing import simulate
 
     table = simulate(6, 10)

@@ -173,6 +173,15 @@ def test_unequal_option_counts_change_the_choice_by_normalisation_only():
     assert counts["none"] >= counts["excess"] >= counts["options"]
 
 
+@pytest.mark.parametrize("name", ["stratified", "clusters"])
+def test_tasks_get_items_by_their_share_of_the_full_score(name):
+    scores = FOUR_TASKS.take(items=np.flatnonzero(FOUR_TASKS.task_of > 0))  # of 9, 13 and 17 items
+    select = SELECTORS[name]().select
+    for average, expected in [("micro", [2.8, 4, 5.2]), ("macro", [4, 4, 4])]:
+        items = scores.positions(select(scores.averaged(average), 12, 0).items)
+        assert np.bincount(scores.task_of[items]).tolist() == pytest.approx(expected, abs=0.9)
+
+
 def test_one_cluster_an_item_and_duplicates_among_items():
     values = np.repeat([[1, 0], [0, 1], [1, 1]], 6, axis=1)  # two distinct items, six of each
     scores = from_arrays(values, models=list("abc"))

@@ -62,6 +62,15 @@ def compare(
     fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
     fewbench compare scores.parquet -m kmedoids-ridge -n 50 --split performance --targets 0.3 --gap
     fewbench compare scores.parquet -m kmedoids-ridge -n 50 --json out.json --report out.html
+
+    \b
+    Splits:
+    random         targets drawn at random
+    every          every k-th model is a target
+    given          as the models' column role says (source or target)
+    chronological  the newest models, by date
+    performance    the strongest models; with --gap, the sources are much weaker
+    group          whole families (or another column: --group-by)
     """
     for output in (json_path, report):
         if output is not None and output.is_dir():  # said now, not after the work

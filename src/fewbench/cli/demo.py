@@ -50,17 +50,18 @@ def demo(
             )
         said[method] = evaluation.estimate()["newcomer"]
     truth = newcomer.full_score()
-    print(describe_estimate(said[METHOD]))
-    print(f"\n{'truth':<24}{truth:.4g}   (all {zoo.n_items} images)")
+    print(describe_estimate(said[METHOD], zoo.scale))
+    print(f"\n{'truth':<18}{truth:.3f}   (all {zoo.n_items} images)")
     for method, one in said.items():
         inside = "inside" if one.interval.low <= truth <= one.interval.high else "outside"
         print(
-            f"{method:<24}{one.score:.4g}   off by {100 * abs(one.score - truth):.1f} points, the "
+            f"{method:<18}{one.score:.3f}   off by {100 * abs(one.score - truth):.1f} points, the "
             f"truth is {inside} {one.interval.low:.3f} .. {one.interval.high:.3f}"
         )
     print(
-        "\nOne model proves little, so the same is done with models of the table whose truth is "
-        "known,\ndrawn at random and as whole families that the method has never seen:\n"
+        "\nOne model proves little, for either may come closer. So the same is done with models of "
+        "the table\nwhose truth is known, drawn at random, and as whole families that the method "
+        "has never seen\n(about a minute):\n"
     )
     with progress_bar("comparing") as progress:
         outcome = compare(

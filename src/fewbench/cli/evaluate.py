@@ -1,6 +1,7 @@
 """fewbench start, ask, tell, estimate: one evaluation, in a folder."""
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -22,13 +23,14 @@ from fewbench.cli.options import (
     open_evaluation,
     say,
 )
-from fewbench.cli.text import table
+from fewbench.cli.text import number, table
 from fewbench.errors import AnswersError, EvaluationError, MethodError
-from fewbench.estimate import Estimate
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation.estimate import Interval
 from fewbench.methods import Subset
 from fewbench.readers import Columns, read
 from fewbench.runners import EXPORTS, export_items
+from fewbench.scores import Scale
 
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Which target.")]
 
@@ -192,35 +194,29 @@ def estimate(
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
         print(json.dumps(found, indent=2))
         return
-    print("\n\n".join(describe(one) for one in estimates.values()))
+    scale = evaluation.scores.scale
+    print("\n\n".join(describe(one, scale) for one in estimates.values()))
 
 
-def describe(one: Estimate) -> str:
+def describe(one: Estimate, scale: Scale) -> str:
     """Return an estimate as a few lines of text."""
+    digits = max(0, 3 - round(math.log10(scale.high - scale.low)))
+
+    def line(name: str, score: str, interval: Interval, error: float | None) -> list[str]:
+        ends = f"{interval.low:.{digits}f} .. {interval.high:.{digits}f}"
+        return [name, score, ends, "–" if error is None else number(error, digits)]
+
     made = one.provenance
-    rows = [  # random sampling needs no line of its own beside itself
-        [
-            "estimate",
-            f"{one.score:.4g}",
-            _range(one.interval.low, one.interval.high),
-            "–" if one.expected_error is None else f"{one.expected_error:.2g}",
-        ],
-        [
-            "random sampling would give",
-            "",
-            _range(one.random.interval.low, one.random.interval.high),
-            f"{one.random.expected_error:.2g}",
-        ],
-    ]
+    rows = [line("estimate", number(one.score, digits), one.interval, one.expected_error)]
+    if made.settings != "random+mean":  # which needs no line beside itself
+        plain = one.random
+        rows.append(line("random would give", "", plain.interval, plain.expected_error))
     lines = [
         f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
-        table(["", "score", f"{one.level:.0%} interval", "mean error"], rows),
+        table(["", "score", f"{one.level:.0%} interval", "typical error"], rows),
     ]
     if len(one.tasks) > 1:
-        lines += ["", table(["task", "score"], [[t, f"{s:.4g}"] for t, s in one.tasks.items()])]
+        of_tasks = [[task, number(score, digits)] for task, score in one.tasks.items()]
+        lines += ["", table(["task", "score"], of_tasks)]
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:.4g} .. {high:.4g}"

@@ -5,7 +5,7 @@ import json
 from fewbench.cli.options import Json
 from fewbench.cli.text import table
 from fewbench.methods import CATALOGUE
-from fewbench.methods.parts import STAGES
+from fewbench.methods.parts import STAGES, settings_of
 
 
 def methods(as_json: Json = False) -> None:
@@ -41,7 +41,13 @@ def methods(as_json: Json = False) -> None:
     print("\nselector + features + reduction + regressor, or selector + mean:\n")
     print(
         table(
-            ["part", "names"], [[part, ", ".join(names)] for part, names in STAGES.items()], left=2
+            ["part", "name", "settings, with their defaults"],
+            [
+                [stage if at == 0 else "", name, settings_of(part)]
+                for stage, parts in STAGES.items()
+                for at, (name, part) in enumerate(parts.items())
+            ],
+            left=3,
         )
     )
     print("\nfor example: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")

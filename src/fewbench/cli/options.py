@@ -8,7 +8,7 @@ import typer
 
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
-from fewbench.journal import Journal
+from fewbench.evaluation.journal import Journal
 from fewbench.readers import read
 from fewbench.scores import Average, Scale, Scores
 

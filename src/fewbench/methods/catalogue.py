@@ -4,6 +4,7 @@ A new method is one file with its class and one line here.
 """
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from fewbench.errors import MethodError
 from fewbench.methods.base import Method
@@ -130,8 +131,10 @@ def find_method(text: str) -> Method:
             f"{pieces[0].name!r} has fixed settings", hint=f"write its parts out: {known}"
         )
     if len(pieces) == 1:
+        close = get_close_matches(name, CATALOGUE, n=1)
         raise MethodError(
             f"unknown method {text!r}",
-            hint="fewbench methods lists them; or write parts, as in random+answers+ridge",
+            hint=(f"did you mean {close[0]}? " if close else "")
+            + "fewbench methods lists them; or write parts, as in random+answers+ridge",
         )
     return StaticMethod(*combine(pieces))

@@ -178,6 +178,17 @@ def describe(selector: Selector, predictor: Predictor) -> str:
     return "+".join(_write(part) for part in written if not isinstance(part, NoReduction))
 
 
+def settings_of(part: type[Any]) -> str:
+    """Return a part's settings with their defaults, as the command line writes them.
+
+    Examples
+    --------
+    >>> settings_of(PCA)
+    'components=256'
+    """
+    return ", ".join(f"{setting.name}={_plain(setting.default)}" for setting in fields(part))
+
+
 def _write(part: Any) -> str:
     if hasattr(part, "describe"):  # parts of your own that are no plain dataclasses
         return str(part.describe())

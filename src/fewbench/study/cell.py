@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict
 import fewbench
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError, StudyError
-from fewbench.estimation import interval
-from fewbench.intervals import cross_fit
+from fewbench.evaluation.assemble import interval
+from fewbench.evaluation.intervals import cross_fit
+from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
-from fewbench.replay import replay
 from fewbench.scores import Scores
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Split

@@ -10,14 +10,14 @@ import numpy as np
 from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.errors import StudyError
-from fewbench.intervals import check_level
+from fewbench.evaluation.intervals import check_level
+from fewbench.evaluation.opening import check_budget
 from fewbench.methods import CATALOGUE, Method, find_method
-from fewbench.opening import check_budget
 from fewbench.scores import Scores
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, run_cell
 from fewbench.study.comparison import REFERENCES, Comparison, summarise
-from fewbench.study.splits import SplitSettings, make_split
+from fewbench.study.splits import Split, SplitSettings, make_split
 from fewbench.study.twins import count_twins
 
 Progress = Callable[[int, int], None]
@@ -94,6 +94,7 @@ def compare(
         distinct = splits if one.is_drawn else splits[:1]
         warning = count_twins(scores, distinct).warning(one.kind)
         warnings += [warning] if warning else []
+        warnings += _stronger(scores, one.kind, distinct)
         cells += [
             Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level, name in known)
             for budget in budgets
@@ -150,6 +151,18 @@ def _check(
     kinds = [one.kind for one in settings]
     if len(set(kinds)) < len(kinds):
         raise StudyError(f"a split is named twice: {some(kinds, 9)}", hint="name each one once")
+
+
+def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
+    """Warn where many targets are better than every source: nothing learned from them holds."""
+    full = scores.full_scores()
+    above = np.mean([(full[s.targets] > full[s.sources].max()).mean() for s in splits])
+    if above < 0.5:
+        return []
+    return [
+        f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
+        "from the sources cannot be trusted there, nor how sure they are; plain random sampling can"
+    ]
 
 
 def _notes(cells: list[Cell], results: list[CellResult]) -> list[str]:

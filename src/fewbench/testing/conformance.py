@@ -20,12 +20,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fewbench.bounds import known_bounds
 from fewbench.errors import MethodError
-from fewbench.estimate import Estimate
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation.bounds import known_bounds
+from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Method, Prediction
-from fewbench.replay import replay
 from fewbench.scores import OptionProbabilities, Scale, Scores
 from fewbench.testing.simulation import simulate
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fewbench.errors import AnswersError, EvaluationError, FewbenchError, MethodError, ScoresError
-from fewbench.estimate import Estimate
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.estimate import Estimate
+from fewbench.evaluation.intervals import cross_fit, exact_interval
 from fewbench.methods import Subset, find_method
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
@@ -328,6 +329,46 @@ def test_an_estimate_round_trips_through_json(sources, targets):
 def test_what_is_no_estimate(text):
     with pytest.raises(EvaluationError, match="not an estimate"):
         Estimate.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("method", "average", "exact"),
+    [
+        ("random", "micro", True),
+        ("random", "macro", False),
+        ("random-stratified", "micro", False),
+        ("random-ridge", "micro", False),
+        ("anchor-points", "micro", False),
+    ],
+)
+def test_only_the_mean_of_a_simple_random_sample_has_the_exact_interval(
+    sources, targets, method, average, exact
+):
+    """Every other interval, and expected error, is made of the method's errors on the sources."""
+    evaluation = Evaluation(sources.averaged(average), method, 8, NAMES)
+    for estimate in answer(evaluation, targets.averaged(average)).values():
+        hits = round(8 * estimate.score)
+        if exact:
+            ends = exact_interval(hits, 8, 30, 0.9)
+            assert (estimate.interval.low, estimate.interval.high) == ends
+            assert estimate.expected_error == estimate.random.expected_error
+        else:
+            past = cross_fit(evaluation.method, evaluation.scores, 8, 0)
+            assert estimate.expected_error == pytest.approx(past.mean_error)
+            low, high = estimate.interval.low, estimate.interval.high
+            half = past.half_width(0.9)[0]
+            assert max(high - estimate.score, estimate.score - low) == pytest.approx(half)
+
+
+def test_the_users_own_items_are_no_random_sample(sources, targets):
+    """Whatever the method is called, its interval is that of these items."""
+    right = sources.values.mean(axis=0)
+    easy = Subset(items=tuple(sources.item_ids[np.argsort(-right)[:8]]))
+    evaluation = Evaluation(sources, "random", 8, NAMES, subset=easy)
+    for estimate in answer(evaluation, targets).values():
+        hits = round(8 * estimate.score)
+        assert (estimate.interval.low, estimate.interval.high) != exact_interval(hits, 8, 30, 0.9)
+        assert estimate.expected_error > estimate.random.expected_error
 
 
 def test_a_method_without_task_scores_is_refused(sources, targets, two_rounds):

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from fewbench._names import some
 from fewbench._threads import one_thread
 from fewbench._version import __version__
-from fewbench.answers import AnswerBook, Taken, match_models
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
-from fewbench.estimate import Estimate
-from fewbench.estimation import Said, make_estimate
-from fewbench.intervals import Calibration, check_level, cross_fit
-from fewbench.journal import Header, Journal, Told
+from fewbench.evaluation.answers import AnswerBook, Taken, match_models
+from fewbench.evaluation.assemble import Said, make_estimate
+from fewbench.evaluation.estimate import Estimate
+from fewbench.evaluation.intervals import Calibration, check_level, cross_fit
+from fewbench.evaluation.journal import Header, Journal, Told
+from fewbench.evaluation.opening import check_budget, check_subset, check_targets
 from fewbench.methods import (
     Answers,
     Method,
@@ -29,7 +30,6 @@ from fewbench.methods import (
 from fewbench.methods.base import IntArray
 from fewbench.methods.selection.given import Given
 from fewbench.methods.static import StaticSession
-from fewbench.opening import check_budget, check_subset, check_targets
 from fewbench.scores import Scores, load_scores
 
 

@@ -11,7 +11,7 @@ from scipy.stats import hypergeom
 
 from fewbench.errors import FewbenchError, MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.intervals import (
+from fewbench.evaluation.intervals import (
     Calibration,
     _folds,
     cross_fit,

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from fewbench._seeds import child_seed
 from fewbench.algorithms.twins import duplicate_groups
 from fewbench.errors import FewbenchError, MethodError, ScoresError
+from fewbench.evaluation.replay import replay
 from fewbench.methods.base import Method
-from fewbench.replay import replay
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]

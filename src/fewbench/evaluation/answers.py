@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewbench._names import some
 from fewbench.errors import AnswersError
-from fewbench.journal import Told
+from fewbench.evaluation.journal import Told
 from fewbench.methods import Answers
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import SUM_TOLERANCE
@@ -154,6 +154,8 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
     models = table.model_ids
     if target is None and len(models) == 1 and len(targets) == 1:
         target = targets[0]
+    if target is not None and target not in targets:
+        raise AnswersError(f"{target!r} is not a target", hint=f"the targets are {some(targets)}")
     if target is not None:
         if len(models) == 1 or target in models:
             return {target: models.index(target) if target in models else 0}

@@ -35,7 +35,8 @@ class Estimate(BaseModel):
     score, interval, level
         The estimate and its interval at the stated level.
     tasks
-        Estimated score of every task.
+        Estimated score of every task; their mean (weighted by size, or not, as the average says)
+        is the score.
     items_run, items_total
         How many items the target was run on, and how many there are.
     expected_error

@@ -40,13 +40,32 @@ def bound_score(score: float, scores: Scores, items: IntArray, answers: FloatArr
     return min(max(score, low), high)
 
 
-def bound_tasks(
-    tasks: FloatArray, scores: Scores, items: IntArray, answers: FloatArray
+def fit_tasks(
+    tasks: FloatArray, score: float, scores: Scores, items: IntArray, answers: FloatArray
 ) -> FloatArray:
-    """Return predicted task scores, shape (tasks,), cut to what the answers leave possible."""
+    """Return predicted task scores that are possible and add up to the full score.
+
+    Full score and tasks are predicted apart. All tasks are moved by the same amount, each within
+    what its answers leave possible, until their weighted mean is the full score.
+
+    Parameters
+    ----------
+    tasks : ndarray, shape (tasks,)
+    score : float
+        The full score, within its own bounds.
+    items, answers : ndarrays, shape (n,)
+    """
     n_tasks = len(scores.tasks)
     sizes = np.bincount(scores.task_of)
+    shares = np.bincount(scores.task_of, scores.item_weights)
     task_of = scores.task_of[items]
     least = np.bincount(task_of, answers, n_tasks) / sizes
-    left = (sizes - np.bincount(task_of, minlength=n_tasks)) / sizes
-    return np.clip(tasks, least, least + left)
+    most = least + (sizes - np.bincount(task_of, minlength=n_tasks)) / sizes
+    low, high = -1.0, 1.0  # all tasks at their least, and at their most
+    for _ in range(60):  # halving: the mean grows with the amount
+        middle = (low + high) / 2
+        if shares @ np.clip(tasks + middle, least, most) < score:
+            low = middle
+        else:
+            high = middle
+    return np.clip(tasks + high, least, most)

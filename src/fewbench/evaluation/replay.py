@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
-from fewbench.bounds import bound_score, bound_tasks
+from fewbench.evaluation.bounds import bound_score, fit_tasks
 from fewbench.methods.base import Answers, IntArray, Method
 from fewbench.scores import Scores
 
@@ -83,13 +83,16 @@ def _replay(
     done = time.perf_counter()
     items_run = [np.concatenate(run[name]) for name in names]
     told = [(items, targets.values[row, items]) for row, items in enumerate(items_run)]
-    said = zip(prediction.scores.tolist(), told, strict=True)
+    said = [
+        bound_score(score, sources, *answers)
+        for score, answers in zip(prediction.scores.tolist(), told, strict=True)
+    ]
     of_tasks = None
     if prediction.tasks is not None:
-        rows = zip(prediction.tasks, told, strict=True)
-        of_tasks = np.array([bound_tasks(one, sources, *answers) for one, answers in rows])
+        rows = zip(prediction.tasks, said, told, strict=True)
+        of_tasks = np.array([fit_tasks(one, full, sources, *known) for one, full, known in rows])
     return Replay(
-        np.array([bound_score(score, sources, *answers) for score, answers in said]),
+        np.array(said),
         of_tasks,
         prediction.outside,
         items_run,

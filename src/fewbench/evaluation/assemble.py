@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.bounds import bound_score, bound_tasks, known_bounds
-from fewbench.estimate import Estimate, Interval, RandomSampling
-from fewbench.intervals import (
+from fewbench.evaluation.bounds import bound_score, fit_tasks, known_bounds
+from fewbench.evaluation.estimate import Estimate, Interval, RandomSampling
+from fewbench.evaluation.intervals import (
     Calibration,
     expected_random_error,
     sampling_effect,
@@ -72,7 +72,7 @@ def make_estimate(
 ) -> Estimate:
     """Make an estimate on the user's scale, beside what random sampling would give."""
     score = bound_score(said.score, scores, said.items, said.answers)
-    tasks = bound_tasks(said.tasks, scores, said.items, said.answers)
+    tasks = fit_tasks(said.tasks, score, scores, said.items, said.answers)
     low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)
     n, n_items = len(said.items), scores.n_items
     scale = scores.scale
