@@ -12,7 +12,8 @@ import pytest
 
 import fewbench
 from fewbench._version import __version__
-from fewbench.scores import load_scores
+from fewbench.scores import load_scores, save_scores
+from fewbench.testing import simulate
 
 LONG = ["--model", "llm", "--item", "id", "--score", "points"]
 ONE = ["--item", "id", "--score", "points"]
@@ -67,8 +68,8 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     assert found["provenance"]["method"] == "kmedoids-ridge"
     text = ok("estimate", "run")
     assert "new: 9 of 40 items run, method kmedoids-ridge" in text
-    assert f"{found['score']:.4g}" in text
-    assert "random sampling" in text
+    assert f"{found['score']:.1f}" in text  # one digit on a scale of 100
+    assert "random would give" in text
     assert all(task in text for task in table.tasks)
     wider = json.loads(ok("estimate", "run", "--json", "--level", "0.99"))["new"]
     assert wider["level"] == 0.99
@@ -277,3 +278,11 @@ def test_tell_hints_only_at_columns_of_the_file(ok, cli, scores, answers, asked)
     assert said.code == 2
     assert "no column 'nope'" in said.err
     assert "(model)" not in said.err
+
+
+def test_scores_that_were_moved(ok, cli):
+    save_scores(simulate(12, 20, seed=2), "here.parquet")
+    ok("start", "here.parquet", "-m", "random", "-n", "4", "-o", "run")
+    Path("here.parquet").rename("there.parquet")
+    assert "say where they are with --scores" in cli("ask", "run").err
+    assert len(ok("ask", "run", "--scores", "there.parquet").split()) == 4

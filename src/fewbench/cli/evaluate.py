@@ -16,6 +16,7 @@ from fewbench.cli.options import (
     Json,
     Metric,
     ModelColumn,
+    MovedScores,
     ScoreColumn,
     ScoresPath,
     Seed,
@@ -92,6 +93,7 @@ def ask(
         str, typer.Option("--for", help=f"In the words of: {', '.join(EXPORTS)}.")
     ] = "ids",
     target: TargetName = None,
+    scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
     """Print what to run next.
@@ -101,7 +103,7 @@ def ask(
     fewbench ask run --for lm-eval         lm_eval … --samples "$(fewbench ask run --for lm-eval)"
     fewbench ask run --for inspect         inspect eval … --sample-id "$(fewbench ask run …)"
     """
-    evaluation = open_evaluation(folder)
+    evaluation = open_evaluation(folder, scores)
     pending = evaluation.ask()
     if target is not None:
         if target not in evaluation.targets:
@@ -136,6 +138,7 @@ def tell(
     score: ScoreColumn = None,
     metric: Metric = None,
     filter_: Filter = None,
+    scores: MovedScores = None,
 ) -> None:
     """Give a target's answers, on the scale of the sources.
 
@@ -144,7 +147,7 @@ def tell(
     fewbench tell run answers.csv --model llm --item id --score correct    several targets
     fewbench tell run logs/ --metric acc                                   lm-eval logs
     """
-    evaluation = open_evaluation(folder)
+    evaluation = open_evaluation(folder, scores)
     reading = read(
         answers,
         columns=_columns(model, item, score, target or evaluation.targets[0]),
@@ -180,6 +183,7 @@ def estimate(
     folder: Folder,
     level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
     target: TargetName = None,
+    scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
     """Print score, interval and task scores, and what random sampling would have given.
@@ -188,7 +192,7 @@ def estimate(
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
     """
-    evaluation = open_evaluation(folder)
+    evaluation = open_evaluation(folder, scores)
     estimates = evaluation.estimate(level, None if target is None else [target])
     if as_json:
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}

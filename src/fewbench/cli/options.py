@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fewbench.errors import FewbenchError
+from fewbench.errors import EvaluationError, FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.readers import read
@@ -19,6 +19,9 @@ ScoresPath = Annotated[
     ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to start -o.")]
+MovedScores = Annotated[
+    Path | None, typer.Option("--scores", help="Where the scores lie now, if they were moved.")
+]
 MethodName = Annotated[
     str, typer.Option("--method", "-m", help="A name of fewbench methods, or parts joined by +.")
 ]
@@ -51,12 +54,17 @@ def load(path: Path, average: Average | None = None) -> Scores:
     return reading.scores.averaged(average or reading.scores.average)
 
 
-def open_evaluation(folder: Path) -> Evaluation:
-    """Open a saved evaluation with the scores that it names."""
+def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:
+    """Open a saved evaluation with the scores that it names, or that now lie elsewhere."""
     header = Journal(folder).header()
-    if header.scores is None:
+    named = scores_path or (Path(header.scores) if header.scores else None)
+    if named is None:
         return Evaluation.open(folder)
-    return Evaluation.open(folder, load(Path(header.scores), header.provenance.average))
+    if not named.exists():
+        raise EvaluationError(
+            f"{folder}: its scores are not at {named}", hint="say where they are with --scores"
+        )
+    return Evaluation.open(folder, load(named, header.provenance.average))
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:
