@@ -10,7 +10,7 @@ import pytest
 import fewbench
 
 ROOT = Path(fewbench.__file__).parent
-BASE = {"errors", "_names", "_seeds", "_files", "_threads", "_version"}
+BASE = {"errors", "_json", "_names", "_seeds", "_files", "_threads", "_version"}
 BELOW = {
     "algorithms": {"algorithms"},
     "scores": {"scores"},

@@ -1,7 +1,8 @@
 """Estimate: a target's full score with an interval, beside what random sampling would give."""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from fewbench._json import parse_json
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance
 
@@ -68,9 +69,4 @@ class Estimate(BaseModel):
     @classmethod
     def from_json(cls, text: str | bytes) -> "Estimate":
         """Read an estimate from JSON; EvaluationError says what does not fit."""
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise EvaluationError(f"not an estimate: {where}: {first['msg']}") from error
+        return parse_json(cls, text, "not an estimate", EvaluationError)

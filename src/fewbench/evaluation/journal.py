@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from fewbench._files import written_whole
+from fewbench._json import parse_json
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance, Subset
 
@@ -78,12 +79,7 @@ class Journal:
             raise EvaluationError(
                 f"{self.folder}: no evaluation here", hint="open one with fewbench start"
             )
-        try:
-            return Header.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise EvaluationError(f"{path}: {where}: {first['msg']}") from error
+        return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
     def append(self, told: Told) -> None:
         """Add one tell and wait until it is on the disk; what cannot be written whole is undone."""

@@ -1,10 +1,11 @@
 """Checks before an evaluation or a study is opened."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fewbench._names import some
 from fewbench.errors import EvaluationError, MethodError
-from fewbench.methods.subset import Provenance, Subset
+from fewbench.methods import Method, Provenance, StaticMethod, Subset
+from fewbench.methods.selection.given import Given
 from fewbench.scores import Scores
 
 
@@ -56,3 +57,52 @@ def check_targets(scores: Scores, targets: Sequence[str]) -> None:
             f"{some(known)} is among the sources already, with its answers to all items",
             hint="its full score is known; give a new model another name",
         )
+
+
+def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
+    """Raise EvaluationError unless these are the scores that an evaluation was started with."""
+    if scores.fingerprint != made.fingerprint:
+        raise EvaluationError(
+            f"{folder}: opened with other scores (fingerprint {made.fingerprint}, these have "
+            f"{scores.fingerprint})",
+            hint="put the scores back, or start a new evaluation",
+        )
+
+
+def check_settings(now: Provenance, made: Provenance, folder: str) -> None:
+    """Raise EvaluationError unless the method still means what it meant at the start."""
+    if now.settings != made.settings:
+        raise EvaluationError(
+            f"{folder}: opened with {made.method} as {made.settings}, which now stands for "
+            f"{now.settings}",
+            hint="go on with the version of fewbench that opened it",
+        )
+
+
+def check_answered(
+    names: list[str], pending: Mapping[str, list[str]], asked: Collection[str]
+) -> None:
+    """Raise EvaluationError if a target has items left, or waits for another target's answers."""
+    for name in names:
+        if name in pending:
+            raise EvaluationError(
+                f"{name!r} has {len(pending[name])} of the asked items left to answer",
+                hint="run them and tell the answers; ask lists them",
+            )
+        if name in asked:
+            raise EvaluationError(
+                f"{name!r} waits for the answers of {some(pending)}",
+                hint="the method needs all targets' answers before it goes on",
+            )
+
+
+def with_items(method: Method, subset: Subset) -> Method:
+    """Return the method with a user's own items; with its own, if the subset says whose it is."""
+    if not isinstance(method, StaticMethod):
+        raise EvaluationError(
+            f"{method.describe()} chooses items as it goes and takes no given subset"
+        )
+    made = subset.provenance
+    if made is None or made.settings.startswith("given("):
+        return StaticMethod(Given(subset), method.predictor)
+    return method

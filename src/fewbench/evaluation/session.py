@@ -17,7 +17,15 @@ from fewbench.evaluation.assemble import Said, make_estimate
 from fewbench.evaluation.estimate import Estimate
 from fewbench.evaluation.intervals import Calibration, check_level, cross_fit
 from fewbench.evaluation.journal import Header, Journal, Told
-from fewbench.evaluation.opening import check_budget, check_subset, check_targets
+from fewbench.evaluation.opening import (
+    check_answered,
+    check_budget,
+    check_scores,
+    check_settings,
+    check_subset,
+    check_targets,
+    with_items,
+)
 from fewbench.methods import (
     Answers,
     Method,
@@ -28,7 +36,6 @@ from fewbench.methods import (
     find_method,
 )
 from fewbench.methods.base import IntArray
-from fewbench.methods.selection.given import Given
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, load_scores
 
@@ -89,7 +96,7 @@ class Evaluation:
         self.scores = scores
         self.method = find_method(method) if isinstance(method, str) else method
         if subset is not None:
-            self.method = _with_items(self.method, subset)
+            self.method = with_items(self.method, subset)
         self.targets = tuple(targets)
         self.provenance = Provenance(
             method=method if isinstance(method, str) else method.describe(),
@@ -179,12 +186,7 @@ class Evaluation:
                     hint="give the scores when opening it",
                 )
             scores = load_scores(header.scores).averaged(made.average)
-        if scores.fingerprint != made.fingerprint:
-            raise EvaluationError(
-                f"{folder}: opened with other scores (fingerprint {made.fingerprint}, these have "
-                f"{scores.fingerprint})",
-                hint="put the scores back, or start a new evaluation",
-            )
+        check_scores(scores, made, str(folder))
         evaluation = cls(
             scores,
             method or made.method,
@@ -193,12 +195,7 @@ class Evaluation:
             made.seed,
             subset=header.subset,
         )
-        if evaluation.provenance.settings != made.settings:
-            raise EvaluationError(
-                f"{folder}: opened with {made.method} as {made.settings}, which now stands for "
-                f"{evaluation.provenance.settings}",
-                hint="go on with the version of fewbench that opened it",
-            )
+        check_settings(evaluation.provenance, made, str(folder))
         for number, told in enumerate(journal.replay(), start=1):
             try:
                 evaluation._tell(told.target, evaluation._book.from_record(told))
@@ -250,6 +247,8 @@ class Evaluation:
         ------
         AnswersError
             If an item was not asked, a score is out of range or differs from one told before.
+        ScoresError
+            If an item is not in the scores.
         """
         options = None
         if probabilities is not None:
@@ -366,19 +365,9 @@ class Evaluation:
         """
         check_level(level)
         names = list(self.targets if targets is None else targets)
-        pending = self.ask()
         for name in names:
             self._wanted(name)
-            if name in pending:
-                raise EvaluationError(
-                    f"{name!r} has {len(pending[name])} of the asked items left to answer",
-                    hint="run them and tell the answers; ask lists them",
-                )
-            if name in self._session.ask():
-                raise EvaluationError(
-                    f"{name!r} waits for the answers of {some(pending)}",
-                    hint="the method needs all targets' answers before it goes on",
-                )
+        check_answered(names, self.ask(), self._session.ask())
         if not names:
             return {}
         with one_thread():
@@ -408,15 +397,3 @@ class Evaluation:
             return None
         made = self.provenance
         return cross_fit(self.method, self.scores, made.budget, made.seed)
-
-
-def _with_items(method: Method, subset: Subset) -> Method:
-    """Return the method with a user's own items; with its own, if the subset says whose it is."""
-    if not isinstance(method, StaticMethod):
-        raise EvaluationError(
-            f"{method.describe()} chooses items as it goes and takes no given subset"
-        )
-    made = subset.provenance
-    if made is None or made.settings.startswith("given("):
-        return StaticMethod(Given(subset), method.predictor)
-    return method

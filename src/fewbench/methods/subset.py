@@ -3,8 +3,9 @@
 import math
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from fewbench._json import parse_json
 from fewbench.errors import MethodError
 from fewbench.scores import Average
 
@@ -64,9 +65,4 @@ class Subset(BaseModel):
     @classmethod
     def from_json(cls, text: str | bytes) -> "Subset":
         """Read a subset from JSON; MethodError says what does not fit."""
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise MethodError(f"not a subset: {where}: {first['msg']}") from error
+        return parse_json(cls, text, "not a subset", MethodError)

@@ -178,6 +178,9 @@ class Scores:
         Items that none of the models answered, and models that answered none of the items, are
         an error, as everywhere: nothing is dropped silently.
         """
+        for given in (models, items):
+            if given is not None and np.asarray(given).dtype == bool:
+                raise ScoresError("a mask where positions are needed", hint="use np.flatnonzero")
         rows = np.arange(self.n_models) if models is None else np.asarray(models, dtype=np.intp)
         columns = np.arange(self.n_items) if items is None else np.asarray(items, dtype=np.intp)
         kept = None
