@@ -1,0 +1,79 @@
+"""Methods in which targets wait for one another: they choose by the answers of all targets."""
+
+import numpy as np
+import pytest
+
+from fewbench.errors import EvaluationError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.replay import replay
+from fewbench.methods import Answers, Prediction
+from fewbench.testing import simulate
+
+TABLE = simulate(14, 30, seed=2)
+SOURCES, TARGETS = TABLE.take(models=range(12)), TABLE.take(models=[12, 13])
+NAMES = TARGETS.model_ids
+PROBE = np.arange(3)
+
+
+class Together:
+    """A probe for each target; then, once all have answered, three items by their mean answer."""
+
+    plain_sampling = False
+
+    def start(self, scores, budget, seed, targets):
+        return TogetherSession(scores, targets)
+
+    def describe(self):
+        return "together"
+
+
+class TogetherSession:
+    def __init__(self, scores, targets):
+        self.scores, self.told = scores, {target: [] for target in targets}
+
+    def ask(self):
+        rounds = {target: len(told) for target, told in self.told.items()}
+        if min(rounds.values()) == 0:
+            return {t: PROBE if r == 0 else PROBE[:0] for t, r in rounds.items()}
+        mean = np.mean([told[0].scores.mean() for told in self.told.values()])
+        first = 3 + round(20 * float(mean))
+        return {t: np.arange(first, first + 3) for t, r in rounds.items() if r == 1}
+
+    def tell(self, target, answers: Answers):
+        self.told[target].append(answers)
+
+    def predict(self, targets, *, tasks=True):
+        assert all(len(self.told[target]) == 2 for target in targets)
+        means = [np.mean([a.scores.mean() for a in self.told[t]]) for t in targets]
+        per_task = np.repeat(np.array(means)[:, None], len(self.scores.tasks), axis=1)
+        return Prediction(np.array(means), per_task if tasks else None)
+
+
+def test_a_target_that_waits_is_not_asked_and_not_estimated():
+    evaluation = Evaluation(SOURCES, Together(), 6, NAMES)
+    evaluation.tell_table(TARGETS.take(models=[0]), NAMES[0])
+    assert set(evaluation.ask()) == {NAMES[1]}
+    with pytest.raises(EvaluationError, match="waits for the answers of"):
+        evaluation.estimate(targets=[NAMES[0]])
+    while evaluation.ask():
+        evaluation.tell_table(TARGETS)
+    assert all(one.items_run == 6 for one in evaluation.estimate().values())
+
+
+def test_told_in_another_order_and_saved_late_it_goes_on_as_it_was(tmp_path):
+    evaluation = Evaluation(SOURCES, Together(), 6, NAMES)
+    for row in (1, 0):
+        evaluation.tell_table(TARGETS.take(models=[row]), NAMES[row])
+    second = evaluation.ask()
+    evaluation.save(tmp_path)
+    opened = Evaluation.open(tmp_path, SOURCES, Together())
+    assert opened.ask() == second
+    for each in (evaluation, opened):
+        while each.ask():
+            each.tell_table(TARGETS)
+    assert opened.estimate() == evaluation.estimate()
+
+
+def test_a_replay_plays_it_to_the_end():
+    said = replay(Together(), SOURCES, TARGETS, 6, 0)
+    assert [len(items) for items in said.items] == [6, 6]
