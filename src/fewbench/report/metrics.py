@@ -52,7 +52,8 @@ _KNOWN = (
            "Mean number of places between estimated and true rank."),
     Metric("task_mae", "Task error", "pp", _pp, "Mean absolute error of the per-task estimates."),
     Metric("seconds_fit", "Fit", "time", seconds, "Time to choose the items from the sources."),
-    Metric("seconds_predict", "Predict", "time", seconds, "Time to learn from the sources and estimate the targets."),
+    Metric("seconds_predict", "Predict", "time", seconds,
+           "Time to learn from the sources and estimate the targets."),
 )  # fmt: skip
 _BY_KEY = {m.key: m for m in _KNOWN}
 HEADLINE = (
