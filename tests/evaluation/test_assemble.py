@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.evaluation.assemble import Said, interval, make_estimate
+from fewbench.evaluation import assemble
+from fewbench.evaluation.assemble import Said, interval
 from fewbench.evaluation.intervals import (
     Calibration,
     exact_interval,
     expected_random_error,
+    sampling_effect,
     wilson_interval,
 )
 from fewbench.methods import Provenance
@@ -23,6 +25,11 @@ MADE = Provenance(
     method="m", settings="m", budget=5, seed=0, fingerprint="f", average="micro", version="0"
 )
 TABLE = simulate(10, 30, seed=1)
+
+
+def make_estimate(of_one, scores, calibration, level, provenance):
+    effect = sampling_effect(scores)
+    return assemble.make_estimate(of_one, scores, calibration, level, provenance, effect)
 
 
 def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):

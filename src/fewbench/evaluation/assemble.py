@@ -10,7 +10,6 @@ from fewbench.evaluation.estimate import Estimate, Interval, RandomSampling
 from fewbench.evaluation.intervals import (
     Calibration,
     expected_random_error,
-    sampling_effect,
     sampling_interval,
     wilson_interval,
 )
@@ -69,14 +68,17 @@ def make_estimate(
     calibration: Calibration | None,
     level: float,
     provenance: Provenance,
+    effect: float,
 ) -> Estimate:
-    """Make an estimate on the user's scale, beside what random sampling would give."""
+    """Make an estimate on the user's scale, beside what random sampling would give.
+
+    `effect` is `sampling_effect` of the scores, the same for all targets.
+    """
     score = bound_score(said.score, scores, said.items, said.answers)
     tasks = fit_tasks(said.tasks, score, scores, said.items, said.answers)
     low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)
     n, n_items = len(said.items), scores.n_items
     scale = scores.scale
-    effect = sampling_effect(scores)
     plain = wilson_interval(score, n, n_items, level, effect)
     plain_error = expected_random_error(score, n, n_items, effect)
     error = plain_error if calibration is None else calibration.mean_error

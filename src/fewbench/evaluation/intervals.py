@@ -234,6 +234,16 @@ def cross_fit(
     return Calibration(errors[done], groups[done], int((~done).sum()))
 
 
+def calibrate(method: Method, scores: Scores, budget: int, seed: int) -> Calibration | None:
+    """Measure a method's errors; None for the mean of a simple random sample, which needs none.
+
+    With a macro average it does: the exact interval says nothing of tasks that were not drawn.
+    """
+    if method.plain_sampling and scores.average == "micro":
+        return None
+    return cross_fit(method, scores, budget, seed)
+
+
 def source_groups(scores: Scores) -> NDArray[np.intp]:
     """Group the sources by family and by (nearly) identical answers, shape (models,)."""
     families = None

@@ -15,7 +15,7 @@ from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
 from fewbench.evaluation.assemble import Said, make_estimate
 from fewbench.evaluation.estimate import Estimate
-from fewbench.evaluation.intervals import Calibration, check_level, cross_fit
+from fewbench.evaluation.intervals import Calibration, calibrate, check_level, sampling_effect
 from fewbench.evaluation.journal import Header, Journal, Told
 from fewbench.evaluation.opening import (
     check_answered,
@@ -374,6 +374,7 @@ class Evaluation:
             said = self._session.predict(names, tasks=True)
         if said.tasks is None:
             raise EvaluationError(f"{self.provenance.method} predicted no task scores")
+        effect = sampling_effect(self.scores)
         estimates = {}
         for row, name in enumerate(names):
             answered = self._book.answered(name)
@@ -387,13 +388,11 @@ class Evaluation:
                 np.array(list(answered.values())),
             )
             estimates[name] = make_estimate(
-                of_one, self.scores, self._calibration, level, self.provenance
+                of_one, self.scores, self._calibration, level, self.provenance, effect
             )
         return estimates
 
     @cached_property
     def _calibration(self) -> Calibration | None:
-        if self.method.plain_sampling and self.scores.average == "micro":
-            return None
         made = self.provenance
-        return cross_fit(self.method, self.scores, made.budget, made.seed)
+        return calibrate(self.method, self.scores, made.budget, made.seed)

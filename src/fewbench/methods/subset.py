@@ -3,11 +3,13 @@
 import math
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._json import parse_json
 from fewbench.errors import MethodError
-from fewbench.scores import Average
+from fewbench.scores import Average, Scores
 
 
 class Provenance(BaseModel):
@@ -57,6 +59,12 @@ class Subset(BaseModel):
         if not (all(0 <= weight < math.inf for weight in weights) and sum(weights) > 0):
             raise ValueError("weights are negative, not finite or all 0")
         return self
+
+    def weights_over(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the items' weights, shape (n,): the subset's, else those in the full score."""
+        if self.weights is None:
+            return scores.item_weights[scores.positions(self.items)]
+        return np.array(self.weights)
 
     def to_json(self) -> str:
         """Return the subset as indented JSON."""

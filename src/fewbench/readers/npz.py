@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._names import some
-from fewbench.errors import FewbenchError, ReaderError
+from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_arrays
 
 MOST_OPTIONS = 100_000
@@ -43,7 +43,7 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Sco
         if foreign:
             raise ValueError(f"{some(foreign)} is not an array")
     except Exception as error:  # numpy's header parser and zipfile let through all kinds
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error)
         raise ReaderError(
             f"{source}: not a whole .npz file of plain arrays ({reason})",
             hint="write it with numpy.savez, texts as fixed-width strings",

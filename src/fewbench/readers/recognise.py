@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fewbench._names import some
-from fewbench.errors import ReaderError
+from fewbench.errors import ReaderError, first_line
 from fewbench.readers.reading import Reading
 from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, load_scores
@@ -123,7 +123,7 @@ def _is_ours(source: Path) -> bool:
     try:
         return b"fewbench" in (pq.read_schema(source).metadata or {})
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error)
         raise ReaderError(f"{source}: not a whole Parquet file ({reason})") from error
 
 

@@ -9,7 +9,7 @@ from typing import cast
 import pandas as pd
 
 from fewbench._names import some
-from fewbench.errors import FewbenchError, ReaderError
+from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
 
 
@@ -156,7 +156,7 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
     try:
         return readers[suffix](source, text)
     except Exception as error:  # pandas and pyarrow have no common base of errors
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error)
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 
 

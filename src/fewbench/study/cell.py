@@ -14,7 +14,7 @@ import fewbench
 from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError, StudyError
 from fewbench.evaluation.assemble import interval
-from fewbench.evaluation.intervals import cross_fit
+from fewbench.evaluation.intervals import calibrate
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
 from fewbench.scores import Scores
@@ -122,9 +122,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
         metrics |= {f"task_{name}": _mean([one[name] for one in each]) for name in each[0]}
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
-        calibration = None
-        if not (cell.method.plain_sampling and scores.average == "micro"):
-            calibration = cross_fit(cell.method, sources, cell.budget, seed)
+        calibration = calibrate(cell.method, sources, cell.budget, seed)
         ends = [
             interval(
                 float(said.scores[row]),

@@ -52,10 +52,7 @@ class SubsetScore:
 
     @staticmethod
     def _weights(scores: Scores, subset: Subset) -> FloatArray:
-        if subset.weights is None:
-            weights = scores.item_weights[scores.positions(subset.items)]
-        else:
-            weights = np.array(subset.weights)
+        weights = subset.weights_over(scores)
         return np.asarray(weights / weights.sum())
 
 

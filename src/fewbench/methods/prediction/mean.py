@@ -22,8 +22,7 @@ class Mean:
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
-        weights = scores.item_weights[at] if subset.weights is None else np.array(subset.weights)
-        return FittedMean(scores, scores.task_of[at], weights)
+        return FittedMean(scores, scores.task_of[at], subset.weights_over(scores))
 
 
 @dataclass(frozen=True, eq=False)
