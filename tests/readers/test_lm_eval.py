@@ -6,7 +6,6 @@ import pytest
 
 from fewbench.errors import ReaderError, ScoresError
 from fewbench.readers import read
-from fewbench.readers.lm_eval import read_lm_eval
 from fewbench.scores import Scale, load_scores, save_scores
 
 LATER = "2026-01-02T10-00-00.000001"
@@ -40,7 +39,7 @@ class TestTable:
         logs.write("a", "t", rows)
         turned = [row | {"doc_id": at} for at, row in enumerate(rows[::-1])]
         logs.write("b", "t", turned)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert np.array_equal(reading.scores.values[0], reading.scores.values[1])
         # The dataset was in another order, so no position is safe for --samples but the middle.
         known = reading.scores.items["doc_id"].loc[by_hash(logs, "q1")]
@@ -52,7 +51,7 @@ class TestTable:
         logs.write("a", "t", three(logs))
         logs.write("b", "t", three(logs)[:1], original=3)
         logs.write("a", "u", [logs.choice(0, "q0")], stamp=LATER)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.tasks == ["t", "u"]
         assert np.isnan(reading.scores.values[1]).tolist() == [False, True, True, True]
         assert noted(reading, r"model 'b' ran 1 of 3 items of task 't'")
@@ -62,7 +61,7 @@ class TestTable:
         rows = [logs.choice(0, "same"), logs.choice(1, "other"), logs.choice(2, "same", right=1)]
         logs.write("a", "t", rows)
         logs.write("b", "t", [rows[2], rows[0], rows[1]])  # as two processes write them
-        scores = read_lm_eval(logs.root).scores
+        scores = read(logs.root).scores
         same = by_hash(logs, "same")
         assert scores.item_ids.tolist() == [same, by_hash(logs, "other"), f"{same}#2"]
         assert scores.values.tolist() == [[1, 1, 0], [1, 1, 0]]
@@ -71,13 +70,13 @@ class TestTable:
         rows = [logs.choice(0, "same"), logs.choice(1, "other"), logs.choice(2, "same", right=1)]
         logs.write("a", "t", rows)
         logs.write("b", "t", rows[1:], original=3)
-        scores = read_lm_eval(logs.root).scores
+        scores = read(logs.root).scores
         assert scores.values[1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
 
     def test_saved_and_loaded_again(self, logs, tmp_path):
         rows = three(logs)
         logs.write("a", "t", [rows[2], rows[0]], original=3)  # positions not known
-        scores = read_lm_eval(logs.root).scores
+        scores = read(logs.root).scores
         saved = save_scores(scores, tmp_path / "scores.parquet")
         assert load_scores(saved).equals(scores)
         assert read(saved).scores.equals(scores)
@@ -85,7 +84,7 @@ class TestTable:
     def test_one_file_and_the_same_file_twice(self, logs):
         folder = logs.write("a", "t", three(logs))
         file = next(folder.glob("samples_*"))
-        assert read(file).scores.equals(read_lm_eval([file, folder, logs.root]).scores)
+        assert read(file).scores.equals(read([file, folder, logs.root]).scores)
 
     def test_several_folders(self, logs):
         one = logs.write("a", "t", three(logs), folder="one")
@@ -97,11 +96,11 @@ class TestModelNames:
     def test_from_arguments_when_results_do_not_name_it(self, logs):
         config = {"model_args": "dtype=float16,pretrained=org/base,peft=org/adapter"}
         logs.write("x", "t", three(logs), model_name=None, config=config)
-        assert read_lm_eval(logs.root).scores.model_ids == ["org/adapter"]
+        assert read(logs.root).scores.model_ids == ["org/adapter"]
 
     def test_from_the_folder_without_results(self, logs):
         logs.write("org/a", "t", three(logs), results=False)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.model_ids == ["org/a"]
         assert noted(reading, "without a results file")
 
@@ -109,27 +108,33 @@ class TestModelNames:
         folder = logs.write("org/a", "t", three(logs))
         folder.rename(folder.with_name("moved"))
         logs.write("moved", "u", three(logs), stamp=LATER, results=False)
-        assert read_lm_eval(logs.root).scores.model_ids == ["org/a"]
+        assert read(logs.root).scores.model_ids == ["org/a"]
 
     def test_output_path_that_is_a_json_file(self, logs):
         for model, stamp in (("org/a", "2026-01-01T10-00-00"), ("org/b", LATER)):
             folder = logs.write(model, "t", three(logs), stamp=stamp)
             (folder / f"results_{stamp}.json").rename(logs.root / f"x_{stamp}.json")
             (folder / f"samples_t_{stamp}.jsonl").rename(logs.root / f"samples_t_{stamp}.jsonl")
-        assert read_lm_eval(logs.root).scores.model_ids == ["org/a", "org/b"]
+        assert read(logs.root).scores.model_ids == ["org/a", "org/b"]
 
     def test_one_name_with_different_arguments_is_noted(self, logs):
-        for stamp, step in (("2026-01-01T10-00-00", "1"), (LATER, "2")):
-            arguments = {"pretrained": "org/a", "revision": f"step{step}"}
+        for stamp, dtype in (("2026-01-01T10-00-00", "float16"), (LATER, "auto")):
+            arguments = {"pretrained": "org/a", "dtype": dtype}
             logs.write("org/a", "t", three(logs), stamp=stamp, config={"model_args": arguments})
-        assert noted(read_lm_eval(logs.root), r"'org/a' had different model arguments \(revision\)")
+        assert noted(read(logs.root), r"'org/a' had different model arguments \(dtype\)")
+
+    def test_revisions_are_models_of_their_own(self, logs):
+        for stamp, revision in (("2026-01-01T10-00-00", "step1"), (LATER, "main")):
+            arguments = {"pretrained": "org/a", "revision": revision}
+            logs.write("org/a", "t", three(logs), stamp=stamp, config={"model_args": arguments})
+        assert read(logs.root).scores.model_ids == ["org/a@step1", "org/a"]
 
 
 class TestRuns:
     def test_the_newest_run_is_taken(self, logs):
         logs.write("a", "t", three(logs))
         logs.write("a", "t", three(logs, right=1), stamp=LATER)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.values.tolist() == [[0, 0, 1]]
         assert noted(reading, r"3 of 3 items of samples_t_2026-01-01.* from a newer run")
 
@@ -137,47 +142,47 @@ class TestRuns:
         rows = three(logs)
         logs.write("a", "t", rows[:1], original=3)
         logs.write("a", "t", rows[1:], original=3, stamp=LATER)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.values.tolist() == [[1, 1, 0]]
         assert not noted(reading, "newer run")
 
     def test_two_folders_that_agree(self, logs):
         logs.write("a", "t", three(logs), folder="one")
         logs.write("a", "t", three(logs)[1:], folder="two", original=3)
-        assert read_lm_eval(logs.root).scores.values.tolist() == [[1, 1, 0]]
+        assert read(logs.root).scores.values.tolist() == [[1, 1, 0]]
 
     def test_two_folders_that_disagree(self, logs):
         logs.write("a", "t", three(logs), folder="one")
         logs.write("a", "t", three(logs, right=1), folder="two", stamp=LATER)
         with pytest.raises(ReaderError, match=r"'a' has two scores .*one.*two"):
-            read_lm_eval(logs.root)
+            read(logs.root)
 
     def test_positions_of_a_run_out_of_order_are_not_believed(self, logs):
         rows = three(logs)
         mixed = [rows[0] | {"doc_id": 2}, rows[1] | {"doc_id": 0}]
         logs.write("a", "t", mixed, original=3)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.items["doc_id"].isna().all()
         assert noted(reading, "positions of 2 items are not known")
         logs.write("b", "t", rows)
-        assert read_lm_eval(logs.root).scores.items["doc_id"].tolist() == [0, 1, 2]
+        assert read(logs.root).scores.items["doc_id"].tolist() == [0, 1, 2]
 
     def test_one_position_logged_twice_for_different_documents(self, logs):
         rows = [logs.choice(2, "q2"), logs.choice(2, "q7")]  # --samples [2, 2, 7]
         logs.write("a", "t", rows, original=9)
-        scores = read_lm_eval(logs.root).scores
+        scores = read(logs.root).scores
         assert scores.n_items == 2
         assert scores.items["doc_id"].isna().all()
 
     def test_fewer_rows_than_the_results_say(self, logs):
         logs.write("a", "t", three(logs), original=9, effective=9)
-        assert noted(read_lm_eval(logs.root), "has 3 documents, its results file says 9")
+        assert noted(read(logs.root), "has 3 documents, its results file says 9")
 
     def test_other_prompts_are_noted(self, logs):
         for model in "abc":
             changes = {"prompt_hash": "other"} if model == "b" else {}
             logs.write(model, "t", three(logs, **changes))
-        assert noted(read_lm_eval(logs.root), "other than most: 'b' on 3 items$")
+        assert noted(read(logs.root), "other than most: 'b' on 3 items$")
 
 
 class TestMetricAndFilter:
@@ -187,31 +192,31 @@ class TestMetricAndFilter:
         with pytest.raises(
             ReaderError, match=r"which metric\? task 't' has 'acc', 'acc_norm'.*--m"
         ):
-            read_lm_eval(logs.root)
-        assert read_lm_eval(logs.root, metric="acc_norm").scores.values.tolist() == [[0, 0, 0]]
+            read(logs.root)
+        assert read(logs.root, metric="acc_norm").scores.values.tolist() == [[0, 0, 0]]
 
     def test_the_first_name_that_a_task_has(self, logs):
         logs.write("a", "t", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}))
         logs.write("a", "u", [logs.free(0, "x", 0.5)], stamp=LATER)
-        reading = read_lm_eval(logs.root, metric="acc_norm,acc,exact_match")
+        reading = read(logs.root, metric="acc_norm,acc,exact_match")
         assert reading.scores.values.tolist() == [[0, 0, 0, 0.5]]
         assert noted(reading, "metric 'acc_norm' of 1 task: 't'")
         with pytest.raises(
             ReaderError, match=r"'acc' is not the metric\? task 'u'.*acc,exact_match"
         ):
-            read_lm_eval(logs.root, metric="acc")
+            read(logs.root, metric="acc")
 
     def test_the_only_scalar_metric_needs_no_name(self, logs):
         rows = [logs.free(0, "x", scores={"strict": True, "each": [True, False], "f1": [0, 1]})]
         logs.write("a", "t", rows)
-        assert read_lm_eval(logs.root).scores.values.tolist() == [[1]]
+        assert read(logs.root).scores.values.tolist() == [[1]]
         with pytest.raises(ReaderError, match="'each' of task 't' is a list of 2"):
-            read_lm_eval(logs.root, metric="each")
+            read(logs.root, metric="each")
 
     @pytest.mark.parametrize("text", ["True", "1.0", "1"])
     def test_numbers_written_as_text(self, logs, text):
         logs.write("a", "t", [logs.free(0, "x", text)])
-        assert read_lm_eval(logs.root).scores.values.tolist() == [[1]]
+        assert read(logs.root).scores.values.tolist() == [[1]]
 
     def filtered(self, logs):
         return [
@@ -223,46 +228,46 @@ class TestMetricAndFilter:
     def test_several_filters_must_be_asked_for(self, logs):
         logs.write("a", "t", self.filtered(logs))
         with pytest.raises(ReaderError, match=r"which filter\? .*'strict-match'.*--filter strict"):
-            read_lm_eval(logs.root)
+            read(logs.root)
         for name, score in (("strict-match", 0), ("none,flexible-extract", 1)):
-            reading = read_lm_eval(logs.root, filter=name)
+            reading = read(logs.root, filter=name)
             assert reading.scores.values.tolist() == [[score, score]]
 
     def test_metric_and_filter_are_asked_for_at_once(self, logs):
         logs.write("a", "t", self.filtered(logs))
         logs.write("a", "u", three(logs, scores={"acc": 1.0, "acc_norm": 0.0}), stamp=LATER)
         with pytest.raises(ReaderError, match="--filter strict-match --metric acc;"):
-            read_lm_eval(logs.root)
+            read(logs.root)
 
     def test_the_filter_none_is_never_asked_for(self, logs):
         logs.write("a", "t", self.filtered(logs))
         logs.write("a", "u", [logs.free(0, "y")], stamp=LATER)
-        assert read_lm_eval(logs.root, filter="strict-match").scores.n_items == 3
+        assert read(logs.root, filter="strict-match").scores.n_items == 3
 
     def test_a_model_without_the_filter_of_the_others(self, logs):
         logs.write("a", "t", self.filtered(logs))
         logs.write("b", "t", self.filtered(logs)[2:])
-        assert read_lm_eval(logs.root, filter="flexible-extract").scores.n_models == 2
+        assert read(logs.root, filter="flexible-extract").scores.n_models == 2
         with pytest.raises(ReaderError, match=r"__?b?.*no rows of filter 'strict-match'"):
-            read_lm_eval(logs.root, filter="strict-match")
+            read(logs.root, filter="strict-match")
 
     def test_lower_is_better_must_be_stated(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 0.25)], higher=False)
         with pytest.raises(ReaderError, match=r"lower is better.*--lower-is-better"):
-            read_lm_eval(logs.root)
+            read(logs.root)
         scale = Scale(0, 1, lower_is_better=True)
-        assert read_lm_eval(logs.root, scale=scale).scores.values.tolist() == [[0.75]]
+        assert read(logs.root, scale=scale).scores.values.tolist() == [[0.75]]
 
     def test_higher_is_better_must_not_be_denied(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 0.25)])
         with pytest.raises(ReaderError, match="higher is better"):
-            read_lm_eval(logs.root, scale=Scale(0, 1, lower_is_better=True))
+            read(logs.root, scale=Scale(0, 1, lower_is_better=True))
 
     def test_scores_in_percent_need_a_scale(self, logs):
         logs.write("a", "t", [logs.free(0, "x", 25.0)])
         with pytest.raises(ScoresError, match="outside the stated range"):
-            read_lm_eval(logs.root)
-        assert read_lm_eval(logs.root, scale=Scale(0, 100)).scores.values.tolist() == [[0.25]]
+            read(logs.root)
+        assert read(logs.root, scale=Scale(0, 100)).scores.values.tolist() == [[0.25]]
 
 
 class TestOlderVersions:
@@ -275,7 +280,7 @@ class TestOlderVersions:
     def test_one_row_a_document(self, logs):
         logs.write("a", "t", self.old(logs, three(logs)))
         logs.write("b", "t", three(logs))
-        scores = read_lm_eval(logs.root).scores
+        scores = read(logs.root).scores
         assert scores.values.tolist() == [[1, 1, 0], [1, 1, 0]]
         assert scores.probabilities is not None
 
@@ -283,14 +288,21 @@ class TestOlderVersions:
         rows = [logs.free(0, "x", 0.0), logs.free(0, "x", 1.0)]
         logs.write("a", "t", self.old(logs, rows))
         with pytest.raises(ReaderError, match=r"line 2: document 0 has a second row.*0\.4\.7"):
-            read_lm_eval(logs.root)
+            read(logs.root)
 
     def test_an_indented_list(self, logs):
         folder = logs.write("a", "t", three(logs))
         file = next(folder.glob("samples_*"))
+        reading = read(file)
         file.write_text(json.dumps(three(logs), indent=2))
-        with pytest.raises(ReaderError, match=r"line 1: a list, as lm-eval 0\.4\.2"):
-            read_lm_eval(file)
+        assert read(file).scores.equals(reading.scores)
+
+    def test_two_filters_by_the_order_of_the_configuration(self, logs):
+        rows = [logs.free(i, f"x{i}", float(n)) for n in range(2) for i in range(2)]
+        filters = [{"name": "strict"}, {"name": "flexible"}]
+        logs.write("a", "t", self.old(logs, rows), configs={"t": {"filter_list": filters}})
+        assert read(logs.root, filter="strict").scores.values.tolist() == [[0, 0]]
+        assert read(logs.root, filter="flexible").scores.values.tolist() == [[1, 1]]
 
 
 class TestProbabilities:
@@ -299,19 +311,19 @@ class TestProbabilities:
 
     def test_softmax_of_the_log_likelihoods(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (np.log(0.3), np.log(0.1)))])
-        assert self.of(read_lm_eval(logs.root)) == pytest.approx(np.array([[[0.75, 0.25]]]))
+        assert self.of(read(logs.root)) == pytest.approx(np.array([[[0.75, 0.25]]]))
 
     def test_floats_and_lists_as_in_memory(self, logs):
         row = logs.choice(0, "q", resps=[[[0.0, True]], [["-inf", False]]])
         row["arguments"] = [["q", " yes"], ["q", " no"]]
         logs.write("a", "t", [row])
-        assert self.of(read_lm_eval(logs.root)).tolist() == [[[1, 0]]]
+        assert self.of(read(logs.root)).tolist() == [[[1, 0]]]
 
     def test_padding_and_cells_not_run(self, logs):
         rows = [logs.choice(0, "q0", (-1.0, -1.0)), logs.choice(1, "q1", (-1.0, -1.0, -1.0, -1.0))]
         logs.write("a", "t", rows)
         logs.write("b", "t", rows[:1], original=2)
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.items["n_options"].tolist() == [2, 4]
         a, b = self.of(reading)
         assert a.tolist() == [[0.5, 0.5, 0, 0], [0.25] * 4]
@@ -329,7 +341,7 @@ class TestProbabilities:
         if metric == "acc_mutual_info":
             row["resps"] = [[[str(v), "False"]] for v in (*likelihoods, -2.0, -1.0, -1.0)]
         logs.write("a", "t", [row])
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert self.of(reading).argmax() == best
         assert reading.scores.items["n_options"].tolist() == [3]
         assert not noted(reading, "do not explain")
@@ -338,15 +350,15 @@ class TestProbabilities:
         row = logs.choice(0, "q", scores={"acc": 1.0, "acc_mutual_info": 0.0})
         row["resps"] = [[[str(v), "False"]] for v in (-1.0, -2.0, -1.0, -9.0)]
         logs.write("a", "t", [row])
-        assert self.of(read_lm_eval(logs.root, metric="acc")).argmax() == 0
-        assert self.of(read_lm_eval(logs.root, metric="acc_mutual_info")).argmax() == 1
+        assert self.of(read(logs.root, metric="acc")).argmax() == 0
+        assert self.of(read(logs.root, metric="acc_mutual_info")).argmax() == 1
 
     def test_options_in_the_context(self, logs):
         row = logs.choice(0, "q", (-2.0, -1.0), target="is here.")
         for at, name in enumerate(("Ann", "Bob")):
             row["arguments"][f"gen_args_{at}"] = {"arg_0": f"{name}", "arg_1": " is here."}
         logs.write("a", "t", [row | {"acc": 1.0}])
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert self.of(reading).argmax() == 1
         assert not noted(reading, "do not explain")
 
@@ -355,22 +367,22 @@ class TestProbabilities:
         for at, text in enumerate(("ab", " a")):
             row["arguments"][f"gen_args_{at}"]["arg_1"] = text
         logs.write("a", "t", [row], chat_template="{{messages}}")
-        assert self.of(read_lm_eval(logs.root)).argmax() == 1
+        assert self.of(read(logs.root)).argmax() == 1
 
     def test_a_logged_score_that_does_not_follow_is_noted(self, logs):
         rows = three(logs)
         rows[0]["acc"] = 0.0
         logs.write("a", "t", rows)
-        assert noted(read_lm_eval(logs.root), r"do not explain 1 score of 'acc' .*'a'")
+        assert noted(read(logs.root), r"do not explain 1 score of 'acc' .*'a'")
 
     def test_a_target_that_is_also_the_text_of_an_option_is_not_checked(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (-1.0, -2.0), 1, ["1", "2"], acc=1.0)])
-        assert not noted(read_lm_eval(logs.root), "do not explain")
+        assert not noted(read(logs.root), "do not explain")
 
     def test_none_unless_every_task_is_multiple_choice(self, logs):
         logs.write("a", "t", three(logs))
         logs.write("a", "u", [logs.free(0, "x")], stamp=LATER)
-        reading = read_lm_eval(logs.root, metric="acc,exact_match")
+        reading = read(logs.root, metric="acc,exact_match")
         assert reading.scores.probabilities is None
         assert noted(reading, "no option probabilities are kept: task 'u' is not multiple choice")
 
@@ -378,23 +390,23 @@ class TestProbabilities:
     def test_no_finite_log_likelihood(self, logs, likelihoods):
         broken = [[[value, "False"]] for value in likelihoods]
         logs.write("a", "t", [logs.choice(0, "q", resps=broken, acc=0.0), logs.choice(1, "r")])
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.probabilities is None
         assert noted(reading, "no finite log-likelihoods")
         logs.write("b", "t", [logs.choice(0, "q"), logs.choice(1, "r")])
-        assert np.isnan(self.of(read_lm_eval(logs.root))[0, 0]).all()
+        assert np.isnan(self.of(read(logs.root))[0, 0]).all()
 
     def test_models_with_different_options(self, logs):
         logs.write("a", "t", [logs.choice(0, "q", (-1.0, -2.0))])
         logs.write("b", "t", [logs.choice(0, "q", (-1.0, -2.0, -3.0))])
-        reading = read_lm_eval(logs.root)
+        reading = read(logs.root)
         assert reading.scores.probabilities is None
         assert noted(reading, "different options")
 
     def test_an_empty_option(self, logs):
         row = logs.choice(0, "q", (-1.0, -2.0), options=["", "b"], scores={"acc_norm": 0.0})
         logs.write("a", "t", [row])
-        assert self.of(read_lm_eval(logs.root)).argmax() == 1
+        assert self.of(read(logs.root)).argmax() == 1
 
 
 class TestRealLogs:

@@ -71,7 +71,7 @@ def test_options_that_do_not_apply(files, form, options, named):
 
 
 def test_several_paths_of_different_kinds(files):
-    with pytest.raises(ReaderError, match=r"t\.csv.* is not a log of lm-eval"):
+    with pytest.raises(ReaderError, match=r"t\.csv.* not a log of a harness"):
         read([files["lm-eval"], files["table"]])
     with pytest.raises(ReaderError, match="no file was named"):
         read([])

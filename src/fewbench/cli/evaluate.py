@@ -14,6 +14,7 @@ from fewbench.cli.options import (
     Folder,
     ItemColumn,
     Json,
+    Key,
     Metric,
     ModelColumn,
     MovedScores,
@@ -138,6 +139,7 @@ def tell(
     score: ScoreColumn = None,
     metric: Metric = None,
     filter_: Filter = None,
+    key: Key = None,
     scores: MovedScores = None,
 ) -> None:
     """Give a target's answers, on the scale of the sources.
@@ -153,6 +155,7 @@ def tell(
         columns=_columns(model, item, score, target or evaluation.targets[0]),
         metric=metric,
         filter=filter_,
+        key=key,
         scale=evaluation.scores.scale,
     )
     for note in reading.notes:

@@ -1,21 +1,27 @@
 """fewbench import: results of other models → scores."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fewbench._files import written_whole
 from fewbench.cli.options import (
     Filter,
     ItemColumn,
+    Key,
     Metric,
     ModelColumn,
     ScoreColumn,
     parse_range,
     say,
 )
-from fewbench.readers import FORMS, Columns, join_attributes, read
-from fewbench.scores import save_scores
+from fewbench.cli.progress import progress_bar
+from fewbench.errors import ReaderError
+from fewbench.readers import DAMAGED, FORMS, SAME_MODEL, Columns, Reading, join_attributes, read
+from fewbench.scores import Scores, save_scores
 
 
 def import_(
@@ -57,6 +63,23 @@ def import_(
     ] = None,
     metric: Metric = None,
     filter_: Filter = None,
+    key: Key = None,
+    damaged: Annotated[
+        str,
+        typer.Option(
+            help=f"Logs that cannot be read: {', '.join(DAMAGED)} (also whole rows of torn files)."
+        ),
+    ] = "stop",
+    same_model: Annotated[
+        str,
+        typer.Option(
+            help="Logs: a model with different answers in two folders: "
+            f"{', '.join(SAME_MODEL)} (as two models)."
+        ),
+    ] = "stop",
+    workers: Annotated[
+        int | None, typer.Option(help="Logs: processes; all processors by default.")
+    ] = None,
     score_range: Annotated[
         str | None, typer.Option("--range", help="Smallest and largest score, as in 0,100.")
     ] = None,
@@ -66,32 +89,48 @@ def import_(
 ) -> None:
     """Read other models' per-item results and write them as one scores file.
 
+    The harness of logs is recognised by their content; folders are searched through. What became
+    of every file is written beside, as NAME.files.csv. An import that was stopped goes on where
+    it was when it is run again.
+
     \b
+    Logs:           fewbench import logs/ --metric acc -o scores.parquet
     A long table:   fewbench import r.csv --model llm --item id --score correct -o scores.parquet
     A wide table:   fewbench import r.csv --model llm -o scores.parquet
-    lm-eval logs:   fewbench import logs/ --metric acc -o scores.parquet
     Arrays:         fewbench import r.npz -o scores.parquet
     Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
     Attributes:     fewbench import logs/ --models models.csv --items items.csv -o scores.parquet
     """
-    reading = read(
-        paths if len(paths) > 1 else paths[0],
-        form=form,
-        columns=Columns(
-            model,
-            item,
-            score,
-            task,
-            date,
-            family,
-            keep_item=tuple(keep_item or ()),
-            keep_model=tuple(keep_model or ()),
-        ),
-        transposed=transposed,
-        metric=metric,
-        filter=filter_,
-        scale=parse_range(score_range, lower_is_better),
-    )
+    if output.suffix != ".parquet":  # said now, not after the work
+        raise ReaderError(
+            f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
+        )
+    work = output.with_suffix(".partial")
+    with progress_bar("reading") as progress:
+        reading = read(
+            paths if len(paths) > 1 else paths[0],
+            form=form,
+            columns=Columns(
+                model,
+                item,
+                score,
+                task,
+                date,
+                family,
+                keep_item=tuple(keep_item or ()),
+                keep_model=tuple(keep_model or ()),
+            ),
+            transposed=transposed,
+            metric=metric,
+            filter=filter_,
+            key=key,
+            damaged=damaged,  # type: ignore[arg-type]
+            same_model=same_model,  # type: ignore[arg-type]
+            scale=parse_range(score_range, lower_is_better),
+            work=work,
+            workers=(os.cpu_count() or 1) if workers is None else workers,
+            progress=progress,
+        )
     for note in reading.notes:
         say(f"note: {note}")
     scores = join_attributes(reading.scores, models=models, items=items)
@@ -100,10 +139,37 @@ def import_(
     ):
         say(f"note: the tasks are those of {items}, also where ask --for lm-eval names them")
     written = save_scores(scores, output)
+    if len(reading.files):
+        _report_files(reading, output.with_suffix(".files.csv"))
+    _remove(work)
+    print(f"{written}: {_described(scores)}")
+
+
+def _described(scores: Scores) -> str:
     missing = f", {float((scores.values != scores.values).mean()):.1%} of the cells missing"
-    print(
-        f"{written}: {scores.n_models} models × {scores.n_items} items, {len(scores.tasks)} tasks"
+    return (
+        f"{scores.n_models} models × {scores.n_items} items, {len(scores.tasks)} tasks"
         f"{missing if scores.has_missing else ''}, "
         f"{'with' if scores.probabilities is not None else 'without'} option probabilities, "
         f"fingerprint {scores.fingerprint}"
     )
+
+
+def _report_files(reading: Reading, path: Path) -> None:
+    """Write what became of every file, and say how many were not taken whole."""
+    with written_whole(path) as temporary:
+        reading.files.to_csv(temporary, index=False)
+    by_file = reading.files.groupby("file")["taken"].sum()
+    unused = int((by_file == 0).sum())
+    say(
+        f"{path}: what was taken of {len(by_file)} files"
+        + (f", of {unused} nothing" if unused else "")
+    )
+
+
+def _remove(work: Path) -> None:
+    """Remove what a stopped import would have gone on from, and nothing else in the folder."""
+    for path in [*work.glob("*.npz"), *work.glob("probabilities.npy")]:
+        path.unlink()
+    with suppress(OSError):
+        work.rmdir()

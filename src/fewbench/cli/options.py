@@ -35,9 +35,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: the models' column.")]
 ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: the items' column.")]
 ScoreColumn = Annotated[str | None, typer.Option("--score", help="Long table: the scores' column.")]
-Metric = Annotated[str | None, typer.Option(help="lm-eval: which metric, if there are several.")]
+Metric = Annotated[str | None, typer.Option(help="Logs: which metric, if there are several.")]
 Filter = Annotated[
-    str | None, typer.Option("--filter", help="lm-eval: which filter, if there are several.")
+    str | None, typer.Option("--filter", help="Logs: which filter, if there are several.")
+]
+Key = Annotated[
+    str | None,
+    typer.Option(help="Logs: the field that identifies an item, instead of its content."),
 ]
 
 

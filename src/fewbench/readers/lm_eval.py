@@ -1,161 +1,130 @@
-"""Scores from the logs of lm-evaluation-harness: folders of samples_*.jsonl."""
+"""lm-evaluation-harness: samples_TASK_TIME.jsonl with results_TIME.json, of every version."""
 
-import os
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 
 from fewbench.errors import ReaderError
-from fewbench.readers._lm_eval.block import Block
-from fewbench.readers._lm_eval.choice import Preference, require
-from fewbench.readers._lm_eval.logs import Log, find_logs
-from fewbench.readers._lm_eval.notes import notes_on
-from fewbench.readers._lm_eval.rows import read_rows
-from fewbench.readers._lm_eval.task import TaskAnswers, join_runs
-from fewbench.readers.reading import Reading
-from fewbench.scores import Scale, from_arrays
+from fewbench.readers._lm_eval.choices import option_table
+from fewbench.readers._lm_eval.files import find_samples
+from fewbench.readers._lm_eval.origin import Origin, identify
+from fewbench.readers._lm_eval.rows import (
+    SampleRows,
+    content_of,
+    filter_of,
+    metrics_of,
+    prompt_of,
+)
+from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.run import MIXED_UP, Rows, Run
+
+NO_RESULTS = (
+    "without a results file beside; the model's name is that of the folder or of the folder's "
+    "other runs, and whether higher is better is not checked"
+)
+UNNAMED_FILTER = "written before lm-eval 0.4.7 and does not name its filter"
 
 
-def read_lm_eval(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    *,
-    metric: str | None = None,
-    filter: str | None = None,
-    scale: Scale | None = None,
-) -> Reading:
-    """Read what lm-eval wrote with `--log_samples --output_path`.
+class LmEval:
+    """What lm-eval writes with `--log_samples --output_path`, 0.4.0 to 0.4.13.
 
-    An item is a document of a task, known by its hash, so that runs of a subset, in any order,
-    join with whole runs. Where a folder has several runs of a model, each cell is from the
-    newest. Models' names are those of the results files. Where all tasks are multiple choice
-    the scores have option probabilities, by the quantity that the metric compares (see
-    `fewbench.readers._lm_eval.options`).
-
-    Parameters
-    ----------
-    paths : path or iterable of paths
-        Files and folders; folders are searched through.
-    metric, filter : str, optional
-        Needed where a task has several: names in order of preference, separated by commas.
-        For each task the first that it has is taken.
-    scale : Scale, optional
-        The scale of the metric, [0, 1] by default.
-
-    Returns
-    -------
-    Reading
-        The scores, with item columns `task` and `doc_id` (the position for `--samples`, empty
-        where no run says it reliably), and notes on the runs.
-
-    Raises
-    ------
-    ReaderError
-        If a file is torn or of a version before 0.4.3, a metric or filter must be named, a
-        value is not one number, or two folders disagree.
-    ScoresError
-        If values lie outside the scale.
+    An item is a document, known by lm-eval's own hash of it (computed here for versions before
+    0.4.3, which log the document only), so that runs of a subset, in any order, join with whole
+    runs. Also reads the details of the Open LLM Leaderboard v2, which lm-eval wrote.
     """
-    scale = scale or Scale()
-    logs = find_logs([paths] if isinstance(paths, str | os.PathLike) else paths)
-    if not logs:
-        raise ReaderError("no logs of lm-eval were named", hint="name files or folders")
-    models = {name: at for at, name in enumerate(dict.fromkeys(log.model for log in logs))}
-    by_task: dict[str, list[Log]] = defaultdict(list)
-    for log in logs:
-        by_task[log.task].append(log)
-    filters, metrics = Preference("filter", filter), Preference("metric", metric)
-    parts = []
-    for task in sorted(by_task):
-        part = _read_task(task, by_task[task], filters, metrics, models, scale)
-        if part is not None:
-            parts.append(part)
-    require(filters, metrics)
-    return _assemble(parts, logs, list(models), scale)
+
+    name = "lm-eval"
+    files = "samples_TASK_TIME.jsonl, written with --log_samples --output_path"
+
+    def find(self, files: Sequence[Path]) -> list[Unit]:
+        """Return the sample files, each with its run's results."""
+        return find_samples(files)
+
+    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+        """Return a run for each filter of a samples file."""
+        origin = identify(unit)
+        results, task = origin.results, origin.task
+        delimiter = results.delimiter(task) if results else " "
+        rows = SampleRows(unit.path, wants.salvage)
+        parts: dict[_Part, Rows] = {}
+        met: Counter[tuple[str | None, int, str]] = Counter()
+        for place, row in rows:
+            where = f"{unit.path}, {rows.place_word} {place}"
+            named = filter_of(row, where)
+            if parts and (named is None) != (next(iter(parts))[0] is None):
+                raise ReaderError(f"{where}: some rows name their filter and some do not")
+            document = named, row["doc_id"], "" if named is None else row["doc_hash"]
+            time = met[document]
+            if named is not None and time:
+                raise _repeated(named, row["doc_id"], where)
+            met[document] += 1
+            if time and not (results and len(results.filters(task)) > time):
+                raise _unnamed(row["doc_id"], where)
+            part = parts.setdefault((named, time), Rows(unit.path, rows.place_word))
+            metrics = metrics_of(row, where)
+            part.append(
+                content_of(row, wants.key, where),
+                {name: row[name] for name in metrics},
+                place,
+                position=row["doc_id"],
+                prompt=prompt_of(row),
+                options=None if part.options is None else option_table(row, metrics, delimiter),
+            )
+        if not parts:
+            raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
+        torn = rows.lines.notes
+        return [_run(filled, _name(part, origin), origin, torn) for part, filled in parts.items()]
 
 
-def _read_task(
-    task: str,
-    logs: list[Log],
-    filters: Preference,
-    metrics: Preference,
-    models: dict[str, int],
-    scale: Scale,
-) -> TaskAnswers | None:
-    """Read one task; None if its metric or filter must be asked for."""
-    sheets = [read_rows(log) for log in logs]
-    named = list(dict.fromkeys(name for sheet in sheets for name in sheet if name is not None))
-    decided = not named or named == ["none"]
-    chosen = named[0] if named == ["none"] else None if decided else filters.of(task, named)
-    decided = decided or chosen is not None
-    if decided:
-        blocks = [_under(chosen, sheet, log) for sheet, log in zip(sheets, logs, strict=True)]
-    else:
-        blocks = [block for sheet in sheets for block in sheet.values()]
-    metric = metrics.of(task, _candidates(task, blocks, metrics))
-    if metric is None or not decided:
-        return None
-    return join_runs(task, metric, chosen, blocks, models, scale)
+_Part = tuple[str | None, int]  # the filter, or None and the how-manieth row of a document
 
 
-def _candidates(task: str, blocks: list[Block], metrics: Preference) -> list[str]:
-    """Return the metrics that can be scores; those that cannot, if the user named one."""
-    every = list(dict.fromkeys(name for block in blocks for name in block.values))
-    if not every:
-        raise ReaderError(f"{blocks[0].log.path}: task {task!r} has no metric")
-    scalar = [name for name in every if any(name in block.numeric for block in blocks)]
-    if not scalar:
-        blocks[0].numbers(every[0])  # raises, and says what it is instead of a number
-    return every if set(metrics.named) & set(every) else scalar
-
-
-def _under(filtered: str | None, sheet: dict[str | None, Block], log: Log) -> Block:
-    """Return the rows under a filter; before 0.4.7 a file had one and did not name it."""
-    block = sheet.get(None) or sheet.get(filtered)
-    if block is None:
-        raise ReaderError(
-            f"{log.path}: no rows of filter {filtered!r}, which other runs of task {log.task!r} "
-            "have",
-            hint=f"it has {', '.join(str(name) for name in sheet)}",
-        )
-    return block
-
-
-def _assemble(
-    parts: list[TaskAnswers], logs: list[Log], models: list[str], scale: Scale
-) -> Reading:
-    probabilities, lacking = _probabilities(parts)
-    scores = from_arrays(
-        np.concatenate([part.values for part in parts], axis=1),
-        models=models,
-        items=[item for part in parts for item in part.items.ids],
-        tasks=[part.task for part in parts for _ in part.items.ids],
-        probabilities=probabilities,
-        n_options=None if probabilities is None else _n_options(parts),
-        scale=scale,
+def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) -> Run:
+    results, task = origin.results, origin.task
+    total, ran = results.sizes(task, len(rows)) if results else (None, None)
+    if not _has_true_ids(rows.positions, total):
+        rows.positions = [MIXED_UP] * len(rows)
+    if results is None:
+        notes = (*notes, NO_RESULTS)
+    if named is None:
+        notes = (*notes, UNNAMED_FILTER)
+    return rows.run(
+        origin.model,
+        task,
+        filter=named,
+        stamp=origin.stamp,
+        total=total,
+        ran=ran,
+        version=results.version(task) if results else "",
+        settings=tuple(sorted(results.arguments.items())) if results else (),
+        higher_is_better=results.directions(task) if results else {},
+        notes=notes,
     )
-    positions = pd.array([at for part in parts for at in part.items.doc_ids], dtype="Int64")
-    whole = positions if positions.isna().any() else positions.to_numpy(np.int64)
-    scores = replace(scores, items=scores.items.assign(doc_id=whole))
-    return Reading(scores, notes_on(parts, logs, models, lacking))
 
 
-def _n_options(parts: list[TaskAnswers]) -> NDArray[np.intp]:
-    return np.concatenate([part.n_options for part in parts])
+def _has_true_ids(doc_ids: list[int], total: int | None) -> bool:
+    """Whether doc_ids can be believed: `--samples` out of order makes lm-eval mix them up."""
+    whole = total == len(doc_ids) == len(set(doc_ids))
+    return whole or all(a < b for a, b in pairwise(doc_ids))
 
 
-def _probabilities(parts: list[TaskAnswers]) -> tuple[NDArray[np.float32] | None, str | None]:
-    """Return all tasks' option probabilities, or None and why."""
-    width = int(_n_options(parts).max())
-    blocks = []
-    for part in parts:
-        if isinstance(part.probabilities, str):
-            return None, part.probabilities
-        missing = width - part.probabilities.shape[2]
-        # Padding is 0 where there are probabilities and NaN where there are none.
-        tail = np.repeat(0 * part.probabilities[:, :, :1], missing, axis=2)
-        blocks.append(np.concatenate([part.probabilities, tail], axis=2))
-    return np.concatenate(blocks, axis=1), None
+def _name(part: _Part, origin: Origin) -> str | None:
+    named, time = part
+    listed = origin.results.filters(origin.task) if origin.results else []
+    return listed[time] if named is None and listed else named
+
+
+def _unnamed(doc_id: int, where: str) -> ReaderError:
+    return ReaderError(
+        f"{where}: document {doc_id} has a second row; before 0.4.7 lm-eval wrote one for "
+        "each filter, and no results file beside names the filters",
+        hint="put the run's results file beside it, or run it again with lm-eval 0.4.7 or newer",
+    )
+
+
+def _repeated(named: str, doc_id: int, where: str) -> ReaderError:
+    return ReaderError(
+        f"{where}: document {doc_id} is logged a second time for filter {named!r}",
+        hint="the file was joined from two; keep one of them",
+    )

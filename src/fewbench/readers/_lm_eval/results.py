@@ -1,11 +1,13 @@
 """The results_*.json of a run: the model's name, how many documents, which way is better."""
 
-import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
+from fewbench.readers.harness import state_of
+from fewbench.readers.jsonl import load_json
 
 NAMES = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval looks in this order
 
@@ -30,12 +32,13 @@ class Results:
 
     @property
     def model(self) -> str | None:
-        """The model's name, or None if the run has none."""
-        name = self.data.get("model_name")
-        if isinstance(name, str) and name.strip():
-            return name
+        """The model's name with its revision, None if the run has none."""
         arguments = self.arguments
-        return next((arguments[key] for key in NAMES if arguments.get(key)), None)
+        name = self.data.get("model_name")
+        if not (isinstance(name, str) and name.strip()):
+            name = next((arguments[key] for key in NAMES if arguments.get(key)), None)
+        revision = arguments.get("revision", "main")
+        return name if name is None or revision in ("main", "None", "") else f"{name}@{revision}"
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -46,15 +49,32 @@ class Results:
             return {key.strip(): value for key, _, value in pairs}
         return {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {}
 
-    def sizes(self, task: str) -> tuple[int | None, int | None]:
-        """Return how many documents a task has and how many of them were run, where stated."""
+    def sizes(self, task: str, logged: int) -> tuple[int | None, int | None]:
+        """Return how many documents a task has and how many were run, where the file tells.
+
+        `logged` is how many rows there are: before 0.4.3 only an absent limit says that they are
+        all, and 0.4.9 to 0.4.11 write the whole size also for runs with `--samples`.
+        """
+        if "n-samples" not in self.data:
+            config = self.part("config")
+            return (logged if "limit" in config and config["limit"] is None else None), None
         counts = self.part("n-samples", task)
         return _count(counts.get("original")), _count(counts.get("effective"))
 
-    def higher_is_better(self, task: str, metric: str) -> bool | None:
-        """Whether a larger value is better; None if the file does not say."""
-        value = self.part("higher_is_better", task).get(metric)
-        return value if isinstance(value, bool) else None
+    def directions(self, task: str) -> dict[str, bool]:
+        """Return for which metrics the file says whether a larger value is better."""
+        told = self.part("higher_is_better", task)
+        return {name: value for name, value in told.items() if isinstance(value, bool)}
+
+    def filters(self, task: str) -> list[str]:
+        """Return the task's filters in the order of a file's rows; [] if it names none."""
+        listed = self.part("configs", task).get("filter_list")
+        named = listed if isinstance(listed, list) else []
+        return [str(one.get("name")) for one in named if isinstance(one, dict)]
+
+    def version(self, task: str) -> str:
+        """Return the task's version, "" if the file does not say."""
+        return str(self.part("versions").get(task) or "")
 
     def delimiter(self, task: str) -> str:
         """Return what lm-eval put between the prompt and an option."""
@@ -67,12 +87,12 @@ class Results:
 
 def read_results(path: Path) -> Results:
     """Read a results file; ReaderError if it is torn or not an object."""
-    try:
-        data = json.loads(path.read_bytes().decode("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ReaderError(
-            f"{path}: not whole JSON ({error})", hint="copy it again, or delete it"
-        ) from error
+    return _read(path, state_of(path))
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, state: tuple[int, int] | None) -> Results:
+    data = load_json(path)
     if not isinstance(data, dict):
         raise ReaderError(f"{path}: not a JSON object, so not the results of lm-eval")
     return Results(path, data)

@@ -1,86 +1,68 @@
-"""The lines of one samples file, checked and sorted by filter."""
+"""The rows of one samples file, of any version, checked."""
 
+import hashlib
 import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from fewbench.errors import ReaderError
-from fewbench.readers._lm_eval.block import Block
-from fewbench.readers._lm_eval.logs import Log
-from fewbench.readers._lm_eval.numbers import describe
+from fewbench.errors import ReaderError, first_line
+from fewbench.readers.harness import head
+from fewbench.readers.jsonl import JsonLines, load_json
+from fewbench.readers.numbers import describe
+from fewbench.readers.run import ID_LENGTH
 
-NEWER = "run it again with lm-eval 0.4.7 or newer"
 NOT_METRICS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"),
     *("doc_hash", "prompt_hash", "target_hash", "filter", "metrics"),
 }
-Seen = tuple[str | None, int, str]  # filter, doc_id, doc_hash
 
 
-def read_rows(log: Log) -> dict[str | None, Block]:
-    """Read a samples file: filter → its rows; None before 0.4.7, when rows did not name it.
+class SampleRows:
+    """Place and row of every document in a file: lines, one indented array, or Parquet.
 
-    Raises
-    ------
-    ReaderError
-        If a line is torn, is not a row of lm-eval, or is of a version that cannot be read.
+    lm-eval 0.4.3 and newer write a line a row; 0.4.2 and older one indented array; the datasets
+    of the Open LLM Leaderboard are also stored as Parquet.
     """
-    blocks: dict[str | None, Block] = {}
-    seen: set[Seen] = set()
-    try:
-        with log.path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    _add(line, number, log, blocks, seen)
-    except OSError as error:
-        raise ReaderError(f"{log.path}: cannot be read ({error.strerror})") from error
-    if not blocks:
-        raise ReaderError(f"{log.path}: empty, no document was logged", hint="delete it")
-    return blocks
+
+    def __init__(self, path: Path, salvage: bool = False) -> None:
+        self.path = path
+        self.lines = JsonLines(path, salvage)
+        self.is_array = re.match(rb"\s*\[\s*[{\]]", head(path)) is not None
+        self.is_table = path.suffix.lower() == ".parquet"
+
+    @property
+    def place_word(self) -> str:
+        """What a place in the file is called."""
+        return "row" if self.is_array or self.is_table else "line"
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield place and row; ReaderError for a row that is not one of lm-eval."""
+        rows = self._table() if self.is_table else self._array() if self.is_array else self.lines
+        for place, row in rows:
+            yield place, _checked(row, f"{self.path}, {self.place_word} {place}")
+
+    def _array(self) -> Iterator[tuple[int, Any]]:
+        data = load_json(self.path)
+        yield from enumerate(data if isinstance(data, list) else [data], start=1)
+
+    def _table(self) -> Iterator[tuple[int, Any]]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        place = 0
+        try:
+            for batch in pq.ParquetFile(self.path).iter_batches(batch_size=1024):
+                for row in batch.to_pylist():
+                    place += 1
+                    yield place, {key: value for key, value in row.items() if value is not None}
+        except (pa.ArrowException, OSError) as error:
+            raise ReaderError(f"{self.path}: not whole Parquet ({first_line(error)})") from error
 
 
-def _add(
-    line: bytes, number: int, log: Log, blocks: dict[str | None, Block], seen: set[Seen]
-) -> None:
-    where = f"{log.path}, line {number}"
-    row = _checked(_parsed(line, number, where), where)
-    name = _filter(row, where)
-    if blocks and (name is None) != (None in blocks):
-        raise ReaderError(f"{where}: some rows name their filter and some do not")
-    key = (name, row["doc_id"], "" if name is None else row["doc_hash"])
-    if key in seen:
-        raise _repeated(name, row["doc_id"], where)
-    seen.add(key)
-    blocks.setdefault(name, Block(log, name)).append(row, _metrics(row, where), number)
-
-
-def _parsed(line: bytes, number: int, where: str) -> Any:
-    try:
-        row = [] if number == 1 and line.strip() == b"[" else json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ReaderError(
-            f"{where}: not whole JSON ({error})", hint="the file is torn; copy it again"
-        ) from error
-    if isinstance(row, list):
-        raise ReaderError(f"{where}: a list, as lm-eval 0.4.2 and older wrote it", hint=NEWER)
-    return row
-
-
-def _checked(row: Any, where: str) -> dict[str, Any]:
-    if not isinstance(row, dict):
-        raise ReaderError(f"{where}: not a JSON object")
-    if "doc_hash" not in row:
-        raise ReaderError(
-            f"{where}: no 'doc_hash', so not written by lm-eval 0.4.3 or newer", hint=NEWER
-        )
-    if not (isinstance(row["doc_hash"], str) and row["doc_hash"].strip()):
-        raise ReaderError(f"{where}: 'doc_hash' is {describe(row['doc_hash'])}")
-    doc_id = row.get("doc_id")
-    if isinstance(doc_id, bool) or not isinstance(doc_id, int) or not 0 <= doc_id < 2**31:
-        raise ReaderError(f"{where}: 'doc_id' is not the position of a document")
-    return row
-
-
-def _filter(row: dict[str, Any], where: str) -> str | None:
+def filter_of(row: dict[str, Any], where: str) -> str | None:
+    """Return a row's filter; None before 0.4.7, when rows did not name it."""
     if "filter" not in row and "metrics" not in row:
         return None
     if not isinstance(row.get("filter"), str):
@@ -88,10 +70,11 @@ def _filter(row: dict[str, Any], where: str) -> str | None:
     return str(row["filter"])
 
 
-def _metrics(row: dict[str, Any], where: str) -> list[str]:
-    if "metrics" not in row and "filter" not in row:
+def metrics_of(row: dict[str, Any], where: str) -> list[str]:
+    """Return the names of a row's metrics: before 0.4.7, every field that is nothing else."""
+    if "metrics" not in row:
         return [key for key in row if key not in NOT_METRICS]
-    names = row.get("metrics")
+    names = row["metrics"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ReaderError(f"{where}: 'metrics' is not a list of names")
     lacking = [name for name in names if name not in row]
@@ -100,14 +83,46 @@ def _metrics(row: dict[str, Any], where: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _repeated(name: str | None, doc_id: int, where: str) -> ReaderError:
-    if name is None:
-        return ReaderError(
-            f"{where}: document {doc_id} has a second row; before 0.4.7 lm-eval wrote one for "
-            "each filter and did not say which",
-            hint=NEWER,
+def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
+    """Return what identifies a document: lm-eval's hash of it, or the field that is named."""
+    if key is None:
+        return str(row["doc_hash"])[:ID_LENGTH]
+    doc = row.get("doc")
+    if not isinstance(doc, dict) or not isinstance(doc.get(key), str | int):
+        there = ", ".join(doc) if isinstance(doc, dict) else "none"
+        raise ReaderError(
+            f"{where}: the document has no text or number {key!r}", hint=f"its fields are {there}"
         )
-    return ReaderError(
-        f"{where}: document {doc_id} is logged a second time for filter {name!r}",
-        hint="the file was joined from two; keep one of them",
-    )
+    return str(doc[key])
+
+
+def prompt_of(row: dict[str, Any]) -> str:
+    """Return the hash of what the model saw first, as newer versions log it; "" if unknown."""
+    known = row.get("prompt_hash")
+    if isinstance(known, str):
+        return known
+    requests = row.get("arguments")
+    if isinstance(requests, list) and requests and isinstance(requests[0], list):
+        prompt = requests[0][0] if requests[0] else None
+        return _sha256(prompt) if isinstance(prompt, str) else ""
+    return ""
+
+
+def _checked(row: Any, where: str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise ReaderError(f"{where}: not a JSON object")
+    if "doc_hash" not in row:
+        if "doc" not in row:
+            raise ReaderError(f"{where}: no 'doc_hash' and no 'doc', so not a row of lm-eval")
+        # What lm-eval 0.4.3 and newer do, so that older runs join with newer ones.
+        row["doc_hash"] = _sha256(json.dumps(row["doc"], indent=2, ensure_ascii=False))
+    if not (isinstance(row["doc_hash"], str) and row["doc_hash"].strip()):
+        raise ReaderError(f"{where}: 'doc_hash' is {describe(row['doc_hash'])}")
+    doc_id = row.get("doc_id")
+    if isinstance(doc_id, bool) or not isinstance(doc_id, int) or not 0 <= doc_id < 2**31:
+        raise ReaderError(f"{where}: 'doc_id' is not the position of a document")
+    return row
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

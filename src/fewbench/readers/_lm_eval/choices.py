@@ -1,26 +1,15 @@
-"""Option probabilities of multiple-choice rows, from the logged log-likelihoods.
-
-lm-eval scores `acc` by the largest log-likelihood, `acc_norm` by the largest per character of
-the option, `acc_bytes` by the largest per byte, `acc_mutual_info` by the largest gain over the
-option without its question. The softmax is taken of the same quantity, so that the most
-probable option is the one that was scored.
-"""
+"""What a row of lm-eval says of each option, where it is multiple choice."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fewbench.readers._lm_eval.numbers import as_number
-
-FloatArray = NDArray[np.float64]
-LIKELIHOOD, UNCONDITIONAL, CHARACTERS, BYTES = range(4)
+from fewbench.readers.numbers import as_number
+from fewbench.readers.options import BYTES, CHARACTERS, LIKELIHOOD, UNCONDITIONAL, OptionTable
 
 
-def option_table(
-    row: dict[str, Any], metrics: list[str], delimiter: str
-) -> tuple[FloatArray, int] | None:
-    """Return what a row says of each option, and which one is right.
+def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> OptionTable | None:
+    """Return what a row says of each option, None if it is not multiple choice.
 
     Parameters
     ----------
@@ -31,23 +20,16 @@ def option_table(
     delimiter : str
         What stands between prompt and option; it does not count as part of the option.
 
-    Returns
-    -------
-    (ndarray of shape (options, 4), int) or None
-        Log-likelihood, the same without the question, characters and bytes of the text; NaN
-        where unknown. The right option is -1 where the target is not clearly an index. None
-        if the row is not multiple choice.
-
     Examples
     --------
-    >>> table, gold = option_table(
+    >>> found = option_table(
     ...     {
     ...         "resps": [[["-1.5", "False"]], [["-inf", "False"]]],
     ...         "arguments": {"gen_args_0": {"arg_0": "2 + 2 =", "arg_1": " four"},
     ...                       "gen_args_1": {"arg_0": "2 + 2 =", "arg_1": " five!"}},
     ...         "target": "0",
     ...     }, ["acc"], " ")
-    >>> table.tolist(), gold
+    >>> found.table.tolist(), found.right
     ([[-1.5, nan, 4.0, 4.0], [-inf, nan, 5.0, 5.0]], 0)
     """
     likelihoods = _likelihoods(row.get("resps"))
@@ -65,41 +47,10 @@ def option_table(
     table[:, LIKELIHOOD], table[:, UNCONDITIONAL] = likelihoods, unconditional
     texts = _texts(row.get("arguments"), len(likelihoods), delimiter)
     if texts is None:
-        return table, -1
+        return OptionTable(table)
     table[:, CHARACTERS] = [len(text) for text in texts]
     table[:, BYTES] = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-    return table, _right(row.get("target"), texts)
-
-
-def compared(table: FloatArray, metric: str) -> FloatArray:
-    """Return the quantity by which a metric compares options, for tables of shape (…, 4)."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # an option may be the empty text
-        if metric == "acc_norm":
-            return np.asarray(table[..., LIKELIHOOD] / table[..., CHARACTERS])
-        if metric == "acc_bytes":
-            return np.asarray(table[..., LIKELIHOOD] / table[..., BYTES])
-        if metric == "acc_mutual_info":
-            return np.asarray(table[..., LIKELIHOOD] - table[..., UNCONDITIONAL])
-    return np.asarray(table[..., LIKELIHOOD])
-
-
-def softmax(values: FloatArray, counts: NDArray[np.intp]) -> NDArray[np.float32]:
-    """Return probabilities of the first `counts` options of each row, 0 for the others.
-
-    A row of NaN where a value is NaN or +inf, or all are -inf.
-
-    Examples
-    --------
-    >>> softmax(np.array([[0.0, -np.inf, 7.0], [np.nan, 0.0, 0.0]]), np.array([2, 3])).tolist()
-    [[1.0, 0.0, 0.0], [nan, nan, nan]]
-    """
-    there = np.arange(values.shape[1]) < counts[:, None]
-    inside = np.where(there, values, -np.inf)
-    largest = inside.max(axis=1)
-    usable = np.isfinite(largest)  # NaN and +inf come through max, and so does -inf for all
-    inside[~usable] = np.nan
-    weights = np.exp(inside - np.where(usable, largest, 0.0)[:, None])
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+    return OptionTable(table, _right(row.get("target"), texts))
 
 
 def _likelihoods(resps: Any) -> list[float] | None:

@@ -1,0 +1,82 @@
+"""Whose run a samples file is, of which task and when."""
+
+import re
+from dataclasses import dataclass
+
+from fewbench.errors import ReaderError
+from fewbench.readers._lm_eval.files import name_parts
+from fewbench.readers._lm_eval.results import NAMES, Results, read_results
+from fewbench.readers.harness import Unit
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a file's name and the results beside it say; `stamp` is "" if not known."""
+
+    model: str
+    task: str
+    stamp: str
+    results: Results | None
+
+
+def identify(unit: Unit) -> Origin:
+    """Find out model, task and time of a samples file.
+
+    Raises
+    ------
+    ReaderError
+        If results beside are torn, or the file is of a version that names its task only there.
+    """
+    task, stamp = name_parts(unit.path)
+    if task is None:
+        return _before_0_4_3(unit)
+    same_run = [path for path in unit.beside if stamp and path.name.endswith(f"_{stamp}.json")]
+    results = read_results(same_run[0]) if same_run else None
+    model = results.model if results else None
+    if model is None:
+        # Another run's results in this folder still name the model, unless they disagree.
+        others = {read_results(other).model for other in unit.beside} - {None}
+        folder = unit.path.resolve().parent.name.replace("__", "/")
+        model = others.pop() if len(others) == 1 else folder
+    return Origin(str(model), task, stamp, results)
+
+
+def _before_0_4_3(unit: Unit) -> Origin:
+    """Read MODEL_ARGS_TASK.jsonl, which only the results beside can tell apart.
+
+    A second model run into the same folder overwrote them, so they may be of another model; the
+    tasks are still in them.
+    """
+    name = unit.path.name.removesuffix(".jsonl")
+    for path in unit.beside:
+        try:
+            results = read_results(path)
+            tasks = results.part("configs")
+            arguments = results.part("config").get("model_args")
+        except ReaderError:
+            continue  # a JSON file of something else
+        for task in sorted(tasks, key=len, reverse=True):
+            if not name.endswith(f"_{task}"):
+                continue
+            written = name.removesuffix(f"_{task}")
+            if isinstance(arguments, str) and written == re.sub("/|=", "__", arguments):
+                return Origin(results.model or written, task, "", results)
+            return Origin(_model_in(written), task, "", None)
+    raise ReaderError(
+        f"{unit.path}: written by lm-eval 0.4.2 or older, and no results file beside it tells "
+        "its model from its task",
+        hint="put results.json of the run beside it",
+    )
+
+
+def _model_in(written: str) -> str:
+    """Return the model of arguments in a file's name, where / and = are both written __.
+
+    Examples
+    --------
+    >>> _model_in("pretrained__org__a,dtype__float16")
+    'org/a'
+    """
+    pairs = dict(part.split("__", 1) for part in written.split(",") if "__" in part)
+    found = next((pairs[key] for key in NAMES if pairs.get(key)), written)
+    return found.replace("__", "/")

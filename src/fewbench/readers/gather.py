@@ -1,0 +1,145 @@
+"""Files → runs: every file is read, on all processors, and what went wrong with each is told."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from fewbench.errors import FewbenchError, ReaderError, first_line
+from fewbench.readers.harness import Harness, Unit, Wants
+from fewbench.readers.harnesses import HARNESSES
+from fewbench.readers.parts import load_part, part_of, save_part
+from fewbench.readers.run import Run
+
+Damaged = Literal["stop", "skip", "rows"]
+Progress = Callable[[int, int], None]
+PARALLEL_FROM = 64 * 2**20  # bytes; below, starting processes takes longer than reading
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """Units of one harness, and files that are of no known harness."""
+
+    units: list[tuple[Harness, Unit]]
+    others: list[Path]
+
+
+def find_units(files: Sequence[Path], names: Sequence[str]) -> Found:
+    """Offer files to the harnesses of these names, in turn."""
+    left = list(files)
+    units: list[tuple[Harness, Unit]] = []
+    for name in names:
+        harness = HARNESSES[name]
+        mine = harness.find(left)
+        units += [(harness, unit) for unit in mine]
+        taken = {path for unit in mine for path in (unit.path, *unit.beside)}
+        left = [path for path in left if path not in taken]
+    place = {path: at for at, path in enumerate(files)}
+    units.sort(key=lambda pair: place.get(pair[1].path, len(place)))
+    return Found(units, left)
+
+
+def gather(
+    units: Sequence[tuple[Harness, Unit]],
+    wants: Wants,
+    *,
+    work: Path | None = None,
+    workers: int = 1,
+    damaged: Damaged = "stop",
+    progress: Progress | None = None,
+) -> tuple[list[Run], list[tuple[Path, str]]]:
+    """Read all units.
+
+    Parameters
+    ----------
+    units : sequence of (Harness, Unit)
+    wants : Wants
+    work : Path, optional
+        A folder for what is read, so that a stopped import goes on there and memory holds little;
+        in memory by default.
+    workers : int
+        Processes, where `work` is given and there is enough to read.
+    damaged : {"stop", "skip", "rows"}
+        What to do with files that cannot be read: stop, leave them out, or also take whole rows
+        of torn files.
+    progress : callable, optional
+        Called with (files done, all files).
+
+    Returns
+    -------
+    (list of Run, list of (Path, str))
+        In the order of the units; and the files that were left out, with the reason.
+
+    Raises
+    ------
+    ReaderError
+        If files cannot be read and `damaged` is "stop", naming the first few and their number.
+    """
+    read = partial(_read_one, wants=wants, work=work)
+    answers: list[list[Run] | FewbenchError] = []
+    for answer in _each(read, units, workers if work else 1):
+        answers.append(answer)
+        if progress is not None:
+            progress(len(answers), len(units))
+    troubles = [
+        (unit.path, answer)
+        for (_, unit), answer in zip(units, answers, strict=True)
+        if isinstance(answer, FewbenchError)
+    ]
+    if troubles and (damaged == "stop" or len(troubles) == len(units)):
+        raise _joined([error for _, error in troubles], len(units))
+    runs = [run for answer in answers if isinstance(answer, list) for run in answer]
+    return runs, [(path, error.message) for path, error in troubles]
+
+
+def _each(
+    read: Callable[[tuple[Harness, Unit]], list[Run] | FewbenchError],
+    units: Sequence[tuple[Harness, Unit]],
+    workers: int,
+) -> Iterable[list[Run] | FewbenchError]:
+    size = sum(unit.path.stat().st_size for _, unit in units if unit.path.is_file())
+    if workers < 2 or size < PARALLEL_FROM:
+        return map(read, units)
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=workers, return_as="generator")
+    answers: Iterable[list[Run] | FewbenchError] = parallel(delayed(read)(pair) for pair in units)
+    return answers
+
+
+def _read_one(
+    pair: tuple[Harness, Unit], wants: Wants, work: Path | None
+) -> list[Run] | FewbenchError:
+    """Read a unit, or take what was read of it before."""
+    harness, unit = pair
+    part = None if work is None else part_of(unit, harness.name, wants, work)
+    if part is not None and part.is_file():
+        return load_part(part)
+    try:
+        runs = harness.read(unit, wants)
+    except FewbenchError as error:
+        return error
+    except Exception as error:  # whatever a file that no harness wrote makes a reader trip over
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        return ReaderError(
+            f"{unit.path}: cannot be read as a result file of {harness.name} ({reason})",
+            hint="if the harness wrote it so, fewbench has a gap here; please report it",
+        )
+    if part is None:
+        return runs
+    save_part(runs, part)
+    return load_part(part)
+
+
+def _joined(errors: list[FewbenchError], n_units: int) -> FewbenchError:
+    if len(errors) == 1:
+        return errors[0]
+    first = "; ".join(error.message for error in errors[:SHOWN])
+    return ReaderError(
+        f"{len(errors)} of {n_units} files cannot be read: {first}"
+        + ("; …" if len(errors) > SHOWN else ""),
+        hint="leave them out with --damaged skip, or take whole rows of torn files with "
+        "--damaged rows",
+    )

@@ -1,0 +1,192 @@
+"""What a user should know of the runs that were read: sentences, most important first."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench.readers.join.probabilities import Checked
+from fewbench.readers.join.task import Task
+from fewbench.readers.run import MIXED_UP, Run
+
+MOST = 5  # sentences of one kind; the report on files has the rest
+
+
+def notes_on(
+    tasks: list[Task], values: NDArray[np.float64], models: dict[str, int], options: Checked
+) -> tuple[str, ...]:
+    """Return the notes on a reading."""
+    runs = [run for task in tasks for run in task.runs]
+    found = [
+        *_taken(tasks),
+        *_cut(_replaced(tasks)),
+        *_cut(_parts(tasks)),
+        *_cut(_not_run(tasks, values, list(models))),
+        *_of_files(runs),
+        *_settings(runs),
+        *_versions(tasks),
+        *_prompts(tasks, models),
+        *_cut(_positions(tasks)),
+    ]
+    if options.lacking is None:
+        found += _cut(_misfits(tasks, options))
+    else:
+        found.append(f"no option probabilities are kept: {options.lacking}")
+    return tuple(found)
+
+
+def _cut(notes: Iterable[str]) -> Iterator[str]:
+    listed = list(notes)
+    yield from listed[:MOST]
+    if len(listed) > MOST:
+        yield f"{len(listed) - MOST} more of the like; the report on files lists every one"
+
+
+def _taken(tasks: list[Task]) -> Iterator[str]:
+    named: dict[tuple[str, str | None], list[str]] = defaultdict(list)
+    for task in tasks:
+        named[task.metric, task.filter].append(task.name)
+    for (metric, filtered), names in named.items():
+        under = f", filter {filtered!r}," if filtered not in (None, "none") else ""
+        yield f"metric {metric!r}{under} of {count(len(names), 'task')}: {some(names)}"
+    for task in tasks:
+        if task.derived:
+            yield (
+                f"task {task.name!r}: {task.metric!r} is not logged in {count(task.derived, 'run')}"
+                " and computed from the log-likelihoods"
+            )
+
+
+def _replaced(tasks: list[Task]) -> Iterator[str]:
+    for task in tasks:
+        for run, gone in zip(task.runs, task.merged.replaced, strict=True):
+            if gone:
+                yield (
+                    f"model {run.model!r}, task {task.name!r}: {gone} of {run.n_rows} items "
+                    f"of {run.path.name} are taken from a newer run instead"
+                )
+
+
+def _parts(tasks: list[Task]) -> Iterator[str]:
+    """Say which runs were of a part of the task."""
+    for task in tasks:
+        for run in task.runs:
+            if run.ran is not None and run.ran != run.n_rows:
+                yield (
+                    f"{run.path} has {count(run.n_rows, 'document')}, its results file says "
+                    f"{run.ran}: a copy cut short, or a run with --samples"
+                )
+            elif run.total is not None and run.n_rows < run.total:
+                yield (
+                    f"model {run.model!r} ran {run.n_rows} of {run.total} items of task "
+                    f"{task.name!r} ({run.path.name})"
+                )
+
+
+def _not_run(tasks: list[Task], values: NDArray[np.float64], models: list[str]) -> Iterator[str]:
+    starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
+    ran = [np.asarray((~np.isnan(values[:, a:b])).any(axis=1)) for a, b in pairwise(starts)]
+    for at, model in enumerate(models):
+        lacking = [task.name for task, there in zip(tasks, ran, strict=True) if not there[at]]
+        if lacking:
+            yield f"model {model!r} did not run {count(len(lacking), 'task')}: {some(lacking)}"
+
+
+def _of_files(runs: list[Run]) -> Iterator[str]:
+    """Repeat what the readers noticed, once for all files of which they say the same."""
+    said: dict[str, dict[str, None]] = defaultdict(dict)
+    for run in runs:
+        for note in run.notes:
+            said[note][str(run.path)] = None
+    yield from _cut(f"{some(paths)}: {note}" for note, paths in said.items())
+
+
+def _settings(runs: list[Run]) -> Iterator[str]:
+    settings: dict[str, set[tuple[tuple[str, str], ...]]] = defaultdict(set)
+    for run in runs:
+        settings[run.model].add(run.settings)
+    differing = {}
+    for model, several in settings.items():
+        times = Counter(pair for one in several if one for pair in one)
+        known = sum(bool(one) for one in several)
+        if names := sorted({key for (key, _), n in times.items() if n < known}):
+            differing[model] = names
+    yield from _cut(
+        f"runs of model {model!r} had different model arguments ({', '.join(names)}) and are "
+        "taken for one model"
+        for model, names in differing.items()
+    )
+
+
+def _versions(tasks: list[Task]) -> Iterator[str]:
+    """Name models that ran another version of a task, or other items than most."""
+    for task in tasks:
+        versions: dict[str, dict[str, None]] = defaultdict(dict)
+        for run in task.runs:
+            if run.version:
+                versions[run.version][run.model] = None
+        if len(versions) > 1:
+            listed = "; ".join(f"{name}: {some(models)}" for name, models in versions.items())
+            yield f"task {task.name!r} was run in {len(versions)} versions ({listed})"
+        whole = {run.layout: run for run in task.runs if run.is_whole}
+        contents = {name: set(task.items.columns[name].tolist()) for name in whole}
+        distinct = {frozenset(items) for items in contents.values()}
+        if len(distinct) < 2:
+            continue
+        by_items: dict[frozenset[int], dict[str, None]] = defaultdict(dict)
+        for run in task.runs:
+            if run.is_whole:
+                by_items[frozenset(contents[run.layout])][run.model] = None
+        usual = max(by_items, key=lambda items: len(by_items[items]))
+        for items, models in by_items.items():
+            if items != usual:
+                yield (
+                    f"task {task.name!r}: whole runs of {some(models)} have "
+                    f"{count(len(items - usual), 'item')} that most models' lack and lack "
+                    f"{len(usual - items)}: another version of these items"
+                )
+
+
+def _prompts(tasks: list[Task], models: dict[str, int]) -> Iterator[str]:
+    other: Counter[str] = sum((task.other_prompts(models) for task in tasks), Counter())
+    if other:
+        yield (
+            "not all models saw the same prompts (few-shot examples, chat template or system "
+            "instruction differ); other than most: "
+            + ", ".join(f"{model!r} on {count(n, 'item')}" for model, n in other.most_common(5))
+            + (f" and {len(other) - 5} more models" if len(other) > 5 else "")
+        )
+
+
+def _positions(tasks: list[Task]) -> Iterator[str]:
+    for task in tasks:
+        if task.items.moved:
+            yield (
+                f"task {task.name!r}: {count(task.items.moved, 'item')} stood at different "
+                "positions in different runs, so their doc_id is left empty"
+            )
+        unknown = sum(at is None for at in task.items.positions) - task.items.moved
+        if unknown and any((run.columns["position"] == MIXED_UP).any() for run in task.runs):
+            yield (
+                f"task {task.name!r}: the positions of {count(unknown, 'item')} are not known, "
+                "because runs with --samples out of order log wrong ones; add a whole run"
+            )
+
+
+def _misfits(tasks: list[Task], options: Checked) -> Iterator[str]:
+    for task, misfits in zip(tasks, options.misfits, strict=True):
+        total = sum(misfits.values())
+        if total:
+            yield (
+                f"task {task.name!r}: the logged log-likelihoods do not explain "
+                f"{count(total, 'score')} of {task.metric!r} (models {some(misfits)}); "
+                "take their option probabilities with care"
+            )
+
+
+def count(n: int, what: str) -> str:
+    """Return "1 item", "2 items"."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,0 +1,183 @@
+"""Runs → one table: metric and filter chosen, tasks joined, scores and probabilities filled."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fewbench.errors import ReaderError
+from fewbench.readers.join.choice import Preference, require
+from fewbench.readers.join.merge import SameModel
+from fewbench.readers.join.names import told_apart
+from fewbench.readers.join.notes import notes_on
+from fewbench.readers.join.probabilities import check_options, write_probabilities
+from fewbench.readers.join.task import Task, join_task
+from fewbench.readers.options import COMPARED
+from fewbench.readers.reading import Reading
+from fewbench.readers.run import Run
+from fewbench.scores import Scale, Scores, from_arrays
+
+
+def join(
+    runs: Sequence[Run],
+    *,
+    metric: str | None = None,
+    filter: str | None = None,
+    scale: Scale | None = None,
+    same_model: SameModel = "stop",
+    work: Path | None = None,
+) -> Reading:
+    """Join the runs of any number of models and tasks into one table.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    metric, filter : str, optional
+        Needed where a task has several: names in order of preference, separated by commas. For
+        each task the first that it has is taken.
+    scale : Scale, optional
+        The scale of the metric, [0, 1] by default.
+    same_model : {"stop", "newest", "apart"}
+        What to do where two folders have different answers of one model.
+    work : Path, optional
+        A folder for option probabilities while they are made; in memory by default.
+
+    Raises
+    ------
+    ReaderError
+        If a metric or filter must be named, a value is not one number, or two folders disagree.
+    ScoresError
+        If values lie outside the scale.
+    """
+    scale = scale or Scale()
+    if same_model == "apart":
+        runs = told_apart(runs)
+    models = {name: at for at, name in enumerate(dict.fromkeys(run.model for run in runs))}
+    by_task: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_task[run.task].append(run)
+    filters, metrics = Preference("filter", filter), Preference("metric", metric)
+    tasks = []
+    for name in sorted(by_task):
+        joined = _join_task(name, by_task[name], filters, metrics, scale, same_model)
+        if joined is not None:
+            tasks.append(joined)
+    require(filters, metrics)
+    checked = check_options(tasks)
+    probabilities = None
+    if checked.lacking is None:
+        path = None if work is None else work / "probabilities.npy"
+        probabilities = write_probabilities(tasks, models, checked, path)
+    values = _values(tasks, models)
+    scores = from_arrays(
+        values,
+        models=list(models),
+        items=[item for task in tasks for item in task.items.ids],
+        tasks=[task.name for task in tasks for _ in task.items.ids],
+        probabilities=probabilities,
+        n_options=None if probabilities is None else np.concatenate(checked.n_options),
+        scale=scale,
+    )
+    scores = _with_places(scores, tasks)
+    return Reading(scores, notes_on(tasks, values, models, checked), _files(runs, tasks))
+
+
+def _join_task(
+    name: str,
+    runs: list[Run],
+    filters: Preference,
+    metrics: Preference,
+    scale: Scale,
+    same_model: SameModel,
+) -> Task | None:
+    """Join one task; None if its metric or filter must be asked for."""
+    named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
+    decided = not named or named == ["none"]
+    chosen = named[0] if named == ["none"] else None if decided else filters.of(name, named)
+    decided = decided or chosen is not None
+    if decided:
+        runs = _under(chosen, runs)
+    metric = metrics.of(name, _candidates(name, runs, metrics))
+    if metric is None or not decided:
+        return None
+    return join_task(name, metric, chosen, runs, scale, same_model)
+
+
+def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
+    """Return the metrics that can be scores; those that cannot, if the user named one."""
+    every = list(dict.fromkeys(name for run in runs for name in run.metrics))
+    if any(run.has_options for run in runs):
+        every += [name for name in metrics.named if name in COMPARED and name not in every]
+    if not every:
+        raise ReaderError(f"{runs[0].path}: task {task!r} has no metric")
+    scalar = [name for name in every if any(name in run.numeric for run in runs)]
+    if not scalar:
+        runs[0].numbers(every[0])  # raises, and says what it is instead of a number
+    return every if set(metrics.named) & set(every) else scalar
+
+
+def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
+    """Return the runs under a filter; where a file does not name its only one, that."""
+    kept = [run for run in runs if run.filter in (None, filtered)]
+    there = {(run.path, run.model) for run in kept}
+    for run in runs:
+        if (run.path, run.model) not in there:
+            has = [one.filter for one in runs if (one.path, one.model) == (run.path, run.model)]
+            raise ReaderError(
+                f"{run.path}: no rows of filter {filtered!r}, which other runs of task "
+                f"{run.task!r} have",
+                hint=f"it has {', '.join(str(name) for name in has)}",
+            )
+    return kept
+
+
+def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
+    sizes = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
+    values = np.full((len(models), sizes[-1]), np.nan)
+    for task, start, end in zip(tasks, sizes, sizes[1:], strict=False):
+        task.fill(values[:, start:end], models)
+    return values
+
+
+def _with_places(scores: Scores, tasks: list[Task]) -> Scores:
+    """Add what finds an item again in its harness: the position, or the harness's own id."""
+    items = scores.items
+    positions = pd.array([at for task in tasks for at in task.items.positions], dtype="Int64")
+    if not positions.isna().all() or not any(any(task.items.own_ids) for task in tasks):
+        known = positions if positions.isna().any() else positions.to_numpy(np.int64)
+        items = items.assign(doc_id=known)
+    own = [own_id for task in tasks for own_id in task.items.own_ids]
+    if any(own):
+        items = items.assign(sample_id=np.array(own, dtype=object))
+    return replace(scores, items=items)
+
+
+def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:
+    """Return a row for each run: what was taken of it, and why not all."""
+    counts: dict[int, tuple[str, int, str]] = {}
+    for task in tasks:
+        for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):
+            why = f"{gone} rows gave way to a newer run" if gone else ""
+            counts[id(taken.run)] = (task.metric, len(taken.rows), why)
+    rows = []
+    for run in runs:
+        metric, n_taken, why = counts.get(id(run), ("", 0, "another filter was asked for"))
+        if not why and n_taken < run.n_rows:
+            why = f"{run.n_rows - n_taken} rows are taken from another folder, which agrees"
+        rows.append(
+            {
+                "file": str(run.path),
+                "model": run.model,
+                "task": run.task,
+                "filter": run.filter or "",
+                "metric": metric,
+                "time": run.stamp,
+                "rows": run.n_rows,
+                "taken": n_taken,
+                "note": "; ".join([why, *run.notes] if why else run.notes),
+            }
+        )
+    return pd.DataFrame(rows)

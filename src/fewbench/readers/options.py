@@ -1,0 +1,115 @@
+"""Option probabilities of multiple-choice rows, from the logged log-likelihoods.
+
+Harnesses score `acc` by the largest log-likelihood, `acc_norm` by the largest per character of
+the option, `acc_bytes` by the largest per byte, `acc_mutual_info` by the largest gain over the
+option without its question. The softmax is taken of the same quantity, so that the most
+probable option is the one that was scored.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+LIKELIHOOD, UNCONDITIONAL, CHARACTERS, BYTES = range(4)
+NO_ANSWER = -1
+# Metrics that follow from the log-likelihoods.
+COMPARED = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
+
+
+@dataclass(frozen=True)
+class OptionTable:
+    """What a model said of each option of one item.
+
+    Parameters
+    ----------
+    table : ndarray, shape (options, 4)
+        Log-likelihood, the same without the question, characters and bytes of the option's text;
+        NaN where unknown.
+    right : int
+        The right option, -1 if the file does not clearly say it.
+    """
+
+    table: FloatArray
+    right: int = NO_ANSWER
+
+    @classmethod
+    def of(
+        cls, likelihoods: Sequence[float], right: int = NO_ANSWER, texts: Sequence[str] = ()
+    ) -> "OptionTable":
+        """Make a table of log-likelihoods, with the options' texts where they are known.
+
+        Examples
+        --------
+        >>> OptionTable.of([-1.5, -2.0], 0, ["four", "five!"]).table.tolist()
+        [[-1.5, nan, 4.0, 4.0], [-2.0, nan, 5.0, 5.0]]
+        """
+        table = np.full((len(likelihoods), 4), np.nan)
+        table[:, LIKELIHOOD] = likelihoods
+        if texts:
+            table[:, CHARACTERS] = [len(text) for text in texts]
+            table[:, BYTES] = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
+        return cls(table, right)
+
+    @staticmethod
+    def columns(tables: Sequence["OptionTable"]) -> dict[str, NDArray[Any]]:
+        """Return rows as arrays: `options` (rows × most options × 4), `counts` and `right`."""
+        counts = np.array([len(one.table) for one in tables])
+        options = np.full((len(tables), counts.max(), 4), np.nan)
+        for row, one in enumerate(tables):
+            options[row, : len(one.table)] = one.table
+        return {
+            "options": options,
+            "counts": counts,
+            "right": np.array([one.right for one in tables]),
+        }
+
+
+def compared(table: FloatArray, metric: str) -> FloatArray:
+    """Return the quantity by which a metric compares options, for tables of shape (…, 4)."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # an option may be the empty text
+        if metric == "acc_norm":
+            return np.asarray(table[..., LIKELIHOOD] / table[..., CHARACTERS])
+        if metric == "acc_bytes":
+            return np.asarray(table[..., LIKELIHOOD] / table[..., BYTES])
+        if metric == "acc_mutual_info":
+            return np.asarray(table[..., LIKELIHOOD] - table[..., UNCONDITIONAL])
+    return np.asarray(table[..., LIKELIHOOD])
+
+
+def recomputed(columns: Mapping[str, NDArray[Any]], metric: str) -> FloatArray:
+    """Return a metric as the log-likelihoods give it, NaN where they or the answer are unknown.
+
+    Examples
+    --------
+    >>> rows = OptionTable.columns([OptionTable.of([-1.5, -2.0], 1, ["four", "fifteen"])])
+    >>> recomputed(rows, "acc").tolist(), recomputed(rows, "acc_norm").tolist()
+    ([0.0], [1.0])
+    """
+    worth = compared(columns["options"], metric)
+    there = np.arange(worth.shape[1]) < columns["counts"][:, None]
+    known = (columns["right"] >= 0) & ~(np.isnan(worth) & there).any(axis=1)
+    best = np.where(np.isnan(worth), -np.inf, worth).argmax(axis=1)
+    return np.where(known, (best == columns["right"]).astype(float), np.nan)
+
+
+def softmax(values: FloatArray, counts: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Return probabilities of the first `counts` options of each row, 0 for the others.
+
+    A row of NaN where a value is NaN or +inf, or all are -inf.
+
+    Examples
+    --------
+    >>> softmax(np.array([[0.0, -np.inf, 7.0], [np.nan, 0.0, 0.0]]), np.array([2, 3])).tolist()
+    [[1.0, 0.0, 0.0], [nan, nan, nan]]
+    """
+    there = np.arange(values.shape[1]) < counts[:, None]
+    inside = np.where(there, values, -np.inf)
+    largest = inside.max(axis=1)
+    usable = np.isfinite(largest)  # NaN and +inf come through max, and so does -inf for all
+    inside[~usable] = np.nan
+    weights = np.exp(inside - np.where(usable, largest, 0.0)[:, None])
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
