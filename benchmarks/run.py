@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+FULL = {"bench_disagreement.py", "bench_readers.py"}
 QUICK = {"bench_kmedoids.py": ["--quick"]}
 
 
@@ -12,7 +13,7 @@ def main() -> None:
     for script in sorted(HERE.glob("bench_*.py")):
         print(f"== {script.name}", flush=True)
         arguments = [] if "--full" in sys.argv else QUICK.get(script.name, [])
-        if "--full" in sys.argv and script.name == "bench_disagreement.py":
+        if "--full" in sys.argv and script.name in FULL:
             arguments = ["--full"]
         subprocess.run([sys.executable, str(script), *arguments], check=True)
 

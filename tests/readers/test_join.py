@@ -96,6 +96,14 @@ class TestMetricsFromLogLikelihoods:
         assert noted(read(logs.root), "do not explain 1 score of 'acc'")
 
 
+def test_groups_of_tasks(logs):
+    groups = {"mmlu": ["stem"], "stem": ["t"], "t": []}
+    logs.write("a", "t", three(logs), group_subtasks=groups)
+    logs.write("a", "u", three(logs), group_subtasks={"u": []}, stamp=LATER)
+    items = read(logs.root).scores.items
+    assert items["group"].tolist() == ["mmlu/stem"] * 3 + [""] * 3
+
+
 class TestVersions:
     def test_of_the_task(self, logs):
         logs.write("a", "t", three(logs), versions={"t": 1})

@@ -14,7 +14,7 @@ from fewbench.readers.run import Run
 
 Damaged = Literal["stop", "skip", "rows"]
 Progress = Callable[[int, int], None]
-PARALLEL_FROM = 64 * 2**20  # bytes; below, starting processes takes longer than reading
+PARALLEL_FROM = 256 * 2**20  # bytes; below, starting processes takes longer than it saves
 SHOWN = 3
 
 

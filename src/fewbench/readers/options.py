@@ -20,52 +20,65 @@ NO_ANSWER = -1
 COMPARED = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OptionTable:
-    """What a model said of each option of one item.
+    """What a model said of each option of one item: plain lists, as there is one for each row.
 
     Parameters
     ----------
-    table : ndarray, shape (options, 4)
-        Log-likelihood, the same without the question, characters and bytes of the option's text;
-        NaN where unknown.
+    likelihoods : sequence of float
+        Log-likelihood of each option.
     right : int
         The right option, -1 if the file does not clearly say it.
+    texts : sequence of str
+        The options' texts, empty where they are not known.
+    unconditional : sequence of float
+        Log-likelihood of each option without its question, empty where not known.
     """
 
-    table: FloatArray
+    likelihoods: Sequence[float]
     right: int = NO_ANSWER
+    texts: Sequence[str] = ()
+    unconditional: Sequence[float] = ()
 
-    @classmethod
-    def of(
-        cls, likelihoods: Sequence[float], right: int = NO_ANSWER, texts: Sequence[str] = ()
-    ) -> "OptionTable":
-        """Make a table of log-likelihoods, with the options' texts where they are known.
+    @staticmethod
+    def columns(rows: Sequence["OptionTable"]) -> dict[str, NDArray[Any]]:
+        """Return rows as arrays: `options` (rows × most options × 4), `counts` and `right`.
+
+        Options are log-likelihood, the same without the question, characters and bytes of the
+        text; NaN where unknown.
 
         Examples
         --------
-        >>> OptionTable.of([-1.5, -2.0], 0, ["four", "five!"]).table.tolist()
-        [[-1.5, nan, 4.0, 4.0], [-2.0, nan, 5.0, 5.0]]
+        >>> found = OptionTable.columns([OptionTable([-1.5, -2.0], 0, ["four", "five!"])])
+        >>> found["options"].tolist(), found["counts"].tolist(), found["right"].tolist()
+        ([[[-1.5, nan, 4.0, 4.0], [-2.0, nan, 5.0, 5.0]]], [2], [0])
         """
-        table = np.full((len(likelihoods), 4), np.nan)
-        table[:, LIKELIHOOD] = likelihoods
-        if texts:
-            table[:, CHARACTERS] = [len(text) for text in texts]
-            table[:, BYTES] = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-        return cls(table, right)
-
-    @staticmethod
-    def columns(tables: Sequence["OptionTable"]) -> dict[str, NDArray[Any]]:
-        """Return rows as arrays: `options` (rows × most options × 4), `counts` and `right`."""
-        counts = np.array([len(one.table) for one in tables])
-        options = np.full((len(tables), counts.max(), 4), np.nan)
-        for row, one in enumerate(tables):
-            options[row, : len(one.table)] = one.table
+        counts = np.array([len(one.likelihoods) for one in rows])
+        options = np.full((len(rows), counts.max(), 4), np.nan)
+        there = np.arange(counts.max()) < counts[:, None]
+        for column, of_row in (
+            (LIKELIHOOD, lambda one: one.likelihoods),
+            (UNCONDITIONAL, lambda one: one.unconditional),
+            (CHARACTERS, lambda one: [len(text) for text in one.texts]),
+            (BYTES, lambda one: [_size(text) for text in one.texts]),
+        ):
+            nothing = [np.nan] * int(counts.max())
+            flat = [
+                value
+                for one, count in zip(rows, counts.tolist(), strict=True)
+                for value in (of_row(one) or nothing[:count])
+            ]
+            options[there, column] = flat
         return {
             "options": options,
             "counts": counts,
-            "right": np.array([one.right for one in tables]),
+            "right": np.array([one.right for one in rows]),
         }
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def compared(table: FloatArray, metric: str) -> FloatArray:
@@ -85,7 +98,7 @@ def recomputed(columns: Mapping[str, NDArray[Any]], metric: str) -> FloatArray:
 
     Examples
     --------
-    >>> rows = OptionTable.columns([OptionTable.of([-1.5, -2.0], 1, ["four", "fifteen"])])
+    >>> rows = OptionTable.columns([OptionTable([-1.5, -2.0], 1, ["four", "fifteen"])])
     >>> recomputed(rows, "acc").tolist(), recomputed(rows, "acc_norm").tolist()
     ([0.0], [1.0])
     """

@@ -72,6 +72,8 @@ class Run:
         How many items the task has and how many the harness says it ran.
     version : str
         The task's version, "" if not known.
+    suite : str
+        The group of tasks to which the task belongs, outermost first with "/" between, "" if none.
     settings : tuple of (str, str)
         The model's arguments and what else changes answers; for comparison only.
     higher_is_better : mapping of str to bool
@@ -96,6 +98,7 @@ class Run:
     total: int | None = None
     ran: int | None = None
     version: str = ""
+    suite: str = ""
     settings: tuple[tuple[str, str], ...] = ()
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
     layout: str = ""

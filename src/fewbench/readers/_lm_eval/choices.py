@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from fewbench.readers.numbers import as_number
-from fewbench.readers.options import BYTES, CHARACTERS, LIKELIHOOD, UNCONDITIONAL, OptionTable
+from fewbench.readers.options import OptionTable
 
 
 def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> OptionTable | None:
@@ -29,13 +27,13 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
     ...                       "gen_args_1": {"arg_0": "2 + 2 =", "arg_1": " five!"}},
     ...         "target": "0",
     ...     }, ["acc"], " ")
-    >>> found.table.tolist(), found.right
-    ([[-1.5, nan, 4.0, 4.0], [-inf, nan, 5.0, 5.0]], 0)
+    >>> found
+    OptionTable(likelihoods=[-1.5, -inf], right=0, texts=['four', 'five!'], unconditional=())
     """
     likelihoods = _likelihoods(row.get("resps"))
     if likelihoods is None:
         return None
-    unconditional = [np.nan] * len(likelihoods)
+    unconditional: list[float] = []
     if "acc_mutual_info" in metrics:
         if len(likelihoods) % 2:
             return None
@@ -43,14 +41,11 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
         likelihoods, unconditional = likelihoods[:half], likelihoods[half:]
     if len(likelihoods) < 2:
         return None
-    table = np.full((len(likelihoods), 4), np.nan)
-    table[:, LIKELIHOOD], table[:, UNCONDITIONAL] = likelihoods, unconditional
     texts = _texts(row.get("arguments"), len(likelihoods), delimiter)
     if texts is None:
-        return OptionTable(table)
-    table[:, CHARACTERS] = [len(text) for text in texts]
-    table[:, BYTES] = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-    return OptionTable(table, _right(row.get("target"), texts))
+        return OptionTable(likelihoods, unconditional=unconditional)
+    right = _right(row.get("target"), texts)
+    return OptionTable(likelihoods, right, texts, unconditional or ())
 
 
 def _likelihoods(resps: Any) -> list[float] | None:

@@ -76,6 +76,19 @@ class Results:
         """Return the task's version, "" if the file does not say."""
         return str(self.part("versions").get(task) or "")
 
+    def suite(self, task: str) -> str:
+        """Return the groups that hold a task, outermost first: "mmlu/mmlu_stem", "" if none."""
+        holders = {
+            str(child): group
+            for group, children in self.part("group_subtasks").items()
+            if isinstance(children, list)
+            for child in children
+        }
+        path: list[str] = []
+        while (task := holders.get(task, "")) and task not in path:
+            path.insert(0, task)
+        return "/".join(path)
+
     def delimiter(self, task: str) -> str:
         """Return what lm-eval put between the prompt and an option."""
         config = self.part("configs", task)

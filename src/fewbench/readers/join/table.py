@@ -81,7 +81,7 @@ def join(
         n_options=None if probabilities is None else np.concatenate(checked.n_options),
         scale=scale,
     )
-    scores = _with_places(scores, tasks)
+    scores = _with_harness_columns(scores, tasks)
     return Reading(scores, notes_on(tasks, values, models, checked), _files(runs, tasks))
 
 
@@ -142,8 +142,8 @@ def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
     return values
 
 
-def _with_places(scores: Scores, tasks: list[Task]) -> Scores:
-    """Add what finds an item again in its harness: the position, or the harness's own id."""
+def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
+    """Add what the harness calls an item (position, own id), and the group of its task."""
     items = scores.items
     positions = pd.array([at for task in tasks for at in task.items.positions], dtype="Int64")
     if not positions.isna().all() or not any(any(task.items.own_ids) for task in tasks):
@@ -152,6 +152,10 @@ def _with_places(scores: Scores, tasks: list[Task]) -> Scores:
     own = [own_id for task in tasks for own_id in task.items.own_ids]
     if any(own):
         items = items.assign(sample_id=np.array(own, dtype=object))
+    suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
+    if any(suites):
+        sizes = [len(task.items.ids) for task in tasks]
+        items = items.assign(group=np.repeat(np.array(suites, dtype=object), sizes))
     return replace(scores, items=items)
 
 
