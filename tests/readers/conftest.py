@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+collect_ignore = ["fixtures"]  # files as harnesses write them, some of them Python
 STAMP = "2026-01-01T10-00-00.000001"
 LATER = "2026-01-02T10-00-00.000001"
 

@@ -1,12 +1,15 @@
 """Runs joined: by content, by time, by what the user says of doubtful ones."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import read
+from fewbench.readers.join.table import join
+from fewbench.readers.run import Rows
 
 LATER = "2026-01-02T10-00-00.000001"
 
@@ -102,6 +105,20 @@ def test_groups_of_tasks(logs):
     logs.write("a", "u", three(logs), group_subtasks={"u": []}, stamp=LATER)
     items = read(logs.root).scores.items
     assert items["group"].tolist() == ["mmlu/stem"] * 3 + [""] * 3
+
+
+def test_equal_documents_are_told_apart_by_the_harness_s_own_ids():
+    def run(model, rows, total=None):
+        filled = Rows(Path(f"{model}.log"))
+        for place, (own_id, score) in enumerate(rows, start=1):
+            filled.append("same", {"acc": score}, place, own_id=own_id)
+        return filled.run(model, "t", total=total)
+
+    # The subset is of the second of two equal documents; nothing but its id says so.
+    runs = [run("a", [("x", 1), ("y", 0)], total=2), run("b", [("y", 1)], total=2)]
+    scores = join(runs).scores
+    assert scores.items["sample_id"].tolist() == ["x", "y"]
+    assert np.array_equal(scores.values, [[1, 0], [np.nan, 1]], equal_nan=True)
 
 
 class TestVersions:

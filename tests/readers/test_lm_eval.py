@@ -102,7 +102,7 @@ class TestModelNames:
         logs.write("org/a", "t", three(logs), results=False)
         reading = read(logs.root)
         assert reading.scores.model_ids == ["org/a"]
-        assert noted(reading, "without a results file")
+        assert noted(reading, "without its run's results file")
 
     def test_other_results_of_the_folder_name_it(self, logs):
         folder = logs.write("org/a", "t", three(logs))
@@ -339,19 +339,43 @@ class TestProbabilities:
         scores = {metric: float(best == 1)}
         row = logs.choice(0, "q", likelihoods, right=1, options=options, scores=scores)
         if metric == "acc_mutual_info":
-            row["resps"] = [[[str(v), "False"]] for v in (*likelihoods, -2.0, -1.0, -1.0)]
+            row |= self.without_question(row, (-2.0, -1.0, -1.0))
         logs.write("a", "t", [row])
         reading = read(logs.root)
         assert self.of(reading).argmax() == best
         assert reading.scores.items["n_options"].tolist() == [3]
         assert not noted(reading, "do not explain")
 
-    def test_acc_beside_mutual_information_uses_the_first_half(self, logs):
+    @staticmethod
+    def without_question(row, likelihoods, alternate=False):
+        """Fields of a row whose options were also scored without the question."""
+        requests = [
+            (arguments, resp)
+            for arguments, resp in zip(row["arguments"].values(), row["resps"], strict=True)
+        ]
+        bare = [
+            (arguments | {"arg_0": ""}, [[str(v), "False"]])
+            for (arguments, _), v in zip(requests, likelihoods, strict=True)
+        ]
+        both = [*requests, *bare]
+        if alternate:
+            both = [one for pair in zip(requests, bare, strict=True) for one in pair]
+        return {
+            "arguments": {f"gen_args_{i}": arguments for i, (arguments, _) in enumerate(both)},
+            "resps": [resp for _, resp in both],
+        }
+
+    @pytest.mark.parametrize("alternate", [False, True])
+    def test_acc_beside_mutual_information_is_with_the_question(self, logs, alternate):
         row = logs.choice(0, "q", scores={"acc": 1.0, "acc_mutual_info": 0.0})
-        row["resps"] = [[[str(v), "False"]] for v in (-1.0, -2.0, -1.0, -9.0)]
-        logs.write("a", "t", [row])
+        logs.write("a", "t", [row | self.without_question(row, (-1.0, -9.0), alternate)])
         assert self.of(read(logs.root, metric="acc")).argmax() == 0
         assert self.of(read(logs.root, metric="acc_mutual_info")).argmax() == 1
+
+    def test_mixed_up_requests_are_named(self, logs):
+        row = logs.choice(0, "q", scores={"acc": 0.0, "acc_mutual_info": 0.0})
+        logs.write("a", "t", [row | self.without_question(row, (-1.0, -9.0))])
+        assert noted(read(logs.root, metric="acc_mutual_info"), r"0\.4\.5 to 0\.4\.8.*\(1 here\)")
 
     def test_options_in_the_context(self, logs):
         row = logs.choice(0, "q", (-2.0, -1.0), target="is here.")

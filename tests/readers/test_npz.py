@@ -23,7 +23,7 @@ def chances(scores):
 
 
 def test_least_that_is_needed(save):
-    scores = read_npz(save())
+    scores = read_npz(save()).scores
     assert scores.values.tolist() == SCORES.tolist()
     assert scores.item_ids.tolist() == ["item-0", "item-1", "item-2"]
     assert scores.tasks == ["all"]
@@ -42,7 +42,7 @@ def test_everything(save):
             probabilities=options,
             n_options=[2, 3, 2],
         )
-    )
+    ).scores
     assert scores.item_ids.tolist() == ["007", "7", "q"]
     assert scores.tasks == ["x", "y"]
     assert scores.models["role"].tolist() == ["source", "target"]
@@ -51,25 +51,30 @@ def test_everything(save):
 
 
 def test_ids_as_bytes_and_numbers(save):
-    scores = read_npz(save(models=np.array([b"a", "ä".encode()]), items=np.array([7, 8, 9])))
+    scores = read_npz(save(models=np.array([b"a", "ä".encode()]), items=np.array([7, 8, 9]))).scores
     assert scores.model_ids == ["a", "ä"]
     assert scores.item_ids.tolist() == ["7", "8", "9"]
 
 
 @pytest.mark.parametrize("lower", [False, True])
 def test_scales(save, lower):
-    scores = read_npz(save(scores=SCORES * 100.0), scale=Scale(0, 100, lower))
+    scores = read_npz(save(scores=SCORES * 100.0), scale=Scale(0, 100, lower)).scores
     assert scores.values.tolist() == (1 - SCORES if lower else SCORES).tolist()
 
 
 class TestAnswers:
     def test_become_certain_probabilities(self, save):
-        scores = read_npz(save(answers=np.array([[0, 1, -1], [2, 1, -2]])))
+        scores = read_npz(save(answers=np.array([[0, 1, -1], [2, 1, -2]]))).scores
         assert scores.items["n_options"].tolist() == [4, 3, 1]  # "none" is an option of its own
         assert chances(scores)[0].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0]]
         assert chances(scores)[1, 0].tolist() == [0, 0, 0, 1]
         assert np.isnan(chances(scores)[1, 2]).all()
 
     def test_more_options_than_were_chosen(self, save):
-        scores = read_npz(save(answers=np.zeros((2, 3), int), n_options=[4, 4, 2]))
-        assert scores.items["n_options"].tolist() == [5, 5, 3]
+        answers = np.array([[0, 1, 3], [0, 1, 0]])
+        reading = read_npz(save(answers=answers, n_options=[4, 4, 2]))
+        assert reading.scores.items["n_options"].tolist() == [5, 5, 5]
+        (note,) = reading.notes
+        assert note.endswith(
+            "than the file's 2 to 4, or more where answers lie beyond its last option (1 do)"
+        )

@@ -2,11 +2,14 @@ import numpy as np
 import pytest
 
 from fewbench.errors import FewbenchError, ReaderError
-from fewbench.readers import FORMS, Columns, read
+from fewbench.readers import Columns, read
 from fewbench.scores import Scale, from_arrays, save_scores
 
 SCORES = from_arrays([[1, 0], [0, 1]], models=["a", "b"], items=["q", "r"])
 LONG = Columns("m", "i", "s")
+
+
+FORMS = ("scores", "npz", "table", "lm-eval")
 
 
 @pytest.fixture
@@ -84,7 +87,7 @@ def test_a_folder_without_results(tmp_path):
 
 
 def test_unknown_form_and_path(tmp_path):
-    with pytest.raises(ReaderError, match="unknown form 'helm'"):
-        read(tmp_path, form="helm")
+    with pytest.raises(ReaderError, match="unknown form 'excel'"):
+        read(tmp_path, form="excel")
     with pytest.raises(ReaderError, match="no such file"):
         read(tmp_path / "absent.csv")

@@ -53,7 +53,7 @@ class TestEveryKind:
         assert read_table(wide_path, Columns(model="llm")).equals(scores)
         across = read_table(turned_path, Columns(item="question"), transposed=True)
         assert across.equals(scores)
-        assert read_npz(tmp_path / "t.npz").equals(scores)
+        assert read_npz(tmp_path / "t.npz").scores.equals(scores)
 
 
 class TestLong:

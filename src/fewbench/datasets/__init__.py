@@ -20,4 +20,4 @@ def load_zoo() -> Scores:
     (280, 1000, ['clean', 'noisy', 'rotated', 'shifted', 'occluded'])
     """
     with as_file(files("fewbench.datasets") / "zoo.npz") as path:
-        return read_npz(path)
+        return read_npz(path).scores

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from fewbench.errors import FewbenchError, ReaderError, first_line
+from fewbench.errors import FewbenchError, MissingExtraError, ReaderError, first_line
 from fewbench.readers.harness import Harness, Unit, Wants
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.parts import load_part, part_of, save_part
@@ -80,6 +80,8 @@ def gather(
     read = partial(_read_one, wants=wants, work=work)
     answers: list[list[Run] | FewbenchError] = []
     for answer in _each(read, units, workers if work else 1):
+        if isinstance(answer, MissingExtraError):
+            raise answer  # it is not the file that is damaged
         answers.append(answer)
         if progress is not None:
             progress(len(answers), len(units))
@@ -125,7 +127,7 @@ def _read_one(
         reason = f"{type(error).__name__}: {first_line(error)}"
         return ReaderError(
             f"{unit.path}: cannot be read as a result file of {harness.name} ({reason})",
-            hint="if the harness wrote it so, fewbench has a gap here; please report it",
+            hint="it may be damaged; if the harness wrote it so, please report a gap in fewbench",
         )
     if part is None:
         return runs
@@ -136,10 +138,10 @@ def _read_one(
 def _joined(errors: list[FewbenchError], n_units: int) -> FewbenchError:
     if len(errors) == 1:
         return errors[0]
-    first = "; ".join(error.message for error in errors[:SHOWN])
+    said = list(dict.fromkeys(error.message for error in errors))
     return ReaderError(
-        f"{len(errors)} of {n_units} files cannot be read: {first}"
-        + ("; …" if len(errors) > SHOWN else ""),
+        f"{len(errors)} of {n_units} files cannot be read: {'; '.join(said[:SHOWN])}"
+        + ("; …" if len(said) > SHOWN else ""),
         hint="leave them out with --damaged skip, or take whole rows of torn files with "
         "--damaged rows",
     )

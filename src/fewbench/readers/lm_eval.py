@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from fewbench.errors import ReaderError
 from fewbench.readers._lm_eval.choices import option_table
 from fewbench.readers._lm_eval.files import find_samples
@@ -17,11 +19,16 @@ from fewbench.readers._lm_eval.rows import (
     prompt_of,
 )
 from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.run import MIXED_UP, Rows, Run
 
 NO_RESULTS = (
-    "without a results file beside; the model's name is that of the folder or of the folder's "
-    "other runs, and whether higher is better is not checked"
+    "without its run's results file beside; the model's name is that of the file, the folder or "
+    "the folder's other runs, and whether higher is better is not checked"
+)
+WRONG_SCORES = (
+    "scores that the log-likelihoods contradict: lm-eval 0.4.5 to 0.4.8 mixes up the requests of "
+    "tasks with acc_mutual_info, so run it again with another version"
 )
 UNNAMED_FILTER = "written before lm-eval 0.4.7 and does not name its filter"
 
@@ -59,7 +66,7 @@ class LmEval:
             if named is not None and time:
                 raise _repeated(named, row["doc_id"], where)
             met[document] += 1
-            if time and not (results and len(results.filters(task)) > time):
+            if time >= max(len(origin.filters), 1):
                 raise _unnamed(row["doc_id"], where)
             part = parts.setdefault((named, time), Rows(unit.path, rows.place_word))
             metrics = metrics_of(row, where)
@@ -89,6 +96,8 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
         notes = (*notes, NO_RESULTS)
     if named is None:
         notes = (*notes, UNNAMED_FILTER)
+    if wrong := _wrong_scores(rows):
+        notes = (*notes, f"{WRONG_SCORES} ({wrong} here)")
     return rows.run(
         origin.model,
         task,
@@ -104,6 +113,14 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
     )
 
 
+def _wrong_scores(rows: Rows) -> int:
+    """Count scores of a task with acc_mutual_info that its log-likelihoods contradict."""
+    if "acc_mutual_info" not in rows.values or not rows.options or "acc" not in rows.values:
+        return 0
+    expected = recomputed(OptionTable.columns(rows.options), "acc")
+    return int((np.isfinite(expected) & (expected != rows.values["acc"])).sum())
+
+
 def _has_true_ids(doc_ids: list[int], total: int | None) -> bool:
     """Whether doc_ids can be believed: `--samples` out of order makes lm-eval mix them up."""
     whole = total == len(doc_ids) == len(set(doc_ids))
@@ -112,8 +129,7 @@ def _has_true_ids(doc_ids: list[int], total: int | None) -> bool:
 
 def _name(part: _Part, origin: Origin) -> str | None:
     named, time = part
-    listed = origin.results.filters(origin.task) if origin.results else []
-    return listed[time] if named is None and listed else named
+    return origin.filters[time] if named is None and origin.filters else named
 
 
 def _unnamed(doc_id: int, where: str) -> ReaderError:

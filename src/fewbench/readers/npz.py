@@ -1,6 +1,7 @@
 """Scores from an .npz file: arrays named scores, models, items, tasks, …"""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
+from fewbench.readers.reading import Reading
 from fewbench.scores import Scale, Scores, from_arrays
 
 MOST_OPTIONS = 100_000
 
 
-def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Scores:
+def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Reading:
     """Read scores from an .npz file; nothing in it is ever executed (no pickled objects).
 
     Parameters
@@ -27,6 +29,11 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Sco
         run), which become certain probabilities, "none" being an option of its own.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
+
+    Returns
+    -------
+    Reading
+        The scores, with a note on how options of `answers` are counted.
 
     Raises
     ------
@@ -54,9 +61,23 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Sco
             f"{source}: no array {some(lacking)}", hint=f"it has {some(arrays, most=8)}"
         )
     try:
-        return _build(arrays, scale)
+        return Reading(_build(arrays, scale), tuple(_notes(arrays)))
     except FewbenchError as error:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+
+
+def _notes(arrays: dict[str, NDArray[Any]]) -> Iterator[str]:
+    """Say how options are counted where answers were given, after they were checked."""
+    if "answers" not in arrays or "probabilities" in arrays:
+        return
+    answers, listed = arrays["answers"], arrays.get("n_options")
+    note = "'no answer' counts as an option of its own: every item has one more"
+    if listed is not None:
+        beyond = int((answers >= listed).sum())
+        note += f" than the file's {listed.min()} to {listed.max()}"
+        if beyond:
+            note += f", or more where answers lie beyond its last option ({beyond} do)"
+    yield note
 
 
 def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:

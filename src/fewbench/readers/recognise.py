@@ -18,7 +18,7 @@ from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.reading import Reading
 from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, Scores, load_scores
+from fewbench.scores import Scale, load_scores
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 DAMAGED = ("stop", "skip", "rows")
@@ -137,7 +137,7 @@ def read(
     _refuse(source, form, options.given)
     if form != "table":
         _refuse(source, form, _table_options(columns, transposed))
-    return Reading(_read_file(source, form, columns or Columns(), transposed, scale))
+    return _read_file(source, form, columns or Columns(), transposed, scale)
 
 
 def _logs(sources: list[Path], form: str | None) -> tuple[list[tuple[Harness, Unit]], list[Path]]:
@@ -220,7 +220,7 @@ def _read_logs(
 
 def _read_file(
     source: Path, form: str, columns: Columns, transposed: bool, scale: Scale | None
-) -> Scores:
+) -> Reading:
     if form == "scores":
         scores = load_scores(source)
         if scale not in (None, scores.scale):
@@ -228,14 +228,14 @@ def _read_file(
                 f"{source}: saved with another range of scores ({scores.scale})",
                 hint="leave out --range and --lower-is-better",
             )
-        return scores
+        return Reading(scores)
     if form == "npz":
         from fewbench.readers.npz import read_npz
 
         return read_npz(source, scale=scale)
     from fewbench.readers.tables import read_table
 
-    return read_table(source, columns, transposed=transposed, scale=scale)
+    return Reading(read_table(source, columns, transposed=transposed, scale=scale))
 
 
 def _table_options(columns: Columns | None, transposed: bool) -> list[str]:

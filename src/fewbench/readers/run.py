@@ -226,13 +226,14 @@ class Rows:
         Raises
         ------
         ReaderError
-            If there are no rows, or the model or task has no name.
+            If there are no rows, the model or task has no name, or an id is not valid Unicode.
         """
         if not len(self):
             raise ReaderError(f"{self.path}: empty, no answer was logged", hint="delete it")
         for what, name in (("model", model), ("task", task)):
             if not (isinstance(name, str) and name.strip()):
                 raise ReaderError(f"{self.path}: the {what} has no name")
+        self._check_unicode()
         columns: dict[str, NDArray[Any]] = {
             "content": np.array(self.contents),
             "position": np.array(self.positions, dtype=np.int64),
@@ -258,6 +259,22 @@ class Rows:
             place_word=self.place_word,
         )
         return replace(run, **known)
+
+    def _check_unicode(self) -> None:
+        for texts in (self.contents, self.own_ids):
+            try:
+                "".join(texts).encode()
+            except UnicodeEncodeError as error:
+                bad = next(at for at, text in enumerate(texts) if not _is_unicode(text))
+                raise ReaderError(
+                    f"{self.path}, {self.place_word} {self.places[bad]}: the item's id "
+                    f"{texts[bad]!r} is not valid Unicode",
+                    hint="half of a surrogate pair was cut off; write the file as UTF-8",
+                ) from error
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _hashed(text: str) -> int:

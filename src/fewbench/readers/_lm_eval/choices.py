@@ -1,5 +1,6 @@
 """What a row of lm-eval says of each option, where it is multiple choice."""
 
+from itertools import compress
 from typing import Any
 
 from fewbench.readers.numbers import as_number
@@ -28,24 +29,27 @@ def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> Opt
     ...         "target": "0",
     ...     }, ["acc"], " ")
     >>> found
-    OptionTable(likelihoods=[-1.5, -inf], right=0, texts=['four', 'five!'], unconditional=())
+    OptionTable(likelihoods=[-1.5, -inf], right=0, texts=['four', 'five!'], unconditional=[])
     """
     likelihoods = _likelihoods(row.get("resps"))
     if likelihoods is None:
         return None
+    requests = _requests(row.get("arguments"), len(likelihoods))
     unconditional: list[float] = []
     if "acc_mutual_info" in metrics:
-        if len(likelihoods) % 2:
+        # Up to 0.4.4 the requests alternate, later all with the question come first.
+        without = [request[:1] == [""] for request in requests]
+        unconditional = list(compress(likelihoods, without))
+        given = [not bare for bare in without]
+        likelihoods, requests = list(compress(likelihoods, given)), list(compress(requests, given))
+        if len(unconditional) != len(likelihoods):
             return None
-        half = len(likelihoods) // 2
-        likelihoods, unconditional = likelihoods[:half], likelihoods[half:]
     if len(likelihoods) < 2:
         return None
-    texts = _texts(row.get("arguments"), len(likelihoods), delimiter)
-    if texts is None:
+    texts = _texts(requests, delimiter)
+    if len(texts) != len(likelihoods):
         return OptionTable(likelihoods, unconditional=unconditional)
-    right = _right(row.get("target"), texts)
-    return OptionTable(likelihoods, right, texts, unconditional or ())
+    return OptionTable(likelihoods, _right(row.get("target"), texts), texts, unconditional)
 
 
 def _likelihoods(resps: Any) -> list[float] | None:
@@ -64,23 +68,25 @@ def _likelihoods(resps: Any) -> list[float] | None:
     return values
 
 
-def _texts(arguments: Any, count: int, delimiter: str) -> list[str] | None:
-    """Return the options' texts, None where they stand in the context (as in winogrande)."""
+def _requests(arguments: Any, count: int) -> list[list[Any]]:
+    """Return prompt and option of each request: in files a dictionary of dictionaries."""
     if isinstance(arguments, dict):
         arguments = [arguments.get(f"gen_args_{i}") for i in range(count)]
-    if not isinstance(arguments, list) or len(arguments) < count:
-        return None
-    texts = []
-    for request in arguments[:count]:
-        if isinstance(request, dict):
-            text = request.get("arg_1")
-        else:
-            text = request[1] if isinstance(request, list) and len(request) > 1 else None
-        if not isinstance(text, str):
-            return None
-        texts.append(text)
-    if len(set(texts)) == 1:
-        return None
+    if not isinstance(arguments, list):
+        return [[]] * count
+    found = [
+        [request.get("arg_0"), request.get("arg_1")] if isinstance(request, dict) else request
+        for request in arguments[:count]
+    ]
+    found = [request if isinstance(request, list) else [] for request in found]
+    return found + [[]] * (count - len(found))
+
+
+def _texts(requests: list[list[Any]], delimiter: str) -> list[str]:
+    """Return the options' texts, [] where they stand in the context (as in winogrande)."""
+    texts = [request[1] for request in requests if len(request) > 1 and isinstance(request[1], str)]
+    if len(set(texts)) < 2:
+        return []
     if all(text.startswith(delimiter) for text in texts):
         texts = [text.removeprefix(delimiter) for text in texts]
     return texts

@@ -11,6 +11,7 @@ STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 SAMPLES = re.compile(
     rf"samples_(?P<task>.+?)(?:_(?P<stamp>{STAMP}))?\.(?:jsonl?|parquet)", re.DOTALL
 )
+HUB = re.compile(r"(?P<org>.+?)__(?P<model>.+)__(?P<task>leaderboard_.+)")
 
 
 def find_samples(files: Sequence[Path]) -> list[Unit]:
@@ -39,10 +40,26 @@ def name_parts(path: Path) -> tuple[str | None, str]:
     return (name["task"], name["stamp"] or "") if name else (None, "")
 
 
+def hub_parts(path: Path) -> tuple[str, str] | None:
+    """Return model and task of the Parquet files of the Open LLM Leaderboard v2, else None.
+
+    Examples
+    --------
+    >>> hub_parts(Path("org__model__leaderboard_musr/latest/0000.parquet"))
+    ('org/model', 'leaderboard_musr')
+    """
+    if path.suffix.lower() != ".parquet":
+        return None
+    for folder in path.parts[-2:-4:-1]:
+        if name := HUB.fullmatch(folder):
+            return name["org"] + "/" + name["model"], name["task"]
+    return None
+
+
 def _results_of(path: Path, beside: list[Path]) -> tuple[Path, ...]:
     """Return the results of the same run, else all in the folder that may name the model."""
     task, stamp = name_parts(path)
-    if task is None:
+    if task is None and path.suffix == ".jsonl":
         return tuple(other for other in beside if not other.name.startswith("samples_"))
     # With --output_path X.json the results are X_TIME.json beside the samples.
     same_run = [other for other in beside if stamp and other.name.endswith(f"_{stamp}.json")]
@@ -56,7 +73,7 @@ def _is_samples(path: Path) -> bool:
     suffix = path.suffix.lower()
     named = SAMPLES.fullmatch(path.name) is not None
     if suffix == ".parquet":
-        return named
+        return named or hub_parts(path) is not None
     if suffix == ".jsonl" and not named:
         start = head(path).lstrip()
         return start[:1] == b"[" and b'"doc_id"' in start  # 0.4.2 and older

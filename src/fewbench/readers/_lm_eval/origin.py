@@ -4,19 +4,24 @@ import re
 from dataclasses import dataclass
 
 from fewbench.errors import ReaderError
-from fewbench.readers._lm_eval.files import name_parts
+from fewbench.readers._lm_eval.files import hub_parts, name_parts
 from fewbench.readers._lm_eval.results import NAMES, Results, read_results
 from fewbench.readers.harness import Unit
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file's name and the results beside it say; `stamp` is "" if not known."""
+    """What a file's name and the results beside it say; `stamp` is "" if not known.
+
+    `results` are those of the same run. `filters` names the task's filters in the order of the
+    rows, also where only another model's results are there; [] if nothing names them.
+    """
 
     model: str
     task: str
     stamp: str
     results: Results | None
+    filters: list[str]
 
 
 def identify(unit: Unit) -> Origin:
@@ -27,6 +32,8 @@ def identify(unit: Unit) -> Origin:
     ReaderError
         If results beside are torn, or the file is of a version that names its task only there.
     """
+    if on_hub := hub_parts(unit.path):
+        return Origin(*on_hub, "", None, [])
     task, stamp = name_parts(unit.path)
     if task is None:
         return _before_0_4_3(unit)
@@ -38,7 +45,7 @@ def identify(unit: Unit) -> Origin:
         others = {read_results(other).model for other in unit.beside} - {None}
         folder = unit.path.resolve().parent.name.replace("__", "/")
         model = others.pop() if len(others) == 1 else folder
-    return Origin(str(model), task, stamp, results)
+    return Origin(str(model), task, stamp, results, results.filters(task) if results else [])
 
 
 def _before_0_4_3(unit: Unit) -> Origin:
@@ -48,20 +55,24 @@ def _before_0_4_3(unit: Unit) -> Origin:
     tasks are still in them.
     """
     name = unit.path.name.removesuffix(".jsonl")
+    unread: ReaderError | None = None
     for path in unit.beside:
         try:
             results = read_results(path)
             tasks = results.part("configs")
             arguments = results.part("config").get("model_args")
-        except ReaderError:
-            continue  # a JSON file of something else
+        except ReaderError as error:
+            unread = unread or error  # the results, torn, or a file of something else
+            continue
         for task in sorted(tasks, key=len, reverse=True):
             if not name.endswith(f"_{task}"):
                 continue
             written = name.removesuffix(f"_{task}")
             if isinstance(arguments, str) and written == re.sub("/|=", "__", arguments):
-                return Origin(results.model or written, task, "", results)
-            return Origin(_model_in(written), task, "", None)
+                return Origin(results.model or written, task, "", results, results.filters(task))
+            return Origin(_model_in(written), task, "", None, results.filters(task))
+    if unread:
+        raise unread
     raise ReaderError(
         f"{unit.path}: written by lm-eval 0.4.2 or older, and no results file beside it tells "
         "its model from its task",

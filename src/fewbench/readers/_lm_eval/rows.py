@@ -13,6 +13,7 @@ from fewbench.readers.jsonl import JsonLines, load_json
 from fewbench.readers.numbers import describe
 from fewbench.readers.run import ID_LENGTH
 
+NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
 NOT_METRICS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"),
     *("doc_hash", "prompt_hash", "target_hash", "filter", "metrics"),
@@ -111,6 +112,12 @@ def prompt_of(row: dict[str, Any]) -> str:
 def _checked(row: Any, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise ReaderError(f"{where}: not a JSON object")
+    if row.get("doc_hash") == NO_DOCUMENT:
+        raise ReaderError(
+            f"{where}: 'doc_hash' is that of no document, as lmms-eval 0.2.3 writes it for every "
+            "row: its items cannot be told apart",
+            hint="run it again with a newer lmms-eval",
+        )
     if "doc_hash" not in row:
         if "doc" not in row:
             raise ReaderError(f"{where}: no 'doc_hash' and no 'doc', so not a row of lm-eval")

@@ -51,6 +51,13 @@ class _Layout:
     def has_positions(self) -> bool:
         return all(position >= 0 for position in self.positions)
 
+    @property
+    def addresses(self) -> list[str]:
+        """What tells equal documents apart: position, else the harness's own id, else nothing."""
+        if self.has_positions:
+            return [f"{position:>12}" for position in self.positions]
+        return self.own_ids
+
 
 def name_items(task: str, runs: Sequence[Run]) -> Items:
     """Find the items of a task from all its runs, in the order of the task's documents."""
@@ -60,7 +67,7 @@ def name_items(task: str, runs: Sequence[Run]) -> Items:
         (layout for layout in layouts if layout.has_positions),
         key=lambda layout: not layout.is_whole,
     )
-    twins = _twins(ranked)
+    twins = _twins(sorted(layouts, key=lambda layout: not layout.is_whole))
     keys = {id(layout): _keys(layout, twins) for layout in layouts}
     stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
     for layout in ranked:
@@ -106,30 +113,29 @@ def _layouts(runs: Sequence[Run]) -> list[_Layout]:
     ][::-1]
 
 
-def _twins(ranked: list[_Layout]) -> dict[str, list[int]]:
-    """Return the positions of documents that occur more than once, from the best run of them."""
-    twins: dict[str, list[int]] = {}
-    for layout in ranked:
+def _twins(layouts: list[_Layout]) -> dict[str, list[str]]:
+    """Return the addresses of documents that occur more than once, from the best run of them."""
+    twins: dict[str, list[str]] = {}
+    for layout in layouts:
         often = {content for content, n in Counter(layout.contents).items() if n > 1}
-        places: dict[str, list[int]] = defaultdict(list)
-        for content, position in zip(layout.contents, layout.positions, strict=True):
-            if content in often:
-                places[content].append(position)
-        for content, positions in places.items():
-            if len(positions) > len(twins.get(content, [])):
-                twins[content] = sorted(positions)
+        places: dict[str, set[str]] = defaultdict(set)
+        for content, address in zip(layout.contents, layout.addresses, strict=True):
+            if content in often and address:
+                places[content].add(address)
+        for content, addresses in places.items():
+            if len(addresses) > len(twins.get(content, [])):
+                twins[content] = sorted(addresses)
     return twins
 
 
-def _keys(layout: _Layout, twins: dict[str, list[int]]) -> list[Key]:
-    """Return each row's key; equal documents are told apart by position, else by order."""
-    rows = list(zip(layout.contents, layout.positions, strict=True))
-    believed = twins if layout.has_positions else {}
-    by_order = {content for content, position in rows if position not in believed.get(content, [])}
+def _keys(layout: _Layout, twins: dict[str, list[str]]) -> list[Key]:
+    """Return each row's key; equal documents are told apart by address, else by order."""
+    rows = list(zip(layout.contents, layout.addresses, strict=True))
+    by_order = {content for content, address in rows if address not in twins.get(content, [])}
     met: Counter[str] = Counter()
     keys = []
-    for content, position in rows:
-        n = met[content] if content in by_order else twins[content].index(position)
+    for content, address in rows:
+        n = met[content] if content in by_order else twins[content].index(address)
         keys.append((content, n))
         met[content] += 1
     return keys

@@ -121,17 +121,17 @@ def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
 
 def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
     """Return the runs under a filter; where a file does not name its only one, that."""
-    kept = [run for run in runs if run.filter in (None, filtered)]
-    there = {(run.path, run.model) for run in kept}
-    for run in runs:
-        if (run.path, run.model) not in there:
-            has = [one.filter for one in runs if (one.path, one.model) == (run.path, run.model)]
+    filters: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    for run in runs:  # one run of the harness may have a file for each filter
+        filters[run.group, run.stamp, run.model].append(run)
+    for several in filters.values():
+        if not any(run.filter in (None, filtered) for run in several):
             raise ReaderError(
-                f"{run.path}: no rows of filter {filtered!r}, which other runs of task "
-                f"{run.task!r} have",
-                hint=f"it has {', '.join(str(name) for name in has)}",
+                f"{several[0].path}: no rows of filter {filtered!r}, which other runs of task "
+                f"{several[0].task!r} have",
+                hint=f"it has {', '.join(str(run.filter) for run in several)}",
             )
-    return kept
+    return [run for run in runs if run.filter in (None, filtered)]
 
 
 def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:

@@ -1,0 +1,130 @@
+"""Scores of Inspect's scorers as numbers, one for each item."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+@dataclass
+class Answered:
+    """An item that was scored: its first sample, and its metrics as they are to be read.
+
+    `place` counts samples in the log from 1.
+    """
+
+    sample: Any
+    place: int
+    scores: dict[str, Any]
+    epochs: int = 1
+
+
+@dataclass
+class Scored:
+    """The samples of a log, item by item, and those without an answer by the reason."""
+
+    items: list[Answered] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    unscored: list[str] = field(default_factory=list)
+    lacking: dict[str, list[str]] = field(default_factory=dict)
+    despite_errors: int = 0
+
+
+def score_samples(samples: Sequence[Any]) -> Scored:
+    """Return the items that have all scores, averaged over epochs.
+
+    An item without an answer, or without a score that most items have, counts as not run, as a
+    run's rows are of all its metrics.
+    """
+    found = Scored()
+    by_id: dict[str, list[tuple[int, Any, dict[str, Any]]]] = defaultdict(list)
+    troubled: dict[str, bool] = {}
+    for place, sample in enumerate(samples, start=1):
+        own_id = str(sample.id)
+        scores = flat(sample.scores or {})
+        if scores:
+            by_id[own_id].append((place, sample, scores))
+            found.despite_errors += bool(sample.error)
+        else:
+            troubled[own_id] = troubled.get(own_id, False) or bool(sample.error)
+    for own_id, failed in troubled.items():
+        if own_id not in by_id:
+            (found.failed if failed else found.unscored).append(own_id)
+    counts: Counter[str] = Counter()
+    for rows in by_id.values():
+        counts.update({metric for _, _, scores in rows for metric in scores})
+    usual = [metric for metric, n in counts.items() if 2 * n > len(by_id)]
+    for own_id, rows in by_id.items():
+        scores = _mean([scores for _, _, scores in rows])
+        absent = [metric for metric in usual if metric not in scores]
+        for metric in absent:
+            found.lacking.setdefault(metric, []).append(own_id)
+        if not absent:
+            place, sample, _ = rows[0]
+            found.items.append(Answered(sample, place, scores, len(rows)))
+    return found
+
+
+def flat(scores: dict[str, Any]) -> dict[str, Any]:
+    """Return metric → value: a scorer's own name, or SCORER.KEY where it scores several things.
+
+    Examples
+    --------
+    >>> class Score:
+    ...     def __init__(self, value):
+    ...         self.value = value
+    >>> flat({"match": Score("C"), "parts": Score({"f1": 0.5, "em": "I"}), "both": Score([1, 0])})
+    {'match': 1.0, 'parts.f1': 0.5, 'parts.em': 0.0, 'both': [1, 0]}
+    """
+    found: dict[str, Any] = {}
+    for name, score in scores.items():
+        value = score.value
+        several = (
+            {f"{name}.{key}": one for key, one in value.items()}
+            if isinstance(value, dict)
+            else {name: value}
+        )
+        for metric, one in several.items():
+            number = as_score(one)
+            # Inspect writes NaN for what a scorer left unscored.
+            if number is not None and not (isinstance(number, float) and math.isnan(number)):
+                found[metric] = number
+    return found
+
+
+def as_score(value: Any) -> Any:
+    """Return a score as Inspect counts it: letters and words as numbers, what else it is as is.
+
+    Examples
+    --------
+    >>> [as_score(value) for value in ("C", "P", "N", "yes", True, "0.25", 3, "B")]
+    [1.0, 0.5, 0.0, 1.0, 1.0, 0.25, 3.0, 'B']
+    """
+    if isinstance(value, bool | int | float):
+        return float(value)
+    if not isinstance(value, str):
+        return value
+    if value in GRADES:
+        return GRADES[value]
+    if value.lower() in WORDS:
+        return WORDS[value.lower()]
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _mean(epochs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean over epochs of each metric; what is no number as the first epoch has it."""
+    if len(epochs) == 1:
+        return epochs[0]
+    found: dict[str, Any] = {}
+    for metric in dict.fromkeys(name for one in epochs for name in one):
+        values = [one[metric] for one in epochs if metric in one]
+        other = [value for value in values if not isinstance(value, float)]
+        found[metric] = other[0] if other else math.fsum(values) / len(values)
+    return found
