@@ -15,6 +15,7 @@ BELOW = {
     "algorithms": {"algorithms"},
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},
+    "audit": {"audit", "methods", "algorithms", "scores"},
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "readers": {"readers", "scores"},

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import json
+import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -148,3 +153,100 @@ def make(
 @pytest.fixture
 def make_comparison() -> Callable[..., Made]:
     return make
+
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+VOID = {"meta", "input", "br", "link", "img", "hr"}
+
+
+class _Balance(HTMLParser):
+    """Fails when an element is left open or closed twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open
+        assert self.open.pop() == tag
+
+
+# Sent from inside the frame to the page around it, which is what gets dumped: a frame can be
+# as narrow as a phone, a window cannot.
+MEASURE = """
+<style>.tab{display:block!important}</style>
+<script>
+addEventListener('load', () => {
+  document.querySelectorAll('details').forEach(d => d.open = true);
+  const outside = [], small = [], over = [];
+  document.querySelectorAll('svg').forEach(svg => {
+    const box = svg.viewBox.baseVal, scale = svg.getBoundingClientRect().width / box.width;
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBBox(), t]);
+    texts.forEach(([words, b, t]) => {
+      if (b.x < -1 || b.y < -1 || b.x + b.width > box.width + 1 || b.y + b.height > box.height + 1)
+        outside.push(words);
+      if (scale * parseFloat(getComputedStyle(t).fontSize) < 10.95) small.push(words);
+    });
+    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+      const w = Math.min(p.x + p.width, q.x + q.width) - Math.max(p.x, q.x);
+      const h = Math.min(p.y + p.height, q.y + q.height) - Math.max(p.y, q.y);
+      // Line boxes are taller than letters, so lines that only brush are fine.
+      if (w > 1 && h > 4) over.push(a + ' | ' + b);
+    }));
+  });
+  const root = document.documentElement;
+  parent.postMessage(JSON.stringify({
+    scroll: root.scrollWidth, width: innerWidth, outside, small, over,
+    texts: document.querySelectorAll('svg text').length,
+  }), '*');
+});
+</script>
+"""
+
+
+def _measure(page, folder, width):
+    copy, host = folder / "copy.html", folder / "host.html"
+    text = page.read_text("utf-8")
+    copy.write_text(text.replace("</body>", MEASURE + "</body>"), "utf-8")
+    host.write_text(
+        "<body><pre id='out'></pre><script>onmessage = e => {"
+        "document.getElementById('out').textContent = e.data}</script>"
+        f"<iframe src='copy.html' width='{width}' height='900'></iframe></body>"
+    )
+    run = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+         "--no-first-run", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=4000",
+         "--window-size=1400,1000", "--dump-dom", host.as_uri()],
+        capture_output=True, text=True, timeout=90, check=True,
+    )  # fmt: skip
+    found = re.search(r"<pre id=\"out\">(.*?)</pre>", run.stdout, re.DOTALL)
+    assert found, run.stdout[:400]
+    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+
+@pytest.fixture
+def balanced() -> Callable[[str], None]:
+    """A check that every element of a page is closed."""
+
+    def check(text):
+        balance = _Balance()
+        balance.feed(text)
+        assert not balance.open
+
+    return check
+
+
+@pytest.fixture
+def measure(tmp_path) -> Callable[..., dict]:
+    """What a browser sees of a page at a width, or a skip where there is no browser."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine")
+    return lambda page, width: _measure(page, tmp_path, width)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -9,33 +8,13 @@ import pytest
 
 from fewbench.report import write_report
 
-VOID = {"meta", "input", "br", "link", "img", "hr"}
-
-
-class _Balance(HTMLParser):
-    """Fails when an element is left open or closed twice."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open
-        assert self.open.pop() == tag
-
 
 @pytest.fixture
-def page(make_comparison, tmp_path):
+def page(make_comparison, balanced, tmp_path):
     def written(comparison=None, **options):
         made = comparison or make_comparison(**{"repeats": 2, "targets": 12, **options})
         text = write_report(made, tmp_path / "report.html").read_text("utf-8")
-        balance = _Balance()
-        balance.feed(text)
-        assert not balance.open
+        balanced(text)
         assert "nan" not in re.sub(r"<title>.*?</title>", "", text).lower().split()
         assert "NaN" not in text
         return text

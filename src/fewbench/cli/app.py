@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from fewbench._version import __version__
+from fewbench.cli.audit import audit
 from fewbench.cli.compare import compare
 from fewbench.cli.demo import demo
 from fewbench.cli.evaluate import ask, estimate, start, tell
@@ -50,6 +51,7 @@ def _all(
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_,
+    "audit": audit,
     "methods": methods,
     "select": select,
     "start": start,

@@ -10,6 +10,7 @@ from fewbench.methods.base import (
     Session,
 )
 from fewbench.methods.catalogue import CATALOGUE, Entry, find_method
+from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
 
@@ -19,6 +20,7 @@ __all__ = [
     "Entry",
     "FittedPredictor",
     "Method",
+    "Need",
     "Prediction",
     "Predictor",
     "Provenance",
@@ -27,4 +29,5 @@ __all__ = [
     "StaticMethod",
     "Subset",
     "find_method",
+    "needs_of",
 ]

@@ -14,6 +14,7 @@ from fewbench.methods.base import (
     Predictor,
     Selector,
 )
+from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.parts import describe
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
@@ -32,6 +33,11 @@ class StaticMethod:
     def plain_sampling(self) -> bool:
         """Whether this is a simple random sample and its mean."""
         return isinstance(self.selector, Random) and isinstance(self.predictor, Mean)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the two need of the past scores."""
+        return needs_of(self.selector, self.predictor)
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]

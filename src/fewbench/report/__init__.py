@@ -1,5 +1,6 @@
-"""One self-contained HTML page about a comparison of estimation methods."""
+"""Self-contained HTML pages: about a comparison of methods, and about a table of scores."""
 
+from fewbench.report.audit_page import write_audit
 from fewbench.report.page import write_report
 
-__all__ = ["write_report"]
+__all__ = ["write_audit", "write_report"]

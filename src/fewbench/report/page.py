@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from fewbench.report import heat, panels, shares, tables, words
+from fewbench.report.frame import render_page, write_page
 from fewbench.report.identity import looks
 from fewbench.report.lines import error_lines
 from fewbench.report.metrics import is_side_column, metric
@@ -38,27 +37,12 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
     Path
         The file that was written.
     """
-    wanted = Path(path)
-    page = render(comparison)
-    wanted.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = wanted.with_name(f".{wanted.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_text(page, encoding="utf-8", newline="\n")
-        unfinished.replace(wanted)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return wanted
+    return write_page(render(comparison), path)
 
 
 def render(comparison: Comparison) -> str:
     """The page as text."""
-    folder = resources.files("fewbench.report")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
-    style = folder.joinpath("style.css").read_text("utf-8")
-    return template.render(style=Markup(style), **_parts(comparison)) + "\n"
+    return render_page("page.html.j2", **_parts(comparison))
 
 
 def _parts(comparison: Comparison) -> dict[str, Any]:

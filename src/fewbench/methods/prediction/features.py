@@ -1,13 +1,14 @@
 """What a regression sees of a model: its answers, its signature, or its score on the subset."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.errors import AnswersError
 from fewbench.methods.base import Answers
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -28,6 +29,8 @@ class Features(Protocol):
 class AnswerFeatures:
     """The scores on the chosen items: one number an item."""
 
+    needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many numbers from"),)
+
     def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
         """Return the sources' features, shape (sources, n)."""
         return scores.filled[:, scores.positions(subset.items)]
@@ -40,6 +43,8 @@ class AnswerFeatures:
 @dataclass(frozen=True)
 class SubsetScore:
     """The mean score on the chosen items, weighted as the subset says: one number."""
+
+    needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
 
     def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
         """Return the sources' features, shape (sources, 1)."""
@@ -63,6 +68,11 @@ class Signature:
     Where the scores have no option probabilities, the answers themselves. A missing cell is
     filled by the mean of the sources that have it.
     """
+
+    needs: ClassVar = (
+        Need("distinct sources", 40, "few sources to compare signatures with"),
+        Need("probabilities", 1, "the signature is right and wrong alone"),
+    )
 
     def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
         """Return the sources' signatures, shape (sources, n × options)."""

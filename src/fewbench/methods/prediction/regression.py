@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.prediction.features import Features, Signature
 from fewbench.methods.prediction.reductions import NoReduction, Reduction, Transform
 from fewbench.methods.prediction.regressors import Fitted, Regressor
@@ -28,6 +29,12 @@ class Regression:
     regressor: Regressor
     features: Features = field(default_factory=Signature)
     reduction: Reduction = field(default_factory=NoReduction)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the regression needs, and its parts."""
+        two = Need("sources", 2, "a regression needs two sources", required=True)
+        return (two, *needs_of(self.features, self.reduction, self.regressor))
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
         """Learn the reduction and the regressor from the sources; MethodError if just one."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fewbench.algorithms.neighbours import Metric, nearest
 from fewbench.algorithms.ridge import fit_ridge
 from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
 
 FloatArray = NDArray[np.float64]
 Fitted = Callable[[FloatArray], FloatArray]
@@ -71,6 +72,11 @@ class Neighbours:
     k: int = 1
     metric: Metric = "cosine"
     interpolates: ClassVar[bool] = True
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """As many sources as neighbours."""
+        return (Need("sources", self.k, f"there are no {self.k} neighbours", required=True),)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Remember the sources."""

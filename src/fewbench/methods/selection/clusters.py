@@ -4,12 +4,14 @@ The baseline "clustering (historical)" of Two-Stage Collaborative Filtering (Eq.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.allocation import allocate
 from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -25,6 +27,7 @@ class Clusters:
     """
 
     restarts: int = 1
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""

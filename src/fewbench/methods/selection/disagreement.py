@@ -8,7 +8,7 @@ of disagreement: it is left out, not filled. An item that nobody was run on has 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from fewbench.algorithms.disagreement import (
     two_class,
 )
 from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -76,6 +77,11 @@ class PredictiveDiversity(Disagreement):
     """
 
     normalise: Normalisation = "options"
+    needs: ClassVar = (
+        Need(
+            "probabilities", 1, "PDS of right and wrong alone has two values: use JSD or variance"
+        ),
+    )
 
     def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return each item's PDS."""
@@ -86,6 +92,10 @@ class PredictiveDiversity(Disagreement):
 @dataclass(frozen=True)
 class JensenShannon(Disagreement):
     """Generalised Jensen-Shannon divergence, JSD (Proposition 1)."""
+
+    needs: ClassVar = (
+        Need("probabilities", 1, "JSD of right and wrong alone sees only how hard an item is"),
+    )
 
     def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return each item's JSD in nats."""

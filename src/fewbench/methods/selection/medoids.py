@@ -5,12 +5,14 @@ arXiv 2309.08638.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from fewbench.algorithms.distances import Metric, item_distances
 from fewbench.algorithms.kmedoids import kmedoids
 from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -32,6 +34,7 @@ class Medoids:
     metric: Metric = "manhattan"
     standardise: bool = False
     restarts: int = 1
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster the items and return the medoids, each with its cluster's share."""

@@ -1,10 +1,12 @@
 """Random items: a simple random sample, or one stratified by task."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from fewbench.algorithms.allocation import allocate
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -26,6 +28,8 @@ class Stratified:
     Weights make the weighted mean unbiased: each task's share over its items where every task is
     sure of an item (post-stratification); else tasks are drawn too and every item counts the same.
     """
+
+    needs: ClassVar = (Need("tasks", 2, "with one task it is plain random sampling"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw `budget` items over all tasks."""

@@ -1,0 +1,191 @@
+"""How much alike two models answer, beyond what items' difficulty and models' ability explain.
+
+Any two models agree on easy items. What tells kinship is the partial correlation of their answers
+given how easy each item is: the correlation of what is left of each row after a straight line on
+the items' means. Unrelated models have about 0, copies 1; where two rows are made of a shared and
+an own part of equal variance, it is 1/2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.false_discovery import benjamini_hochberg
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+TWIN = 0.5
+KIN = 0.3
+CHANCE = 0.01
+FEWEST = 10  # models, for a quartile of their pairs to mean something
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """Partial correlations of all pairs of models.
+
+    Attributes
+    ----------
+    r : ndarray, shape (models, models)
+        1 on the diagonal; 0 where one of the two does not vary or they share no item.
+    noise : ndarray, shape (models, models)
+        Variance of r for two unrelated models; 1 where there is no r.
+    """
+
+    r: FloatArray
+    noise: FloatArray
+
+    def beyond_chance(self, level: float = CHANCE) -> BoolArray:
+        """Whether a pair is more alike than the noise of so many items explains, for all at once.
+
+        One-sided, so that among unrelated models one pair of all is found with probability `level`
+        (Bonferroni). The diagonal is False.
+        """
+        from scipy.special import ndtri
+
+        pairs = max(len(self.r) * (len(self.r) - 1) / 2, 1)
+        found = self.r / np.sqrt(self.noise) > -ndtri(level / pairs)
+        np.fill_diagonal(found, False)
+        return np.asarray(found)
+
+    def kin_threshold(self, level: float = 0.05) -> float | None:
+        """Return the least r that pairs of this table do not reach without kinship, or None.
+
+        What unrelated pairs reach is read off the table itself: normal, with the median of all
+        pairs and a spread from the quartile below it, where kin are not (the empirical null of
+        Efron 2004). Pairs are rejected at a false discovery rate of `level`; r is never below
+        `KIN`.
+        """
+        from scipy.special import ndtr
+
+        if len(self.r) < FEWEST:
+            return None
+        pairs = self.r[np.triu_indices(len(self.r), 1)]
+        quartile, median = np.quantile(pairs, [0.25, 0.5])
+        spread = (median - quartile) / 0.6745
+        if spread <= 0:
+            return None
+        rejected = benjamini_hochberg(ndtr(-(pairs - median) / spread), level)
+        return max(float(pairs[rejected].min()), KIN) if rejected.any() else None
+
+
+def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
+    """Compare all models with each other.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+        Scores in [0, 1]; NaN where not run. Items that all models score alike say nothing and are
+        left out.
+    weights : ndarray, shape (models,), optional
+        What each model counts in the items' means (`distinct_weights` of a first pass): else many
+        copies of one model would pass for the items' difficulty.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = (rng.random((30, 400)) < rng.random(400)).astype(float)
+    >>> rows[1] = rows[0]
+    >>> r = likeness(rows).r
+    >>> round(float(r[0, 1]), 2), bool(np.abs(r[0, 2:]).max() < 0.3)
+    (1.0, True)
+    """
+    run = ~np.isnan(values)
+    x = np.where(run, values, 0.0)
+    counts = np.ones(len(x)) if weights is None else weights
+    mean = counts @ x / np.maximum(counts @ run, 1e-12)
+    varies = (np.where(run, np.abs(x - mean), 0.0).max(axis=0, initial=0.0)) > 1e-9
+    run, x, mean = run[:, varies], x[:, varies], mean[varies]
+    left = _residuals(x, run, mean)
+    products = left @ left.T
+    squares = left**2
+    if run.all():
+        size = squares.sum(axis=1)
+        own, other = size[:, None], size[None, :]
+    else:  # only the items that both ran
+        own = squares @ run.T.astype(np.float64)
+        other = own.T
+    scale = np.sqrt(own * other)
+    there = scale > 1e-9
+    r = np.where(there, products / np.where(there, scale, 1.0), 0.0)
+    noise = np.where(there, squares @ squares.T / np.where(there, scale, 1.0) ** 2, 1.0)
+    r = np.clip((r + r.T) / 2, -1.0, 1.0)
+    np.fill_diagonal(r, 1.0)
+    return Likeness(r, np.clip((noise + noise.T) / 2, 1e-12, 1.0))
+
+
+def identical(values: FloatArray) -> BoolArray:
+    """Whether two models have the same scores on all items that both ran, shape (models, models).
+
+    False on the diagonal, and for models that share no item.
+    """
+    run = ~np.isnan(values)
+    x = np.where(run, values, 0.0)
+    if run.all():
+        square = (x**2).sum(axis=1)
+        apart = square[:, None] + square - 2 * x @ x.T
+        common = np.full(apart.shape, x.shape[1])
+    else:
+        there = run.astype(np.float64)
+        square = x**2 @ there.T
+        apart = square + square.T - 2 * x @ x.T
+        common = there @ there.T
+    same = (apart < 1e-9 * np.maximum(common, 1)) & (common > 0)
+    np.fill_diagonal(same, False)
+    return np.asarray(same | same.T)
+
+
+def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
+    """Return what each model counts among distinct ones, shape (models,), each at most 1.
+
+    A model counts 1 / (1 + the shares of variance that it has in common with the others, summed):
+    of k copies each counts 1/k. The sum is the effective number of distinct models, the diversity
+    of order 0 of Leinster & Cobbold 2012 (Ecology 93:477) with squared partial correlations, less
+    their noise, as similarities.
+
+    Examples
+    --------
+    >>> rows = (np.random.default_rng(0).random((6, 900)) < 0.5).astype(float)
+    >>> rows[1] = rows[2] = rows[0]
+    >>> round(float(distinct_weights(likeness(rows), identical(rows)).sum()), 1)
+    4.0
+    """
+    noise = np.minimum(likeness.noise, 1.0 - 1e-9)
+    shared = np.where(likeness.r > 0, (likeness.r**2 - noise) / (1.0 - noise), 0.0)
+    shared = np.where(same, 1.0, shared)
+    np.fill_diagonal(shared, 0.0)
+    return np.asarray(1.0 / (1.0 + np.maximum(shared.sum(axis=1), 0.0)))
+
+
+def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> NDArray[np.intp]:
+    """Group models whose mean likeness is at least `least`, shape (models,): group numbers.
+
+    Average linkage: a chain of pairs that are alike does not join its ends. Pairs within chance
+    count as unlike, identical rows as wholly alike.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(same) < 2:
+        return np.zeros(len(same), dtype=np.intp)
+    alike = np.where(likeness.beyond_chance(), likeness.r, np.minimum(likeness.r, 0.0))
+    apart = 1.0 - np.where(same, 1.0, alike)
+    np.fill_diagonal(apart, 0.0)
+    tree = linkage(squareform(apart, checks=False), "average")
+    return np.asarray(fcluster(tree, 1.0 - least + 1e-12, "distance") - 1, dtype=np.intp)
+
+
+def _residuals(x: FloatArray, run: BoolArray, easiness: FloatArray) -> FloatArray:
+    """What is left of each row after a straight line on the items' easiness, 0 where not run."""
+    n = np.maximum(run.sum(axis=1, keepdims=True), 1)
+    there = run.astype(np.float64)
+    centred = np.where(run, x - x.sum(axis=1, keepdims=True) / n, 0.0)
+    line = np.where(run, easiness - (there @ easiness)[:, None] / n, 0.0)
+    spread = np.einsum("ij,ij->i", line, line)
+    slope = np.einsum("ij,ij->i", centred, line) / np.where(spread > 1e-12, spread, 1.0)
+    left = centred - slope[:, None] * line
+    # Of a row that the line explains wholly only rounding is left.
+    real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
+    return np.asarray(np.where(real, left, 0.0))

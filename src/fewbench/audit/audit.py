@@ -1,0 +1,136 @@
+"""The audit of a table of scores."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewbench.audit.alike import alike_findings
+from fewbench.audit.finding import SEVERITIES, Finding
+from fewbench.audit.items import item_findings, measure_items
+from fewbench.audit.kinship import Kinship, kinship
+from fewbench.audit.missing import measure_missing, missing_findings
+from fewbench.audit.odd import odd_findings
+from fewbench.audit.shape import shape_findings
+from fewbench.audit.support import Fit, fits, support_finding
+from fewbench.scores import Scores
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Problems, then cautions, then facts.
+    methods : tuple of Fit
+        Every method of the catalogue, and whether it suits the table.
+    alike : tuple of tuple of str
+        Groups of models that are copies, near-twins or kin, for `with_families`.
+    table : dict
+        What the table is: numbers of models, items and tasks, share of missing cells and so on.
+    numbers : dict
+        What pictures are made of: models' scores, tasks' sizes, items' means and discrimination,
+        and the shares of missing cells by model and task.
+    """
+
+    findings: tuple[Finding, ...]
+    methods: tuple[Fit, ...]
+    alike: tuple[tuple[str, ...], ...]
+    table: dict[str, Any]
+    numbers: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; no list is cut, an undefined number is None."""
+        return {
+            "format": FORMAT,
+            "table": self.table,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "methods": [fit.to_dict() for fit in self.methods],
+            "alike": self.alike,
+            "numbers": self.numbers,
+        }
+
+    def of_kind(self, kind: str) -> Finding | None:
+        """Return the finding of a kind, or None."""
+        return next((finding for finding in self.findings if finding.kind == kind), None)
+
+
+def audit(scores: Scores) -> Audit:
+    """Say what is wrong or peculiar in a table of scores.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of any size: one model or item, missing cells, scores between 0 and 1.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> found = audit(simulate(20, 60, seed=1))
+    >>> [finding.kind for finding in found.findings if finding.severity == "problem"]
+    []
+    """
+    kin = kinship(scores)
+    items = measure_items(scores, kin)
+    missing = measure_missing(scores)
+    alike = _alike(scores, kin)
+    findings = [
+        *alike_findings(scores, kin),
+        *odd_findings(scores),
+        *item_findings(scores, items, kin.distinct),
+        *missing_findings(scores, missing),
+        support_finding(scores, kin),
+        *shape_findings(scores, bool(alike)),
+    ]
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    mean = scores.scale.from_unit(items.mean)
+    numbers: dict[str, Any] = {
+        "models": scores.model_ids,
+        "scores": _plain(scores.scale.from_unit(scores.full_scores())),
+        "tasks": scores.tasks,
+        "task_sizes": np.bincount(scores.task_of).tolist(),
+        "task_means": _plain(scores.scale.from_unit(scores.task_scores().mean(axis=0))),
+        "items": [str(item) for item in scores.item_ids],
+        "item_task": scores.task_of.tolist(),
+        "item_mean": _plain(mean),
+        "item_r": _plain(items.discrimination.r),
+        "item_wrong_way": np.flatnonzero(items.wrong_way).tolist(),
+        "item_suspect": np.flatnonzero(items.suspect).tolist(),
+        "missing": None if missing is None else [_plain(row) for row in missing.by_task],
+    }
+    table: dict[str, Any] = {
+        "models": scores.n_models,
+        "items": scores.n_items,
+        "tasks": len(scores.tasks),
+        "missing": round(float(np.isnan(scores.values).mean()), 6),
+        "binary": scores.is_binary,
+        "probabilities": scores.probabilities is not None,
+        "range": [scores.scale.low, scores.scale.high],
+        "lower_is_better": scores.scale.lower_is_better,
+        "average": scores.average,
+        "distinct": round(kin.distinct, 1),
+        "fingerprint": scores.fingerprint,
+    }
+    return Audit(tuple(findings), fits(scores, kin.distinct), alike, table, numbers)
+
+
+def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
+    """Join groups of the same name, the same row and kin where they share a model."""
+    found: list[set[int]] = []
+    for group in (*kin.same_name, *kin.same_row, *kin.near_twins, *kin.kin):
+        joined = set(group)
+        for other in [other for other in found if other & joined]:
+            joined |= other
+            found.remove(other)
+        found.append(joined)
+    return tuple(
+        tuple(scores.model_ids[m] for m in sorted(group)) for group in sorted(found, key=min)
+    )
+
+
+def _plain(values: np.ndarray[Any, Any]) -> list[float | None]:
+    return [None if np.isnan(v) else round(float(v), 5) for v in values]

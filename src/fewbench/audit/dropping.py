@@ -1,0 +1,122 @@
+"""Scores without what an audit found, or with the families that it found; only where asked."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from fewbench._names import some
+from fewbench.audit.audit import Audit
+from fewbench.audit.finding import counted
+from fewbench.errors import ScoresError
+from fewbench.scores import Scores
+
+DROPS: dict[str, tuple[str, ...]] = {
+    "duplicates": ("same-name", "identical"),
+    "near-twins": ("near-twins",),
+    "constant": ("constant",),
+    "wrong-way": ("wrong-way",),
+}
+
+
+def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, tuple[str, ...]]:
+    """Leave out what was found, kind by kind.
+
+    Of each group of duplicates or near-twins one model stays: the one with fewest missing cells,
+    then with the shortest name.
+
+    Parameters
+    ----------
+    scores : Scores
+    found : Audit
+        Of these scores.
+    words : collection of {"duplicates", "near-twins", "constant", "wrong-way"}
+
+    Returns
+    -------
+    scores : Scores
+        Without them.
+    said : tuple of str
+        One sentence a kind on what was left out.
+
+    Raises
+    ------
+    ScoresError
+        If a word is unknown, or nothing would be left.
+
+    Examples
+    --------
+    >>> from fewbench.audit import audit
+    >>> from fewbench.scores import from_arrays
+    >>> scores = from_arrays([[1, 0, 1], [1, 1, 1]], models=["a", "b"])
+    >>> left, said = drop(scores, audit(scores), ["constant"])
+    >>> left.item_ids.tolist(), said
+    (['item-1'], ("constant: 2 items left out: 'item-0', 'item-2'",))
+    """
+    unknown = [word for word in words if word not in DROPS]
+    if unknown:
+        raise ScoresError(f"cannot drop {some(unknown)}", hint=f"one of {', '.join(DROPS)}")
+    gone: dict[str, set[str]] = {"models": set(), "items": set()}
+    said = []
+    for word in dict.fromkeys(words):
+        of, ids = "models", []
+        for finding in found.findings:
+            if finding.kind in DROPS[word]:
+                of = finding.of
+                ids += [one for one in finding.spare if one not in ids]
+        gone[of].update(ids)
+        said.append(
+            f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids)}"
+            if ids
+            else f"{word}: none found"
+        )
+    rows = np.array([at for at, m in enumerate(scores.model_ids) if m not in gone["models"]])
+    items = np.array([at for at, i in enumerate(scores.item_ids) if i not in gone["items"]])
+    if not len(rows) or not len(items):
+        raise ScoresError("nothing is left", hint="drop fewer kinds")
+    ran = ~np.isnan(scores.values[np.ix_(rows, items)])
+    alone = ~ran.any(axis=0)
+    if alone.any():
+        names = some(scores.item_ids[items[alone]])
+        said.append(
+            f"{counted(int(alone.sum()), 'item')} left out that no model left was run on: {names}"
+        )
+        items, ran = items[~alone], ran[:, ~alone]
+    idle = ~ran.any(axis=1)
+    if idle.any():
+        names = some(scores.model_ids[m] for m in rows[idle])
+        said.append(
+            f"{counted(int(idle.sum()), 'model')} left out that ran none of the items left: {names}"
+        )
+        rows = rows[~idle]
+    return scores.take(rows, items), tuple(said)
+
+
+def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
+    """Give every group of models that are alike a family, and every other model one of its own.
+
+    Returns
+    -------
+    scores : Scores
+        With a column `family`; a group is named by its shortest name.
+    said : str
+        How many families there are.
+
+    Raises
+    ------
+    ScoresError
+        If the scores name families already.
+    """
+    if "family" in scores.models:
+        raise ScoresError(
+            "the scores name families already", hint="leave --families out, or drop the column"
+        )
+    family = {model: model for model in scores.model_ids}
+    for group in found.alike:
+        for model in group:
+            family[model] = min(group, key=lambda name: (len(name), name))
+    models = scores.models.assign(family=[family[model] for model in scores.model_ids])
+    alone = counted(scores.n_models - sum(len(group) for group in found.alike), "model")
+    return replace(scores, models=models), (
+        f"families: {len(found.alike)} of more than one model, {alone} with one of their own"
+    )

@@ -1,0 +1,81 @@
+"""One finding: what was found, whom it concerns, what to do."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Severity = Literal["problem", "caution", "fact"]
+SEVERITIES: tuple[Severity, ...] = ("problem", "caution", "fact")
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers behind a finding, row by row."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    Attributes
+    ----------
+    kind : str
+        A fixed name, such as "near-twins".
+    severity : {"problem", "caution", "fact"}
+        A problem makes estimates wrong; a caution is to be known; a fact describes.
+    what : str
+        What was found, in a sentence with its numbers.
+    advice : str
+        What to do about it; may be empty for a fact.
+    of : {"models", "items", "tasks", ""}
+        What the ids are.
+    ids : tuple of str
+        All that are concerned, never cut.
+    groups : tuple of tuple of str
+        The ids by group, where they form groups.
+    spare : tuple of str
+        Those that `drop` leaves out if this kind is named.
+    table : Table, optional
+    """
+
+    kind: str
+    severity: Severity
+    what: str
+    advice: str = ""
+    of: Literal["models", "items", "tasks", ""] = ""
+    ids: tuple[str, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
+    spare: tuple[str, ...] = ()
+    table: Table | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "model"), counted(1200, "model"), counted(2, "family", "families")
+    ('1 model', '1,200 models', '2 families')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def share(value: float) -> str:
+    """Return a share as a percentage, with a decimal where it is small.
+
+    Examples
+    --------
+    >>> share(0.142), share(0.0054), share(0.01), share(0.00001), share(0.0)
+    ('14%', '0.5%', '1%', '<0.1%', '0%')
+    """
+    percent = 100 * value
+    if 0 < percent < 0.1:
+        return "<0.1%"
+    return f"{percent:.1f}".removesuffix(".0") + "%" if percent < 2 else f"{percent:.0f}%"

@@ -1,0 +1,186 @@
+"""Findings on items: constant, saturated, and those that go the wrong way."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.discrimination import Discrimination, discrimination
+from fewbench.audit.finding import Cell, Finding, Table, counted
+from fewbench.audit.kinship import Kinship
+from fewbench.scores import Scores
+
+EASY = 0.95
+LEVEL = 0.05
+SUSPECT = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class ItemNumbers:
+    """What was measured of every item.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (items,)
+        Mean score in [0, 1] over the models that ran it.
+    constant, saturated : ndarrays of bool, shape (items,)
+        The same score from all; not the same, but a mean of `EASY` or more.
+    discrimination : Discrimination
+    wrong_way, suspect : ndarrays of bool, shape (items,)
+        Going the wrong way at a false discovery rate of `LEVEL`; at one test's level `SUSPECT`.
+    """
+
+    mean: NDArray[np.float64]
+    constant: NDArray[np.bool_]
+    saturated: NDArray[np.bool_]
+    discrimination: Discrimination
+    wrong_way: NDArray[np.bool_]
+    suspect: NDArray[np.bool_]
+
+
+def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
+    """Measure every item; near-copies of a model count as one."""
+    mean = np.nanmean(scores.values, axis=0)
+    constant = np.nanmax(scores.values, axis=0) - np.nanmin(scores.values, axis=0) <= 1e-9
+    found = discrimination(scores.values, kinship.weights)
+    wrong = found.wrong_way(LEVEL)
+    with np.errstate(invalid="ignore"):
+        suspect = (found.p <= SUSPECT) & ~wrong
+    return ItemNumbers(mean, constant, (mean >= EASY) & ~constant, found, wrong, suspect)
+
+
+def item_findings(scores: Scores, numbers: ItemNumbers, distinct: float) -> list[Finding]:
+    """Return all findings on items."""
+    found = [
+        _wrong_way(scores, numbers),
+        _suspect(scores, numbers, distinct),
+        *_constant(scores, numbers),
+        _saturated(scores, numbers),
+    ]
+    return [finding for finding in found if finding is not None]
+
+
+def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
+    at = _worst_first(numbers, numbers.wrong_way)
+    if not len(at):
+        return None
+    ids = tuple(str(scores.item_ids[i]) for i in at)
+    return Finding(
+        "wrong-way",
+        "problem",
+        f"{counted(len(at), 'item goes', 'items go')} the wrong way: the better a model is on the "
+        f"others, the worse on {'it' if len(at) == 1 else 'them'} (of such lists, at most "
+        f"{LEVEL:.0%} is chance)",
+        "look at their keys first: a wrong key, two right options, or a trap; correct keys and "
+        "import again, or leave the items out (fewbench audit SCORES --drop wrong-way -o FILE)",
+        "items",
+        ids,
+        spare=ids,
+        table=_table(scores, numbers, at),
+    )
+
+
+def _suspect(scores: Scores, numbers: ItemNumbers, distinct: float) -> Finding | None:
+    at = _worst_first(numbers, numbers.suspect)
+    tested = int((~np.isnan(numbers.discrimination.p)).sum())
+    if not len(at):
+        return None
+    return Finding(
+        "suspect-keys",
+        "fact",
+        f"{counted(len(at), 'item leans', 'items lean')} the wrong way at 1 in {1 / SUSPECT:.0f} "
+        f"each (chance alone: up to {SUSPECT * tested:.0f}); {distinct:.0f} distinct models are "
+        "too few to call any of them wrong",
+        "if keys are to be checked by hand, begin with the first of the list",
+        "items",
+        tuple(str(scores.item_ids[i]) for i in at),
+        table=_table(scores, numbers, at),
+    )
+
+
+def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
+    if scores.n_models < 2 or not numbers.constant.any():
+        return []
+    low = numbers.constant & (numbers.mean <= 1e-9)
+    high = numbers.constant & (numbers.mean >= 1 - 1e-9)
+    n = int(numbers.constant.sum())
+    parts = [
+        f"{int(which.sum()):,} that {words}"
+        for which, words in (
+            (low, "no model gets right" if scores.is_binary else "score lowest from all"),
+            (high, "every model gets right" if scores.is_binary else "score highest from all"),
+            (numbers.constant & ~low & ~high, "score in between from all"),
+        )
+        if which.any()
+    ]
+    ids = tuple(str(scores.item_ids[i]) for i in np.flatnonzero(numbers.constant))
+    advice = (
+        "they tell no models apart but are part of the full score: keep them, unless the score "
+        "without them is what you want (fewbench audit SCORES --drop constant -o FILE)"
+    )
+    if low.any():
+        advice += "; of those that none gets right, look at some keys"
+    return [
+        Finding(
+            "constant",
+            "caution" if n > 0.1 * scores.n_items else "fact",
+            f"{counted(n, 'item has', 'items have')} the same score from every model "
+            f"({n / scores.n_items:.1%} of all): {', '.join(parts)}",
+            advice,
+            "items",
+            ids,
+            spare=ids,
+        )
+    ]
+
+
+def _saturated(scores: Scores, numbers: ItemNumbers) -> Finding | None:
+    n = int(numbers.saturated.sum())
+    if not n:
+        return None
+    return Finding(
+        "saturated",
+        "fact",
+        f"{counted(n, 'item is', 'items are')} nearly saturated: a mean of {EASY:.0%} or more of "
+        f"the range, but not the same for all ({n / scores.n_items:.1%} of all)",
+        "nothing to do: methods that choose by past scores seldom take them",
+        "items",
+        tuple(str(scores.item_ids[i]) for i in np.flatnonzero(numbers.saturated)),
+    )
+
+
+def _worst_first(numbers: ItemNumbers, which: NDArray[np.bool_]) -> NDArray[np.intp]:
+    at = np.flatnonzero(which)
+    return at[np.argsort(numbers.discrimination.p[at], kind="stable")]
+
+
+def _table(scores: Scores, numbers: ItemNumbers, at: NDArray[np.intp]) -> Table:
+    header = ["item", "task", "mean", "r with the rest"]
+    chosen = _chosen_by_strong(scores, at)
+    rows: list[tuple[Cell, ...]] = []
+    for k, i in enumerate(at.tolist()):
+        mean = float(scores.scale.from_unit(numbers.mean[i]))
+        row: list[Cell] = [str(scores.item_ids[i]), scores.tasks[scores.task_of[i]]]
+        row += [round(mean, 3), round(float(numbers.discrimination.r[i]), 2)]
+        if chosen is not None:
+            row.append(chosen[k])
+        rows.append(tuple(row))
+    if chosen is not None:
+        header.append("strong models choose")
+    return Table(tuple(header), tuple(rows))
+
+
+def _chosen_by_strong(scores: Scores, at: NDArray[np.intp]) -> list[str] | None:
+    """What the stronger half of the models choose most, such as "option 3 (80%)"."""
+    if scores.probabilities is None or not len(at):
+        return None
+    full = scores.full_scores()
+    strong = np.flatnonzero(full >= np.median(full))
+    votes = np.zeros((len(at), scores.probabilities.shape[2]))
+    for options in scores.probabilities.take(strong).by_model():
+        here = np.asarray(options[at])
+        ran = np.flatnonzero(~np.isnan(here[:, 0]))
+        votes[ran, here[ran].argmax(axis=1)] += 1
+    most = votes.argmax(axis=1)
+    share = votes.max(axis=1) / np.maximum(votes.sum(axis=1), 1)
+    return [f"option {option + 1} ({part:.0%})" for option, part in zip(most, share, strict=True)]

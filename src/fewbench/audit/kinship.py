@@ -1,0 +1,142 @@
+"""Which models are alike: worked out once, read by several findings."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.likeness import (
+    CHANCE,
+    TWIN,
+    Likeness,
+    distinct_weights,
+    groups_alike,
+    identical,
+    likeness,
+)
+from fewbench.scores import Scores
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Kinship:
+    """Likeness of models, and the groups that follow from it.
+
+    Attributes
+    ----------
+    likeness : Likeness
+    same_name, same_row, near_twins, kin : tuple of tuples of int
+        Groups of two or more positions of models. Rows that are the same by chance (few items, or
+        all right) are no group; near-twins need not be identical, kin include near-twins.
+    kin_least : float, optional
+        The mean likeness from which models are called kin; None if no pair stands out.
+    weights : ndarray, shape (models,)
+        What each model counts among distinct ones.
+    """
+
+    likeness: Likeness
+    same_name: Groups
+    same_row: Groups
+    near_twins: Groups
+    kin: Groups
+    kin_least: float | None
+    weights: NDArray[np.float64]
+
+    @property
+    def distinct(self) -> float:
+        """The effective number of distinct models."""
+        return float(self.weights.sum())
+
+
+def kinship(scores: Scores) -> Kinship:
+    """Compare all models of a table."""
+    same = identical(scores.values)
+    rows = tuple(group for group in _components(same) if _chance_of_same(scores, group) < CHANCE)
+    copies = np.zeros_like(same)
+    for group in rows:
+        copies[np.ix_(group, group)] = same[np.ix_(group, group)]
+    # Twice, so that a model with many copies does not pass for what items are like.
+    once = distinct_weights(likeness(scores.values), copies)
+    alike = likeness(scores.values, once)
+    twins = _together(groups_alike(alike, copies, TWIN))
+    least = alike.kin_threshold()
+    kin = twins if least is None else _together(groups_alike(alike, copies, min(least, TWIN)))
+    return Kinship(
+        alike,
+        _by_name(scores.model_ids),
+        rows,
+        twins,
+        kin,
+        least,
+        distinct_weights(alike, copies),
+    )
+
+
+def plain_name(name: str) -> str:
+    """Return a model's name without what says nothing of the model.
+
+    Case, white space, `__` for `/` (as harnesses write it in file names), and a number after `#`.
+
+    Examples
+    --------
+    >>> plain_name("Org__Model-7B#2"), plain_name(" org/model-7b ")
+    ('org/model-7b', 'org/model-7b')
+    """
+    return re.sub(r"\s+", " ", re.sub(r"#\d+$", "", name.strip()).replace("__", "/")).casefold()
+
+
+def kept(scores: Scores, group: Iterable[int]) -> int:
+    """Return which of a group to keep: fewest missing cells, then shortest name, then first."""
+    missing = np.isnan(scores.values).sum(axis=1)
+    return min(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
+
+
+def _by_name(names: list[str]) -> Groups:
+    found: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        found.setdefault(plain_name(name), []).append(at)
+    return tuple(tuple(group) for group in found.values() if len(group) > 1)
+
+
+def _together(labels: NDArray[np.intp]) -> Groups:
+    found: dict[int, list[int]] = {}
+    for at, label in enumerate(labels.tolist()):
+        found.setdefault(label, []).append(at)
+    return tuple(tuple(group) for group in found.values() if len(group) > 1)
+
+
+def _components(linked: NDArray[np.bool_]) -> Groups:
+    from scipy.sparse.csgraph import connected_components
+
+    return _together(connected_components(linked, directed=False)[1].astype(np.intp))
+
+
+def _chance_of_same(scores: Scores, group: tuple[int, ...]) -> float:
+    """About how likely some pair of the table's models had the same row by chance, as this group.
+
+    Each item is right with a probability that follows from the group's score and from how the
+    models outside of the group did on it, items and answers apart. Scores between 0 and 1 count
+    as right from 1/2, which makes chance look likelier than it is.
+    """
+    run = ~np.isnan(scores.values)
+    right = np.where(run, scores.values, 0.0) >= 0.5
+    common = run[list(group)].all(axis=0)
+    if not common.any():  # alike in pairs only
+        common = run[group[0]] & run[group[1]]
+    outside = np.ones(len(run), dtype=np.bool_)
+    outside[list(group)] = False
+    n = (run & outside[:, None]).sum(axis=0)[common]
+    of_item = ((right & run)[outside].sum(axis=0)[common] + 0.5) / (n + 1)
+    of_group = (right[group[0], common].sum() + 0.5) / (common.sum() + 1)
+    easy = _logit(of_item)
+    p = 1.0 / (1.0 + np.exp(-(easy - easy.mean() + _logit(of_group))))
+    log_same = float(np.log(p * p + (1 - p) * (1 - p)).sum())
+    pairs = len(run) * (len(run) - 1) / 2
+    return float(min(1.0, pairs * np.exp(log_same)))
+
+
+def _logit(p: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    return np.asarray(np.log(p) - np.log1p(-np.asarray(p)))

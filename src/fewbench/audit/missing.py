@@ -1,0 +1,129 @@
+"""Findings on missing cells: where they are, and whether they look random."""
+
+import numpy as np
+
+from fewbench.algorithms.missingness import Missingness, missingness
+from fewbench.audit.finding import Finding, Table, counted, share
+from fewbench.scores import Scores
+
+LEVEL = 0.01
+NEARLY_COMPLETE = 0.01  # what intervals still judge a method on
+
+
+def measure_missing(scores: Scores) -> Missingness | None:
+    """Test where cells are missing; None if none is."""
+    return missingness(scores.values, scores.task_of) if scores.has_missing else None
+
+
+def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]:
+    """Return the findings on missing cells."""
+    if found is None:
+        return []
+    return [_where(scores, found), _random_or_not(scores, found)]
+
+
+def _where(scores: Scores, found: Missingness) -> Finding:
+    gone = np.isnan(scores.values)
+    lacking = sorted(
+        np.flatnonzero(gone.any(axis=1)).tolist(),
+        key=lambda m: (-found.by_model[m], scores.model_ids[m]),
+    )
+    most = lacking[0]
+    much = int((found.by_model > NEARLY_COMPLETE).sum())
+    of_most = gone[most].sum() / gone.sum()
+    whole = [
+        (scores.model_ids[m], scores.tasks[t])
+        for m, t in np.argwhere(found.by_task >= 1.0).tolist()
+    ]
+    what = (
+        f"{int(gone.sum()):,} cells ({share(float(gone.mean()))}) were not run, in "
+        f"{counted(len(lacking), 'model')} of {scores.n_models:,} and on "
+        f"{counted(int(gone.any(axis=0).sum()), 'item')} of {scores.n_items:,}; "
+        f"{scores.model_ids[most]} lacks most: {share(float(found.by_model[most]))} of the items, "
+        f"{share(float(of_most))} of all missing cells"
+    )
+    if whole:
+        what += f"; {counted(len(whole), 'task is', 'tasks are')} missing as a whole for a model"
+    return Finding(
+        "missing",
+        "caution" if much else "fact",
+        what,
+        "run them if you can: models with missing cells are never targets of compare"
+        + (
+            f", and the {much} that lack more than {share(NEARLY_COMPLETE)} are learned from, but "
+            "no interval is judged on them"
+            if much
+            else ""
+        ),
+        "models",
+        tuple(scores.model_ids[m] for m in lacking),
+        table=Table(
+            ("model", "missing", "share", "others' score there less elsewhere", "p"),
+            tuple(
+                (
+                    scores.model_ids[m],
+                    int(gone[m].sum()),
+                    round(float(found.by_model[m]), 4),
+                    _rounded(found.easier[m], 3),
+                    _rounded(found.p_easier[m], 4),
+                )
+                for m in lacking
+            ),
+        ),
+    )
+
+
+def _random_or_not(scores: Scores, found: Missingness) -> Finding:
+    tested = np.flatnonzero(~np.isnan(found.p_easier))
+    # One answer from many tests: Bonferroni over the models, then over the three kinds.
+    p_difficulty = min(1.0, float(found.p_easier[tested].min()) * len(tested)) if len(tested) else 1
+    against = []
+    if found.p_task * 3 <= LEVEL:
+        model, task = _most_heaped(scores, found)
+        against.append(
+            f"they are heaped in tasks (most in {scores.tasks[task]!r}: "
+            f"{scores.model_ids[model]} lacks {share(float(found.by_task[model, task]))} of it)"
+        )
+    if found.p_item * 3 <= LEVEL:
+        against.append("several models lack the same items")
+    if p_difficulty * 3 <= LEVEL:
+        worst_model = int(tested[np.argmin(found.p_easier[tested])])
+        against.append(
+            f"what {scores.model_ids[worst_model]} lacks is "
+            f"{'easier' if found.easier[worst_model] > 0 else 'harder'} for the others than what "
+            f"it ran, by {abs(100 * found.easier[worst_model]):.1f} points"
+        )
+    biased = p_difficulty * 3 <= LEVEL or found.p_task * 3 <= LEVEL
+    if not against:
+        return Finding(
+            "missing-at-random",
+            "fact",
+            "missing cells look random: not heaped in tasks or on items, and as hard as the rest",
+            "nothing to do: they are filled from the item's and the model's mean",
+        )
+    return Finding(
+        "missing-not-at-random",
+        "caution",
+        f"missing cells do not look random: {'; '.join(against)}",
+        (
+            "do not compare plain means of models over what each ran; fewbench fills a missing "
+            "cell from the item's and the model's mean, which allows for hard items, but running "
+            "them is better"
+            if biased
+            else "an item that many lack is known less well; running it is better"
+        ),
+        "models",
+        tuple(scores.model_ids[m] for m in np.flatnonzero(found.by_model > 0)),
+    )
+
+
+def _most_heaped(scores: Scores, found: Missingness) -> tuple[int, int]:
+    """Return the model and task of which most is missing, beyond what the model lacks anyway."""
+    excess = np.round(found.by_task - found.by_model[:, None], 9)
+    most = np.argwhere(excess == excess.max()).tolist()
+    model, task = min(most, key=lambda at: (scores.model_ids[at[0]], scores.tasks[at[1]]))
+    return model, task
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    return None if np.isnan(value) else round(float(value), digits)

@@ -1,0 +1,175 @@
+"""Findings on the shape of a table: tasks, options, score distribution, dates, families."""
+
+import numpy as np
+import pandas as pd
+
+from fewbench.audit.finding import Finding, Table, counted, share
+from fewbench.scores import Scores
+
+SMALL_TASK = 30
+CEILING = 0.95
+SHOWN = 3
+
+
+def shape_findings(scores: Scores, kin_found: bool) -> list[Finding]:
+    """Return the findings on shape; `kin_found` says whether groups could stand for families."""
+    found = [
+        _tasks(scores),
+        _options(scores),
+        _spread(scores),
+        _dates(scores),
+        _families(scores, kin_found),
+    ]
+    return [finding for finding in found if finding is not None]
+
+
+def _tasks(scores: Scores) -> Finding:
+    if len(scores.tasks) == 1:
+        return Finding(
+            "tasks",
+            "fact",
+            f"all {scores.n_items:,} items are of one task, {scores.tasks[0]!r}",
+            "name tasks if there are any (fewbench import … --task COLUMN, or --items items.csv)",
+        )
+    sizes = np.bincount(scores.task_of)
+    order = sorted(range(len(sizes)), key=lambda t: (-sizes[t], scores.tasks[t]))
+    small = [scores.tasks[t] for t in order if sizes[t] < SMALL_TASK]
+    largest, smallest = order[0], order[-1]
+    means = scores.scale.from_unit(scores.task_scores().mean(axis=0))
+    what = (
+        f"{len(scores.tasks)} tasks of {sizes[smallest]:,} to {sizes[largest]:,} items, the "
+        f"largest {scores.tasks[largest]!r} ({share(sizes[largest] / scores.n_items)} of all)"
+    )
+    advice = ""
+    if sizes[largest] > 2 * sizes[smallest]:
+        advice = (
+            "the full score is the mean over items, so that large tasks weigh most; --average "
+            "macro weighs tasks the same"
+            if scores.average == "micro"
+            else "the full score weighs tasks the same, so that an item of a small task weighs most"
+        )
+    if small:
+        what += f"; {counted(len(small), 'task has', 'tasks have')} fewer than {SMALL_TASK} items"
+    return Finding(
+        "tasks",
+        "fact",
+        what,
+        advice,
+        "tasks",
+        tuple(small),
+        table=Table(
+            ("task", "items", "mean score"),
+            tuple((scores.tasks[t], int(sizes[t]), round(float(means[t]), 3)) for t in order),
+        ),
+    )
+
+
+def _options(scores: Scores) -> Finding | None:
+    if scores.probabilities is None or "n_options" not in scores.items:
+        return None
+    counts = scores.items["n_options"].to_numpy(np.int64)
+    values, times = np.unique(counts, return_counts=True)
+    if len(values) == 1:
+        return None
+    by = "; ".join(f"{n:,} with {v}" for v, n in zip(values, times, strict=True))
+    return Finding(
+        "unequal-options",
+        "caution",
+        f"items have {values[0]} to {values[-1]} options ({by})",
+        "PDS divides by the number of options and so prefers items with few: "
+        "pds(normalise=excess) compares them fairly, JSD is not concerned",
+        table=Table(
+            ("options", "items"),
+            tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),
+        ),
+    )
+
+
+def _spread(scores: Scores) -> Finding:
+    unit = scores.full_scores()
+    full = scores.scale.from_unit(unit)
+    low, q1, q2, q3, high = (_number(v) for v in np.quantile(full, [0, 0.25, 0.5, 0.75, 1]))
+    best = min(m for m, v in zip(scores.model_ids, unit, strict=True) if v > unit.max() - 1e-9)
+    if scores.n_models == 1:
+        return Finding("spread", "fact", f"the one model, {best}, scores {high}")
+    what = (
+        f"scores go from {low} to {high}, half of them between {q1} and {q3} (median {q2}); best "
+        f"is {best}"
+    )
+    top = float(unit.max())
+    error = float(np.sqrt(max(top * (1 - top), 1e-12) / scores.n_items))
+    level = int((unit > top - 2 * np.sqrt(2) * error - 1e-9).sum())
+    advice = "a target stronger than all sources is estimated well by plain random sampling only"
+    if top >= CEILING:
+        advice = f"the best are near the ceiling: what separates them lies in a few items; {advice}"
+    if level > 1:
+        others = counted(level - 1, "other is", "others are")
+        what += f"; {others} level with it, within the noise of {scores.n_items:,} items"
+    return Finding("spread", "fact", what, advice)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _dates(scores: Scores) -> Finding:
+    if "date" not in scores.models:
+        return Finding(
+            "dates",
+            "fact",
+            "no dates of models",
+            "add them to see how methods do on newer models (fewbench import … --models models.csv "
+            "with a column date, then compare --split chronological)",
+        )
+    text = scores.models["date"].fillna("").astype(str)
+    dates = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
+    named, known = (text.str.strip() != ""), dates.notna()
+    unread = tuple(str(m) for m in scores.models.index[(named & ~known).to_numpy()])
+    what = f"dates for {int(known.sum())} of {counted(scores.n_models, 'model')}"
+    if known.any():
+        what += f", {dates.min():%Y-%m-%d} to {dates.max():%Y-%m-%d}"
+    if unread:
+        what += f"; {counted(len(unread), 'date')} cannot be read"
+    return Finding(
+        "dates",
+        "caution" if unread else "fact",
+        what,
+        "write dates as 2025-06-30" if unread else "",
+        "models",
+        unread,
+    )
+
+
+def _families(scores: Scores, kin_found: bool) -> Finding:
+    means = (
+        "name the groups found above (fewbench audit SCORES --families -o FILE), or add your own "
+        "(fewbench import … --models models.csv with a column family)"
+        if kin_found
+        else "add them if there are any (fewbench import … --models models.csv with a column "
+        "family)"
+    )
+    if "family" not in scores.models:
+        return Finding(
+            "families",
+            "caution" if kin_found else "fact",
+            "no families of models: intervals and splits take models for unrelated unless their "
+            "rows are all but the same",
+            means,
+        )
+    family = scores.models["family"].fillna("").astype(str)
+    counts = family[family.str.strip() != ""].value_counts(sort=False)
+    counts = counts.sort_index().sort_values(ascending=False, kind="stable")
+    without = int(scores.n_models - counts.sum())
+    if counts.empty:
+        return Finding("families", "caution", "the column family is empty", means)
+    largest = ", ".join(f"{name} ({n})" for name, n in counts.head(SHOWN).items())
+    what = f"{counted(len(counts), 'family', 'families')}, the largest {largest}"
+    if without:
+        what += f"; {counted(without, 'model')} without one"
+    return Finding(
+        "families",
+        "fact",
+        what,
+        "intervals count a family as one model; compare --split group holds out whole families",
+        table=Table(("family", "models"), tuple((str(k), int(v)) for k, v in counts.items())),
+    )

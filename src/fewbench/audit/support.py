@@ -1,0 +1,81 @@
+"""What a table supports: how many distinct sources it has, and which methods fit."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from fewbench.audit.finding import Finding, counted
+from fewbench.audit.kinship import Kinship
+from fewbench.methods import CATALOGUE, Need, needs_of
+from fewbench.scores import Scores
+
+Verdict = Literal["fits", "works, but", "cannot"]
+ENOUGH = 20
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether a method of the catalogue suits a table.
+
+    Attributes
+    ----------
+    method : str
+    verdict : {"fits", "works, but", "cannot"}
+    because : tuple of str
+        What it lacks.
+    """
+
+    method: str
+    verdict: Verdict
+    because: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
+    """Judge every method of the catalogue by what its parts say that they need."""
+    has = {
+        "sources": scores.n_models,
+        "distinct sources": round(distinct),
+        "tasks": len(scores.tasks),
+        "probabilities": int(scores.probabilities is not None),
+    }
+    found = []
+    for name, entry in CATALOGUE.items():
+        lacks = [need for need in needs_of(entry.method) if has[need.what] < need.least]
+        least = {need.what: max(n.least for n in lacks if n.what == need.what) for need in lacks}
+        lacks = [need for need in lacks if need.least == least[need.what]]  # the strictest says it
+        verdict: Verdict = "works, but" if lacks else "fits"
+        if any(need.required for need in lacks):
+            verdict = "cannot"
+            lacks = [need for need in lacks if need.required]
+        found.append(Fit(name, verdict, tuple(_because(need, has[need.what]) for need in lacks)))
+    return tuple(found)
+
+
+def support_finding(scores: Scores, kinship: Kinship) -> Finding:
+    """Say how many distinct sources there are."""
+    distinct = kinship.distinct
+    few = distinct < ENOUGH
+    what = f"the {counted(scores.n_models, 'model counts', 'models count')} as about "
+    what += f"{distinct:.0f} distinct {'one' if round(distinct) == 1 else 'ones'}"
+    if not few:
+        return Finding(
+            "distinct-sources", "fact", what, "enough for the methods that learn from sources"
+        )
+    return Finding(
+        "distinct-sources",
+        "caution",
+        what + f": fewer than {ENOUGH}, with which learning from sources began to pay on the "
+        "tables it was tried on",
+        "use random or random-stratified, or add results of other models; compare tells what pays",
+    )
+
+
+def _because(need: Need, here: int) -> str:
+    if need.what == "probabilities":
+        return f"no option probabilities: {need.without}"
+    if need.what == "tasks":
+        return need.without
+    return f"{here} of {need.least} {need.what}: {need.without}"

@@ -1,0 +1,41 @@
+"""What all pages share: the frame around their content, the style, writing them whole."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+
+def render_page(template: str, **parts: Any) -> str:
+    """A page as text, from one of the templates beside this file."""
+    environment = Environment(
+        loader=FunctionLoader(_read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = Markup(_read("style.css"))
+    return environment.get_template(template).render(style=style, **parts) + "\n"
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page; an existing file is replaced only once the new one is complete."""
+    wanted = Path(path)
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = wanted.with_name(f".{wanted.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(page, encoding="utf-8", newline="\n")
+        unfinished.replace(wanted)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return wanted
+
+
+def _read(name: str) -> str:
+    return resources.files("fewbench.report").joinpath(name).read_text("utf-8")

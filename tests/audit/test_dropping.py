@@ -1,0 +1,84 @@
+"""Only what is named is left out, and it is said."""
+
+import numpy as np
+import pytest
+
+from fewbench.audit import DROPS, audit, drop, with_families
+from fewbench.errors import ScoresError
+from fewbench.scores import from_arrays
+
+
+def dirty(values, names):
+    values[1] = values[0]
+    names[1] = "lab/model-00#2"
+    values[5] = values[4]
+    values[4, :10] = np.nan
+    values[:, 20:23] = 1.0
+    other = np.random.default_rng(2).random(400) < 0.05
+    values[8] = np.where(other, 1 - values[7], values[7])
+
+
+def test_duplicates_leave_the_most_complete_of_each(make):
+    scores = make(dirty)
+    left, said = drop(scores, audit(scores), ["duplicates"])
+    assert set(scores.model_ids) - set(left.model_ids) == {"lab/model-00#2", "lab/model-04"}
+    assert said == ("duplicates: 2 models left out: 'lab/model-00#2', 'lab/model-04'",)
+    assert left.n_items == 400
+    again = audit(left)
+    assert again.of_kind("same-name") is None
+    assert again.of_kind("identical") is None
+    assert again.of_kind("near-twins") is not None
+
+
+def test_all_kinds_together(make):
+    scores = make(dirty)
+    left, said = drop(scores, audit(scores), list(DROPS))
+    constant = np.ptp(scores.values, axis=0) == 0
+    assert constant[20:23].all()
+    assert left.n_models == 27
+    assert set(scores.item_ids) - set(left.item_ids) >= {"item-20", "item-21", "item-22"}
+    assert audit(left.take(models=range(27))).of_kind("wrong-way") is None
+    assert len(said) == 4
+    assert said[-1] == "wrong-way: none found"
+
+
+def test_nothing_named_nothing_dropped(make):
+    scores = make(dirty)
+    left, said = drop(scores, audit(scores), [])
+    assert left.equals(scores)
+    assert said == ()
+
+
+def test_items_that_only_a_dropped_model_ran_go_with_it(make):
+    def plant(values, names):
+        values[1] = values[0]
+        values[:, 7] = np.nan
+        values[1, 7] = 1.0
+        values[1, 100:120] = np.nan
+
+    scores = make(plant)
+    left, said = drop(scores, audit(scores), ["duplicates"])
+    assert "lab/model-01" not in left.model_ids
+    assert "item-7" not in left.item_ids
+    assert said[1] == "1 item left out that no model left was run on: 'item-7'"
+
+
+def test_mistakes_are_named():
+    scores = from_arrays([[1, 1], [1, 1]], models=["a", "b"])
+    with pytest.raises(ScoresError, match="cannot drop 'dupes'"):
+        drop(scores, audit(scores), ["dupes"])
+    with pytest.raises(ScoresError, match="nothing is left"):
+        drop(scores, audit(scores), ["constant"])
+
+
+def test_groups_become_families(make):
+    scores = make(dirty)
+    named, said = with_families(scores, audit(scores))
+    family = named.models["family"]
+    assert family["lab/model-00#2"] == family["lab/model-00"] == "lab/model-00"
+    assert family["lab/model-05"] == "lab/model-04"
+    assert family["lab/model-08"] == "lab/model-07"
+    assert family["lab/model-20"] == "lab/model-20"
+    assert said == "families: 3 of more than one model, 24 models with one of their own"
+    with pytest.raises(ScoresError, match="name families already"):
+        with_families(named, audit(named))

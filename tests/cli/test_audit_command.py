@@ -1,0 +1,100 @@
+"""fewbench audit: short text, all of it as JSON, a page, and scores without what was found."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.scores import load_scores, save_scores
+from fewbench.testing import simulate
+
+
+@pytest.fixture
+def dirty(tmp_path):
+    """A table with a copy, a constant item and missing cells."""
+    clean = simulate(24, 200, seed=4)
+    values = clean.values.copy()
+    values[1], values[:, 7] = values[0], 1.0
+    values[9, :60] = np.nan
+    models = clean.models.drop(columns=["family"]).rename(index={"model-01": "model-00#2"})
+    return save_scores(replace(clean, values=values, models=models), tmp_path / "dirty.parquet")
+
+
+def test_the_most_serious_first_with_its_advice(ok, dirty):
+    out = ok("audit", dirty)
+    lines = out.splitlines()
+    assert lines[0].startswith("24 models × 200 items, 3 tasks, right or wrong, 1.2% of cells")
+    assert lines[3].startswith("problem  1 model more than once under one name")
+    words = [line.split()[0] for line in lines if line[:1].isalpha()][2:]
+    levels = [word for word in words if word in ("problem", "caution", "fact")]
+    assert levels == sorted(levels, key=["problem", "caution", "fact"].index)
+    assert "→ keep one of each (fewbench audit SCORES --drop duplicates -o FILE)" in out
+    assert "{'model-00', 'model-00#2'}" in out
+    assert max(map(len, lines)) <= 100
+    assert "Methods on these scores" in out
+    assert "  random, random-stratified" in out
+
+
+def test_json_has_all_names(ok, dirty):
+    read = json.loads(ok("audit", dirty, "--json"))
+    kinds = {finding["kind"]: finding for finding in read["findings"]}
+    assert kinds["same-name"]["ids"] == ["model-00", "model-00#2"]
+    assert "item-7" in kinds["constant"]["ids"]
+    assert {m["method"] for m in read["methods"]} >= {"random", "disco-pds-rf"}
+
+
+def test_scores_without_what_is_named(cli, ok, dirty):
+    said = cli("audit", dirty, "--drop", "duplicates,constant", "-o", "clean.parquet")
+    assert said.code == 0
+    assert "duplicates: 1 model left out: 'model-00#2'" in said.err
+    assert "constant: 4 items left out: 'item-7', " in said.err
+    assert "wrote clean.parquet: 23 models × 196 items" in said.err
+    assert load_scores("clean.parquet").n_models == 23
+    assert load_scores(dirty).n_models == 24
+    assert "under one name" not in ok("audit", "clean.parquet")
+
+
+def test_groups_named_as_families(cli, ok, dirty):
+    said = cli("audit", dirty, "--families", "-o", "named.parquet")
+    assert said.code == 0
+    assert "families: 1 of more than one model, 22 models with one of their own" in said.err
+    assert load_scores("named.parquet").models["family"]["model-00#2"] == "model-00"
+    ok("compare", "named.parquet", "-m", "random", "-n", "5", "--split", "group", "--repeats", "1",
+       "--workers", "1", "--no-intervals", "--targets", "0.1")  # fmt: skip
+
+
+def test_a_page(cli, dirty, tmp_path):
+    said = cli("audit", dirty, "--report", "out/audit.html")
+    assert said.code == 0
+    assert "wrote out/audit.html" in said.err
+    assert "Audit of dirty.parquet" in (tmp_path / "out" / "audit.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--drop duplicates", "--output says where"),
+        ("-o x.parquet", "--output says where"),
+        ("--families", "--output says where"),
+        ("--drop dupes -o x.parquet", "cannot drop 'dupes'"),
+        ("--drop , -o x.parquet", "no name in"),
+        ("--drop duplicates -o x.csv", "saved as Parquet"),
+        ("--report .", ".: a folder"),
+    ],
+)
+def test_mistakes(cli, dirty, tmp_path, words, said):
+    before = sorted(tmp_path.rglob("*"))
+    shown = cli("audit", dirty, *words.split())
+    assert shown.code == 2
+    assert shown.err.startswith("fewbench: error: ")
+    assert shown.err.count("\n") == 1
+    assert said in shown.err
+    assert "(hint: " in shown.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_families_that_are_there_are_not_replaced(cli, scores):
+    shown = cli("audit", scores, "--families", "-o", "x.parquet")
+    assert shown.code == 2
+    assert "the scores name families already" in shown.err

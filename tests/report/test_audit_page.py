@@ -1,0 +1,119 @@
+"""The page of an audit: whole, self-contained, all names in it, nothing cut off."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+
+from fewbench.audit import audit
+from fewbench.report import write_audit
+from fewbench.scores import Scale, from_arrays
+from fewbench.testing import simulate
+
+
+@pytest.fixture
+def dirty():
+    """Something to say in every section."""
+    scores = simulate(40, 300, 12, seed=5, options=5)
+    values = scores.values.copy()
+    values[1], values[:, :4] = values[0], 0.0
+    other = np.random.default_rng(0).random(300) < 0.05
+    values[11] = np.where(other, 1 - values[10], values[10])
+    order = np.argsort(np.argsort(scores.full_scores()))
+    values[:, 100:103] = (order < 20)[:, None]
+    values[6, :70] = np.nan
+    values[7, 250:] = np.nan
+    models = scores.models.rename(index={"model-01": "MODEL-00#2"})
+    return replace(scores, values=values, models=models)
+
+
+@pytest.fixture
+def page(balanced, tmp_path):
+    def written(scores, source="table"):
+        text = write_audit(audit(scores), tmp_path / "audit.html", source).read_text("utf-8")
+        balanced(text)
+        assert "NaN" not in text
+        assert "None" not in re.sub(r"<title>.*?</title>", "", text)
+        return text
+
+    return written
+
+
+def test_every_finding_with_every_name(page, dirty):
+    text = page(dirty)
+    plain = unescape(re.sub(r"<[^>]+>", "", text))
+    found = audit(dirty)
+    assert {"same-name", "near-twins", "wrong-way", "missing"} <= {f.kind for f in found.findings}
+    for finding in found.findings:
+        assert finding.what[1:] in plain
+        assert finding.advice[1:] in plain
+        for name in finding.ids:
+            assert name in plain
+    for fit in found.methods:
+        assert fit.method in plain
+    assert "Missing cells" in text
+    assert "How many models score how much" in text
+    assert text.count("goes the wrong way</title>") == len(found.of_kind("wrong-way").ids)
+
+
+def test_it_needs_nothing_else(page, dirty):
+    text = page(dirty).replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?://|//[a-z]+\.|\bsrc=|@import|url\(|<script|<link", text)
+
+
+def test_names_are_escaped(page):
+    bad = "<script>alert('x')</script>&"
+    values = (np.random.default_rng(0).random((12, 60)) < 0.5).astype(float)
+    values[1] = values[0]
+    table = from_arrays(
+        values,
+        models=[f"{bad}{i}" for i in range(12)],
+        items=[f"{bad}{i}" for i in range(60)],
+        tasks=[f"{bad}{i % 3}" for i in range(60)],
+    )
+    assert "<script" not in page(table, bad)
+
+
+@pytest.mark.parametrize(
+    "values", [[[1.0]], [[1.0], [0.0]], [[0.5, np.nan], [0.5, 1.0]], [[1.0, 1.0]] * 3]
+)
+def test_tiny_tables(page, values):
+    assert "Methods" in page(from_arrays(values, models=[f"m{i}" for i in range(len(values))]))
+
+
+def test_another_scale(page):
+    values = 10 + 90 * np.random.default_rng(0).random((20, 30))
+    names = [f"m{i}" for i in range(20)]
+    text = page(from_arrays(values, models=names, scale=Scale(0, 100, lower_is_better=True)))
+    assert "full score (lower is better)" in text
+
+
+def test_the_same_audit_gives_the_same_bytes(dirty, tmp_path):
+    one, two = (write_audit(audit(dirty), tmp_path / f"{i}.html") for i in range(2))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_many_items_make_no_heavy_page(page):
+    rng = np.random.default_rng(1)
+    values = (rng.random((15, 20_000)) < rng.random(20_000)).astype(float)
+    text = page(from_arrays(values, models=[f"m{i}" for i in range(15)]))
+    assert len(text) < 1_200_000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_cut_off(dirty, measure, tmp_path, width):
+    long = {m: f"organisation-{at}/a-model-with-a-long-name-{at}b-instruct-v0.{at}"
+            for at, m in enumerate(dirty.model_ids)}  # fmt: skip
+    dirty = replace(dirty, models=dirty.models.rename(index=long))
+    seen = measure(write_audit(audit(dirty), tmp_path / "audit.html"), width)
+    assert seen["width"] == width
+    assert seen["texts"] > 15
+    assert seen["scroll"] <= width
+    assert seen["outside"] == []
+    assert seen["small"] == []
+    assert seen["over"] == []
