@@ -81,7 +81,7 @@ def _needs_samples(header: Any, summaries: Sequence[Any], key: str | None) -> bo
     texts = [text for one in summaries for text in (*_texts(one.input), *_texts(one.target))]
     if any(text.endswith(CUT) for text in texts):
         return True
-    return key not in (None, "id") and any(
+    return key not in (None, "id", "input") and any(
         value is None or value == REMOVED or (isinstance(value, str) and len(value) > SHORTENED)
         for value in (one.metadata.get(key) for one in summaries)
     )

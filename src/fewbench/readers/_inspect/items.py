@@ -22,12 +22,12 @@ def content_of(path: Path, place: int, sample: Any, key: str | None) -> str:
     """
     if key is None:
         return content_id(*_content(sample))
-    value = sample.id if key == "id" else (sample.metadata or {}).get(key)
+    fields = {"id": sample.id, "input": sample.input} | (sample.metadata or {})
+    value = fields.get(key)
     if value is None or isinstance(value, list | dict):
-        there = ", ".join(["id", *sorted(sample.metadata or {})])
         raise ReaderError(
             f"{path}, sample {place} (id {sample.id!r}): no single value in its field {key!r}",
-            hint=f"its id and metadata have {there}",
+            hint=f"it has {', '.join(fields)}",
         )
     return str(value)
 
