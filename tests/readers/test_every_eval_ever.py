@@ -10,8 +10,8 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers.every_eval_ever import EveryEvalEver
 from fewbench.readers.harness import Wants
+from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
-from fewbench.readers.run import content_id
 from fewbench.scores import Scale
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -302,7 +302,7 @@ class TestRows:
     def test_a_field_as_key(self, record):
         keyed = runs_in(record.folder, key="sample_id")[0].columns["content"].tolist()
         assert keyed == [str(at) for at in range(10)]
-        with pytest.raises(ReaderError, match=r"line 1: the sample has no .* 'question'.*doc_hash"):
+        with pytest.raises(ReaderError, match=r"line 1: the item has no .* 'question'.*doc_hash"):
             runs_in(record.folder, key="question")
 
     def test_found_by_content_under_another_name(self, tmp_path):

@@ -13,8 +13,8 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Wants
 from fewbench.readers.helm import Helm
+from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
-from fewbench.readers.run import content_id
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text())
@@ -361,7 +361,7 @@ class TestWhatIsMissing:
                 made["instance"]["extra_data"] = {"question": 100 + at}
 
         error = str(_error(lambda: runs_in(sums, key="question")))
-        assert re.search(r"scenario_state.json: instance 'id0' has no .*its fields are id\)", error)
+        assert re.search(r"scenario_state.json, instance 'id0': .*--key can be 'id'\)", error)
         change(sums / "scenario_state.json", add)
         contents = runs_in(sums, key="question")[0].columns["content"].tolist()
         assert contents == [str(100 + at) for at in range(8)]

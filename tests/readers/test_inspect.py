@@ -13,9 +13,9 @@ import pytest
 from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers._inspect.options import option_table
 from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.identity import content_id
 from fewbench.readers.inspect_logs import InspectLogs
 from fewbench.readers.join.table import join
-from fewbench.readers.run import content_id
 
 pytest.importorskip("inspect_ai", reason="logs of Inspect are read with inspect-ai")
 
@@ -257,7 +257,7 @@ class TestItems:
         assert only("rerun", key="row").columns["content"].tolist() == ["0", "1"]
 
     def test_an_unknown_key(self):
-        with pytest.raises(ReaderError, match=r"sample 1 \(id 'cap-0'\).*'town'.*country, row"):
+        with pytest.raises(ReaderError, match=r"sample 1 \(id 'cap-0'\).*'town'.*'country', 'row'"):
             only("rerun", key="town")
 
     def test_pictures_tell_items_apart(self, tmp_path):

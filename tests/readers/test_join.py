@@ -69,7 +69,7 @@ class TestKey:
 
     def test_a_field_that_it_lacks(self, logs):
         logs.write("a", "t", three(logs))
-        with pytest.raises(ReaderError, match=r"line 1: the document has no .*'id'.*question, ch"):
+        with pytest.raises(ReaderError, match=r"line 1: the item has no .*'id' .*'question'"):
             read(logs.root, key="id")
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
 from fewbench.readers.lighteval import Lighteval
 from fewbench.readers.options import compared, recomputed, softmax
-from fewbench.readers.run import content_id
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text("utf-8"))
@@ -212,7 +212,9 @@ class TestFiles:
     def test_key(self):
         run = one(NEW, "toy/model-a", "toy_sums", key="id")
         assert run.columns["content"].tolist() == [str(at) for at in ORDER["toy_sums"]]
-        with pytest.raises(ReaderError, match=r"row 1: the item has no field 'uid'.*example"):
+        with pytest.raises(
+            ReaderError, match=r"row 1: the item has no text or number 'uid'.*example"
+        ):
             runs_in(OLD, key="uid")
 
     @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])

@@ -371,7 +371,7 @@ class TestKey:
             ReaderError, match=r"line 1: .* no text or number 'question_id'"
         ) as found:
             written.runs(key="question_id")
-        assert "doc_hash, doc_id, filtered_resps, input, target" in str(found.value.hint)
+        assert "'doc_hash', 'doc_id', 'filtered_resps', 'input', 'target'" in str(found.value.hint)
 
     def test_another_target_is_another_item(self, written):
         written.samples([written.row(0), written.row(1)])

@@ -234,9 +234,11 @@ class TestWhatIsAsked:
         unit = OpenCompass().find([results(NEW / "twice", task="toy_sums_twice")])[0]
         (run,) = OpenCompass().read(unit, Wants(key="example_abbr"))
         assert run.columns["content"].tolist() == [f"toy_sums_twice_{i}" for i in range(8)]
-        with pytest.raises(ReaderError, match="entry 1: no field 'id'") as error:
+        with pytest.raises(
+            ReaderError, match="entry 1: the item has no text or number 'id'"
+        ) as error:
             OpenCompass().read(unit, Wants(key="id"))
-        assert "'answer'" in error.value.hint
+        assert "'example_abbr'" in error.value.hint
 
     def test_a_file_alone_and_moved(self, tmp_path):
         moved = tmp_path / "org__model" / "sums.json"

@@ -255,7 +255,7 @@ class TestScores:
     def test_a_field_as_key(self, sheet):
         path = sheet(rows())
         assert only(path, Wants(key="question")).columns["content"].tolist() == ["q0", "q1", "q2"]
-        with pytest.raises(ReaderError, match="row 1: no 'id'"):
+        with pytest.raises(ReaderError, match="row 1: the item has no text or number 'id'"):
             only(path, Wants(key="id"))
 
 

@@ -14,8 +14,9 @@ from fewbench.readers._every_eval_ever.samples import (
     SampleRow,
     positions,
 )
-from fewbench.readers.harness import Unit, Wants, head
-from fewbench.readers.jsonl import JsonLines
+from fewbench.readers.files import head
+from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.json_files import JsonLines
 from fewbench.readers.run import MIXED_UP, UNKNOWN, Rows, Run
 
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from fewbench.readers.run import Run
-
-HEAD = 4096
 
 
 @dataclass(frozen=True)
@@ -69,26 +66,3 @@ class Harness(Protocol):
         ReaderError
             If a file is torn or holds what the harness does not write: which file, which line.
         """
-
-
-def head(path: Path) -> bytes:
-    """Return a file's first 4 KB; b"" if it cannot be read."""
-    return _head(path, state_of(path))
-
-
-def state_of(path: Path) -> tuple[int, int] | None:
-    """Return size and time of a file, which tell whether it changed; None if it is not there."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-@lru_cache(maxsize=4096)
-def _head(path: Path, state: tuple[int, int] | None) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD)
-    except OSError:
-        return b""

@@ -16,7 +16,8 @@ from fewbench.readers._inspect.header import (
 from fewbench.readers._inspect.items import content_of
 from fewbench.readers._inspect.options import option_table
 from fewbench.readers._inspect.scores import score_samples
-from fewbench.readers.harness import Unit, Wants, head
+from fewbench.readers.files import head
+from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.run import UNKNOWN, Rows, Run
 
 JSON_LOG = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')

@@ -10,11 +10,12 @@ from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers._lighteval.details import Detail, read_details
 from fewbench.readers._lighteval.files import home_of, model_of, named, results_of
-from fewbench.readers._lighteval.results import Results, read_results
+from fewbench.readers._lighteval.results import Results
 from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.identity import content_id, field_value
 from fewbench.readers.numbers import as_number
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
-from fewbench.readers.run import Rows, Run, content_id
+from fewbench.readers.run import Rows, Run
 
 
 class Lighteval:
@@ -52,7 +53,7 @@ class Lighteval:
                 f"{path}: not named as lighteval names its files",
                 hint="it should be details_TASK_TIME.parquet, as lighteval wrote it",
             )
-        results = read_results(unit.beside[0]) if unit.beside else Results(path, {})
+        results = Results.read(unit.beside[0]) if unit.beside else Results(path, {})
         details = list(read_details(path))
         rows = Rows(path, "row")
         texts = _texts([detail for _, detail in details])
@@ -92,18 +93,7 @@ class Lighteval:
 def _content(path: Path, place: int, detail: Detail, key: str | None) -> str:
     if key is None:
         return content_id(*detail.content)
-    value = detail.fields.get(key)
-    if value is None or isinstance(value, list | dict):
-        there = sorted(
-            name
-            for name, one in detail.fields.items()
-            if one is not None and not isinstance(one, list | dict)
-        )
-        raise ReaderError(
-            f"{path}, row {place}: the item has no field {key!r}",
-            hint=f"it has {', '.join(there)}",
-        )
-    return str(value)
+    return field_value(detail.fields, key, f"{path}, row {place}")
 
 
 def _options(detail: Detail, texts: str) -> OptionTable | None:

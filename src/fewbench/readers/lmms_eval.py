@@ -10,11 +10,13 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers._lm_eval.results import Results, read_results
-from fewbench.readers.harness import Unit, Wants, head
-from fewbench.readers.jsonl import JsonLines, load_json
+from fewbench.readers._lm_eval.results import Results
+from fewbench.readers.files import head
+from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.identity import content_id, field_value
+from fewbench.readers.json_files import JsonLines, load_json
 from fewbench.readers.numbers import as_number, describe
-from fewbench.readers.run import Rows, Run, content_id
+from fewbench.readers.run import Rows, Run
 
 SAMPLES = re.compile(r"(?P<stamp>\d{8}_\d{6})_samples_(?P<task>.+)\.jsonl", re.DOTALL)
 RESULTS = "_results.json"
@@ -134,13 +136,7 @@ class _Sample:
         doc = self.row.get("doc")  # until 0.3
         there = {name: self.row[name] for name in sorted(NOT_METRICS & self.row.keys())}
         there |= doc if isinstance(doc, dict) else {}
-        found = there.get(key)
-        if isinstance(found, bool) or not isinstance(found, str | int):
-            raise ReaderError(
-                f"{self.where}: the item has no text or number {key!r}",
-                hint=f"its fields are {', '.join(there)}",
-            )
-        return str(found)
+        return field_value(there, key, self.where)
 
 
 def _is_old(path: Path) -> bool:
@@ -155,7 +151,7 @@ def _open(unit: Unit, salvage: bool) -> _Log:
     name = SAMPLES.fullmatch(unit.path.name)
     if name:
         same_run = [path for path in unit.beside if path.name == name["stamp"] + RESULTS]
-        results = read_results(same_run[0]) if same_run else None
+        results = Results.read(same_run[0]) if same_run else None
         return _Log(unit.path, name["task"], name["stamp"], results, JsonLines(unit.path, salvage))
     data = load_json(unit.path)
     parts = [data.get(key) for key in ("args", "model_configs")] if isinstance(data, dict) else []
@@ -277,7 +273,7 @@ def _score_key(results: Results | None, task: str) -> str:
 def _model(unit: Unit, results: Results | None) -> str:
     if results:
         return str(results.model or results.part("config").get("model") or "")
-    others = {read_results(path).model for path in unit.beside} - {None}
+    others = {Results.read(path).model for path in unit.beside} - {None}
     folder = unit.path.resolve().parent.name.replace("__", "/")
     return str(others.pop()) if len(others) == 1 else folder
 

@@ -23,7 +23,8 @@ from fewbench.readers._opencompass.items import (
 )
 from fewbench.readers._opencompass.scores import METRIC, scores_of
 from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.run import UNKNOWN, Rows, Run, content_id
+from fewbench.readers.identity import content_id
+from fewbench.readers.run import UNKNOWN, Rows, Run
 
 
 class OpenCompass:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fewbench._files import written_whole
 from fewbench._version import __version__
-from fewbench.readers.harness import Unit, Wants, state_of
+from fewbench.readers.files import state_of
+from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.run import Run
 
 FORMAT = 1

@@ -21,21 +21,6 @@ from fewbench.readers.options import OptionTable
 Columns = Mapping[str, NDArray[Any]]
 UNKNOWN, MIXED_UP = -1, -2  # positions that a file does not tell, or not reliably
 SCORE = "score:"  # before the metric, in the names of columns
-ID_LENGTH = 16
-
-
-def content_id(*texts: str) -> str:
-    """Return the identity of an item by what it says: question, options, right answer.
-
-    Examples
-    --------
-    >>> content_id("2 + 2 =", "4")
-    '918839800a423f73'
-    >>> content_id("2 + 2 =", "4") == content_id("2 + 2 =4")
-    False
-    """
-    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(joined).hexdigest()[:ID_LENGTH]
 
 
 @dataclass(frozen=True)
@@ -145,6 +130,7 @@ class Rows:
 
     Examples
     --------
+    >>> from fewbench.readers.identity import content_id
     >>> rows = Rows(Path("a.jsonl"))
     >>> for line, (question, score) in enumerate({"1+1": 1, "2+2": "0.0"}.items(), start=1):
     ...     rows.append(content_id(question), {"exact_match": score}, line)
@@ -184,7 +170,7 @@ class Rows:
         Parameters
         ----------
         content : str
-            What identifies the item within its task: see `content_id`, or what `Wants.key` names.
+            What identifies the item within its task; see `fewbench.readers.identity`.
         scores : mapping of str to anything
             Metric → its value as the file has it. What is not one number is remembered, and
             becomes an error only if the metric is the one that is taken.

@@ -25,8 +25,9 @@ from fewbench.readers._vlmevalkit.files import (
 )
 from fewbench.readers._vlmevalkit.sheets import Row, read_sheet, text
 from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.identity import content_id, field_value
 from fewbench.readers.numbers import as_number
-from fewbench.readers.run import Rows, Run, content_id
+from fewbench.readers.run import Rows, Run
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # datasets asked with options turned
 TURN = 1_000_000
@@ -92,7 +93,7 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
             continue
         turned += len(asked) > 1
         rows.append(
-            _field(row, wants.key, where) if wants.key else _content(index, row),
+            field_value(row, wants.key, where) if wants.key else _content(index, row),
             scores[0] if len(asked) == 1 else {name: _least(scores, name) for name in metrics},
             number,
             own_id=index,
@@ -201,12 +202,6 @@ def _content(index: str, row: Row) -> str:
     right = text(row.get(answer)) if answer in letters else answer
     options = [text(row[letter]) for letter in letters]
     return content_id(index, text(row.get("question")), *options, right)
-
-
-def _field(row: Row, key: str, where: str) -> str:
-    if not text(row.get(key)):
-        raise ReaderError(f"{where}: no {key!r}", hint=f"there is {some(row, most=12)}")
-    return text(row[key])
 
 
 def _run(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.json_files import load_json
 from fewbench.readers.numbers import as_number, describe
 
 

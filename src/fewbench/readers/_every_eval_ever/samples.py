@@ -7,8 +7,8 @@ from typing import Any
 
 from fewbench.errors import ReaderError
 from fewbench.readers._every_eval_ever.record import Metric, Record
+from fewbench.readers.identity import ID_LENGTH, content_id, field_value
 from fewbench.readers.numbers import as_number, describe
-from fewbench.readers.run import ID_LENGTH, content_id
 
 PLACED = re.compile(r"(?:id)?(\d{1,9})")
 LETTER = re.compile(r"[A-Z]")
@@ -157,14 +157,7 @@ class SampleRow:
         fields = {name: self.row.get(name) for name in ("sample_id", "sample_hash")}
         fields |= {name: self.row["input"].get(name) for name in ("raw", "formatted")}
         fields |= self.metadata
-        value = fields.get(key)
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            there = [name for name, text in fields.items() if isinstance(text, str | int)]
-            raise ReaderError(
-                f"{self.where}: the sample has no text or number {key!r}",
-                hint=f"its fields are {', '.join(there)}",
-            )
-        return str(value)
+        return field_value(fields, key, self.where)
 
 
 def positions(samples: list[Sample], record: Record) -> list[int] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fewbench.errors import ReaderError
 from fewbench.readers._helm.files import SHOWN, at
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.json_files import load_json
 from fewbench.readers.numbers import as_number, describe
 
 # What HELM measures of every request besides how good the answer is.

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, head
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.files import head
+from fewbench.readers.harness import Unit
+from fewbench.readers.json_files import load_json
 from fewbench.readers.numbers import describe
 
 STATISTICS, SHOWN, STATE = "per_instance_stats", "display_predictions", "scenario_state"

@@ -7,9 +7,9 @@ from typing import Any
 from fewbench.errors import ReaderError
 from fewbench.readers._helm.files import RunFiles, at
 from fewbench.readers.harness import Unit
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.identity import content_id, field_value
+from fewbench.readers.json_files import load_json
 from fewbench.readers.numbers import describe
-from fewbench.readers.run import content_id
 
 CALIBRATION = "calibration"
 
@@ -59,14 +59,8 @@ class Instances:
                 self.wordless.add(own_id)
             return said or own_id
         fields = at(instance, "extra_data")
-        fields = fields if isinstance(fields, dict) else {}
-        value = fields.get(key)
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise ReaderError(
-                f"{self.where or own_id}: instance {own_id!r} has no text or number {key!r}",
-                hint=f"its fields are {', '.join(['id', *fields])}",
-            )
-        return str(value)
+        fields = {"id": own_id} | (fields if isinstance(fields, dict) else {})
+        return field_value(fields, key, f"{self.where or own_id}, instance {own_id!r}")
 
     def prompt(self, own_id: str) -> str:
         """Return what the model saw, of all trials and options; "" if not known."""

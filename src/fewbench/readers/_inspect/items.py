@@ -4,8 +4,7 @@ import string
 from pathlib import Path
 from typing import Any
 
-from fewbench.errors import ReaderError
-from fewbench.readers.run import content_id
+from fewbench.readers.identity import content_id, field_value
 
 LETTERS = string.ascii_uppercase
 MEDIA = ("image", "audio", "video", "document", "data")
@@ -23,13 +22,7 @@ def content_of(path: Path, place: int, sample: Any, key: str | None) -> str:
     if key is None:
         return content_id(*_content(sample))
     fields = {"id": sample.id, "input": sample.input} | (sample.metadata or {})
-    value = fields.get(key)
-    if value is None or isinstance(value, list | dict):
-        raise ReaderError(
-            f"{path}, sample {place} (id {sample.id!r}): no single value in its field {key!r}",
-            hint=f"it has {', '.join(fields)}",
-        )
-    return str(value)
+    return field_value(fields, key, f"{path}, sample {place} (id {sample.id!r})")
 
 
 def answer_indices(sample: Any) -> list[int]:

@@ -1,14 +1,9 @@
 """The results_TIME.json of a run of lighteval: model, sizes, versions, which way is better."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from fewbench.errors import ReaderError
-from fewbench.readers.harness import state_of
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.json_files import JsonObject
 
 # What a run says of itself besides the model's settings.
 ASIDE = (
@@ -27,23 +22,8 @@ ASIDE = (
 )
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(JsonObject):
     """One results file; every method is silent where the file is."""
-
-    path: Path
-    data: dict[str, Any]
-
-    def part(self, *keys: str) -> dict[str, Any]:
-        """Return a nested object, {} if it lacks; ReaderError if it is something else."""
-        found: Any = self.data
-        for key in keys:
-            found = found.get(key)
-            if found is None:
-                return {}
-            if not isinstance(found, dict):
-                raise ReaderError(f"{self.path}: {key!r} is not an object")
-        return dict(found)
 
     @property
     def model(self) -> str | None:
@@ -102,19 +82,6 @@ class Results:
             if isinstance(found := configs.get(name), dict):
                 return found
         return {}
-
-
-def read_results(path: Path) -> Results:
-    """Read a results file; ReaderError if it is torn."""
-    return _read(path, state_of(path))
-
-
-@lru_cache(maxsize=64)
-def _read(path: Path, state: tuple[int, int] | None) -> Results:
-    data = load_json(path)
-    if not isinstance(data, dict):
-        raise ReaderError(f"{path}: not a results file of lighteval, which is a JSON object")
-    return Results(path, data)
 
 
 def _is_count(value: object) -> bool:

@@ -5,7 +5,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewbench.readers.harness import Unit, head
+from fewbench.readers.files import head
+from fewbench.readers.harness import Unit
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 SAMPLES = re.compile(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fewbench.errors import ReaderError
 from fewbench.readers._lm_eval.files import hub_parts, name_parts
-from fewbench.readers._lm_eval.results import NAMES, Results, read_results
+from fewbench.readers._lm_eval.results import NAMES, Results
 from fewbench.readers.harness import Unit
 
 
@@ -38,11 +38,11 @@ def identify(unit: Unit) -> Origin:
     if task is None:
         return _before_0_4_3(unit)
     same_run = [path for path in unit.beside if stamp and path.name.endswith(f"_{stamp}.json")]
-    results = read_results(same_run[0]) if same_run else None
+    results = Results.read(same_run[0]) if same_run else None
     model = results.model if results else None
     if model is None:
         # Another run's results in this folder still name the model, unless they disagree.
-        others = {read_results(other).model for other in unit.beside} - {None}
+        others = {Results.read(other).model for other in unit.beside} - {None}
         folder = unit.path.resolve().parent.name.replace("__", "/")
         model = others.pop() if len(others) == 1 else folder
     return Origin(str(model), task, stamp, results, results.filters(task) if results else [])
@@ -58,7 +58,7 @@ def _before_0_4_3(unit: Unit) -> Origin:
     unread: ReaderError | None = None
     for path in unit.beside:
         try:
-            results = read_results(path)
+            results = Results.read(path)
             tasks = results.part("configs")
             arguments = results.part("config").get("model_args")
         except ReaderError as error:

@@ -1,34 +1,14 @@
 """The results_*.json of a run: the model's name, how many documents, which way is better."""
 
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from fewbench.errors import ReaderError
-from fewbench.readers.harness import state_of
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.json_files import JsonObject
 
 NAMES = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval looks in this order
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(JsonObject):
     """One results file, read once for all sample files of its run."""
-
-    path: Path
-    data: dict[str, Any]
-
-    def part(self, *keys: str) -> dict[str, Any]:
-        """Return a nested object, {} if it lacks; ReaderError if it is something else."""
-        found: Any = self.data
-        for key in keys:
-            found = found.get(key)
-            if found is None:
-                return {}
-            if not isinstance(found, dict):
-                raise ReaderError(f"{self.path}: {key!r} is not an object")
-        return dict(found)
 
     @property
     def model(self) -> str | None:
@@ -96,19 +76,6 @@ class Results:
         if self.data.get("chat_template") and not (prefix and prefix == str(prefix).rstrip()):
             return ""
         return str(config.get("target_delimiter", " "))
-
-
-def read_results(path: Path) -> Results:
-    """Read a results file; ReaderError if it is torn or not an object."""
-    return _read(path, state_of(path))
-
-
-@lru_cache(maxsize=256)
-def _read(path: Path, state: tuple[int, int] | None) -> Results:
-    data = load_json(path)
-    if not isinstance(data, dict):
-        raise ReaderError(f"{path}: not a JSON object, so not the results of lm-eval")
-    return Results(path, data)
 
 
 def _count(value: Any) -> int | None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.harness import head
-from fewbench.readers.jsonl import JsonLines, load_json
+from fewbench.readers.files import head
+from fewbench.readers.identity import ID_LENGTH, field_value
+from fewbench.readers.json_files import JsonLines, load_json
 from fewbench.readers.numbers import describe
-from fewbench.readers.run import ID_LENGTH
 
 NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
 NOT_METRICS = {
@@ -89,12 +89,7 @@ def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
     if key is None:
         return str(row["doc_hash"])[:ID_LENGTH]
     doc = row.get("doc")
-    if not isinstance(doc, dict) or not isinstance(doc.get(key), str | int):
-        there = ", ".join(doc) if isinstance(doc, dict) else "none"
-        raise ReaderError(
-            f"{where}: the document has no text or number {key!r}", hint=f"its fields are {there}"
-        )
-    return str(doc[key])
+    return field_value(doc if isinstance(doc, dict) else {}, key, where)
 
 
 def prompt_of(row: dict[str, Any]) -> str:

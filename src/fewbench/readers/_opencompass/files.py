@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fewbench.readers.harness import head
+from fewbench.readers.files import head
 from fewbench.readers.run import UNKNOWN
 
 STAMP = re.compile(r"\d{8}_\d{6}")
@@ -78,7 +78,6 @@ def _is_of_an_evaluator(start: bytes, results: Path, path: Path) -> bool:
     return any(folder.with_name(f"{folder.name}.json").is_file() for folder in inside)
 
 
-@lru_cache(maxsize=1024)
 def _is_work(folder: Path) -> bool:
     """Whether a folder is of one call of OpenCompass; other programs also write `results`."""
     there = {name for name in WRITTEN if (folder / name).is_dir()}

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.identity import field_value
+from fewbench.readers.json_files import load_json
 from fewbench.readers.numbers import as_number
 from fewbench.readers.options import NO_ANSWER, OptionTable
 from fewbench.readers.run import UNKNOWN
@@ -68,12 +69,8 @@ class Item(NamedTuple):
         return int(named[1]) if named else UNKNOWN
 
     def field(self, key: str, where: str) -> str:
-        for told in (self.detail, self.prediction):
-            value = only(told.get(key))
-            if isinstance(value, str | int | float):
-                return str(value)
-        there = sorted({*self.detail, *self.prediction})
-        raise ReaderError(f"{where}: no field {key!r}", hint=f"there is {some(there, most=12)}")
+        told = self.prediction | self.detail
+        return field_value({name: only(value) for name, value in told.items()}, key, where)
 
 
 def only(value: Any) -> Any:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import head
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.files import head
+from fewbench.readers.json_files import load_json
 
 SHEETS = (".xlsx", ".tsv", ".json")  # PRED_FORMAT
 STATUS = "status.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import MissingExtraError, ReaderError, first_line
-from fewbench.readers.jsonl import load_json
+from fewbench.readers.json_files import load_json
 
 WHOLE = re.compile(r"(-?\d{1,15})\.0+")
 LONGEST = 2**30  # characters of an answer, which csv would bound by 131072

@@ -1,11 +1,14 @@
-"""Lines of JSON, whatever their harness: torn lines are named, and left out only if asked."""
+"""JSON files of all harnesses: lines, of which torn ones are named, and single objects."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fewbench.errors import ReaderError
+from fewbench.readers.files import state_of
 
 
 class JsonLines:
@@ -62,6 +65,38 @@ class JsonLines:
         found = ReaderError(f"{self.path}, line {number}: not whole JSON ({error})", hint=hint)
         found.__cause__ = error
         return found
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """A JSON file that holds an object, and its parts."""
+
+    path: Path
+    data: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file, once until it changes; ReaderError if it is torn or no object."""
+        return cls(path, _read_object(path, state_of(path)))
+
+    def part(self, *keys: str) -> dict[str, Any]:
+        """Return a nested object, {} if it lacks; ReaderError if it is something else."""
+        found: Any = self.data
+        for key in keys:
+            found = found.get(key)
+            if found is None:
+                return {}
+            if not isinstance(found, dict):
+                raise ReaderError(f"{self.path}: {key!r} is not an object")
+        return dict(found)
+
+
+@lru_cache(maxsize=256)
+def _read_object(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
+    data = load_json(path)
+    if not isinstance(data, dict):
+        raise ReaderError(f"{path}: not a JSON object, so not a file of this harness")
+    return data
 
 
 def load_json(path: Path) -> Any:
