@@ -1,10 +1,12 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and work that only one process does at a time."""
 
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from fewbench.errors import FewbenchError
 
 
 @contextmanager
@@ -24,3 +26,22 @@ def written_whole(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def only_process(lock: Path, busy: str) -> Iterator[None]:
+    """Hold a lock until the block ends, or the process; FewbenchError(busy) if another holds it.
+
+    Where the system has no such locks, nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise FewbenchError(busy, hint="wait for it, or write to another file") from error
+        yield

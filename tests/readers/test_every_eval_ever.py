@@ -254,7 +254,7 @@ class TestRows:
     def test_without_a_record_the_rows_name_the_metric(self, tmp_path):
         rows = [row_of("s1", 1.0), row_of("s2", 0.25)]
         run = runs_in(write_rows(tmp_path / "a", rows))[0]
-        assert (run.model, run.task, run.filter) == ("org/m", "e", None)
+        assert (run.model, run.task, run.filter) == ("org/m", "e", "none")
         assert run.numbers("score").tolist() == [1, 0.25]
         named = [row | {"evaluation_result_id": "rouge"} for row in rows]
         assert runs_in(write_rows(tmp_path / "b", named))[0].metrics == ("rouge",)

@@ -1,6 +1,7 @@
 """Many files: read on several processors, gone on with after a stop, damaged ones named."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_goes_on_after_a_stop(several, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         read(several, work=work, progress=stop)
-    parts = {path: path.stat().st_mtime_ns for path in work.glob("*.npz")}
+    parts = {path: path.stat().st_mtime_ns for path in work.glob("*.part")}
     assert len(parts) == 7
     same(read(several), read(several, work=work))
     assert all(path.stat().st_mtime_ns == at for path, at in parts.items())
@@ -86,14 +87,56 @@ def test_results_that_changed_count_too(several, tmp_path):
 def test_a_part_holds_all_of_a_run(several, tmp_path):
     file = next(several.rglob("samples_*"))
     runs = LmEval().read(Unit(file, tuple(file.parent.glob("results_*"))), Wants())
-    save_part(runs, tmp_path / "part.npz")
-    for kept, run in zip(load_part(tmp_path / "part.npz"), runs, strict=True):
+    save_part(runs, tmp_path / "a.part")
+    for kept, run in zip(load_part(tmp_path / "a.part"), runs, strict=True):
         assert set(kept.columns) == set(run.columns)
         for name, column in run.columns.items():
             assert np.array_equal(kept.columns[name], column, equal_nan=column.dtype.kind == "f")
         assert {k: v for k, v in vars(kept).items() if k != "columns"} == {
             k: v for k, v in vars(run).items() if k != "columns"
         }
+
+
+def test_a_damaged_part_is_read_again(several, tmp_path):
+    before = read(several, work=tmp_path / "work")
+    for part in (tmp_path / "work").glob("*.part"):
+        part.write_bytes(part.read_bytes()[:20])
+    same(before, read(several, work=tmp_path / "work"))
+
+
+class Killed(LmEval):
+    """Reading with this, a process comes to a sudden end."""
+
+    def read(self, unit, wants):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_is_told(several, tmp_path, monkeypatch):
+    monkeypatch.setattr(gather, "PARALLEL_FROM", 0)
+    units = [(Killed(), Unit(file)) for file in several.rglob("samples_*")]
+    with pytest.raises(ReaderError, match=r"was killed.*--workers 1"):
+        gather.gather(units, Wants(), work=tmp_path, workers=2)
+
+
+class TestFilesFound:
+    def test_linked_folders_are_entered(self, logs, tmp_path):
+        rows = [logs.choice(0, "q")]
+        elsewhere = logs.write("org/a", "t", rows, folder="elsewhere")
+        logs.write("org/b", "t", rows)
+        (logs.root / "out" / "linked").symlink_to(elsewhere.parent, target_is_directory=True)
+        (logs.root / "out" / "loop").symlink_to(logs.root / "out", target_is_directory=True)
+        assert set(read(logs.root / "out").scores.model_ids) == {"org/a", "org/b"}
+
+    def test_a_cache_that_names_files_by_their_hash(self, logs):
+        rows = [logs.choice(0, "q")]
+        for model in ("org/a", "org/b"):
+            folder = logs.write(model, "t", rows, folder="snapshots", results=False)
+            file = next(folder.glob("samples_*"))
+            blob = logs.root / "blobs" / f"blob{model[-1]}"
+            blob.parent.mkdir(exist_ok=True)
+            file.rename(blob)
+            file.symlink_to(blob)
+        assert read(logs.root).scores.model_ids == ["org/a", "org/b"]
 
 
 class TestDamagedFiles:

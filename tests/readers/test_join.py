@@ -18,6 +18,14 @@ def noted(reading, pattern):
     return any(re.search(pattern, note) for note in reading.notes)
 
 
+def run_of(model, contents, scores, own_ids=("",) * 9, **known):
+    """A run made up row by row, as a reader makes it."""
+    rows = Rows(Path(f"{model}.log"))
+    for place, (content, score) in enumerate(zip(contents, scores, strict=True), start=1):
+        rows.append(content, {"acc": score}, place, own_id=own_ids[place - 1])
+    return rows.run(model, "t", **known)
+
+
 def three(logs, **changes):
     return [logs.choice(i, f"q{i}", (-1.0, -2.0 + i), **changes) for i in range(3)]
 
@@ -47,9 +55,46 @@ class TestSameModelInTwoFolders:
         logs.write("org/b", "t", three(logs), folder="june")
         assert "org/b" in read(two, same_model="apart").scores.model_ids
 
+    def test_apart_only_where_a_task_was_run_twice(self, logs):
+        logs.write("org/a", "t", three(logs), folder="june")
+        logs.write("org/a", "u", three(logs), folder="july")
+        scores = read(logs.root, same_model="apart").scores
+        assert scores.model_ids == ["org/a"]
+        assert not scores.has_missing
+
+    def test_newest_cannot_be_told_without_times(self, logs):
+        for folder, right in (("june", 0), ("july", 1)):
+            path = logs.write("org/a", "t", three(logs, right=right), folder=folder, results=False)
+            next(path.glob("samples_*")).rename(path / "samples_t.jsonl")
+        with pytest.raises(ReaderError, match="one has no time, so neither is known to be newer"):
+            read(logs.root, same_model="newest")
+
     def test_an_unknown_way(self, two):
         with pytest.raises(ReaderError, match="--same-model cannot be 'x'"):
             read(two, same_model="x")
+
+
+class TestRunsOfWhichNoneIsNewer:
+    def test_other_settings_are_no_rerun(self, logs):
+        logs.write("a", "t", three(logs), **{"n-shot": {"t": 0}})
+        later = {"stamp": LATER, "original": 3, "n-shot": {"t": 5}}
+        logs.write("a", "t", three(logs, right=1)[:1], **later)
+        with pytest.raises(ReaderError, match="ran with shots 0, and shots 5"):
+            read(logs.root)
+        both = read(logs.root, same_model="apart").scores
+        assert both.model_ids == ["a@shots 0", "a@shots 5"]
+
+    def test_the_same_time(self):
+        with pytest.raises(ReaderError, match="they have the same time"):
+            join([run_of("a", ["q"], [score], stamp="2026") for score in (0, 1)])
+
+    def test_no_time(self):
+        with pytest.raises(ReaderError, match="one has no time"):
+            join([run_of("a", ["q"], [0]), run_of("a", ["q"], [1], stamp="2026")])
+
+    def test_they_may_agree(self):
+        runs = [run_of("a", ["q", "r"], [0, 1]), run_of("a", ["r", "s"], [1, 1])]
+        assert join(runs).scores.values.tolist() == [[0, 1, 1]]
 
 
 class TestKey:
@@ -66,6 +111,15 @@ class TestKey:
         assert not reading.scores.has_missing
         assert read(logs.root, key="n").scores.item_ids.tolist() == ["t/0", "t/1", "t/2"]
         assert read(logs.root).scores.n_items == 6
+
+    def test_a_field_that_is_the_same_for_several_items(self, logs):
+        rows = [self.keyed(logs, i) | {"doc": {"subject": "law"}} for i in range(3)]
+        logs.write("a", "t", rows)
+        assert read(logs.root, key="subject").scores.n_items == 3  # told apart by position
+        # This run of a part is out of order, so its positions are not believed.
+        logs.write("b", "t", [rows[2], rows[0]], original=3)
+        with pytest.raises(ReaderError, match="several items of task 't' have 'law' as their 's"):
+            read(logs.root, key="subject")
 
     def test_a_field_that_it_lacks(self, logs):
         logs.write("a", "t", three(logs))
@@ -108,17 +162,58 @@ def test_groups_of_tasks(logs):
 
 
 def test_equal_documents_are_told_apart_by_the_harness_s_own_ids():
-    def run(model, rows, total=None):
-        filled = Rows(Path(f"{model}.log"))
-        for place, (own_id, score) in enumerate(rows, start=1):
-            filled.append("same", {"acc": score}, place, own_id=own_id)
-        return filled.run(model, "t", total=total)
-
     # The subset is of the second of two equal documents; nothing but its id says so.
-    runs = [run("a", [("x", 1), ("y", 0)], total=2), run("b", [("y", 1)], total=2)]
+    runs = [
+        run_of("a", ["same", "same"], [1, 0], ["x", "y"], total=2),
+        run_of("b", ["same"], [1], ["y"], total=2),
+    ]
     scores = join(runs).scores
     assert scores.items["sample_id"].tolist() == ["x", "y"]
     assert np.array_equal(scores.values, [[1, 0], [np.nan, 1]], equal_nan=True)
+
+
+class TestOptionsInAnotherOrder:
+    def test_seen_by_the_right_answer_or_the_texts(self, logs):
+        options = ["a", "bb"]
+        logs.write("a", "t", [logs.choice(0, "q", options=options)])
+        logs.write("b", "t", [logs.choice(0, "q", options=options[::-1], right=1)])
+        reading = read(logs.root)
+        assert reading.scores.probabilities is None
+        assert noted(reading, "models had their options in another order in task 't'")
+
+
+class TestPrompts:
+    def prompts(self, logs, **models):
+        for model, hashes in models.items():
+            rows = [logs.choice(i, f"q{i}", prompt_hash=h) for i, h in enumerate(hashes)]
+            logs.write(model, "t", rows)
+        return read(logs.root)
+
+    def test_most_is_counted_item_by_item(self, logs):
+        # Most saw x, y, w; of the third item z and w were seen as often, and a is first.
+        reading = self.prompts(logs, a="xyz", b="xyw", c="xvw", d="xyz", e="uyt")
+        (note,) = [note for note in reading.notes if "same prompts" in note]
+        assert "'b' on 1 item" in note
+        assert "'c' on 2 items" in note
+        assert "'e' on 2 items" in note
+        assert "'a'" not in note
+        assert "'d'" not in note
+
+    def test_the_first_where_as_many_saw_another(self, logs):
+        assert noted(self.prompts(logs, a="x", b="y"), "other than most: 'b' on 1 item$")
+
+    def test_all_the_same(self, logs):
+        assert not noted(self.prompts(logs, a="xy", b="xy"), "prompts")
+
+
+def test_models_that_never_meet_are_named(logs):
+    for model in "abcd":
+        docs = [f"{'x' if model in 'ab' else 'y'}{i}" for i in range(12)]
+        logs.write(model, "t", [logs.choice(i, doc) for i, doc in enumerate(docs)], results=False)
+    reading = read(logs.root)
+    assert noted(reading, r"2 groups of models have \(nearly\) no items in common \('a', 'b'; 'c'")
+    logs.write("a", "u", three(logs))
+    assert sum("no items in common" in note for note in read(logs.root).notes) == 1
 
 
 class TestVersions:

@@ -1,13 +1,15 @@
 """fewbench import: results of other models → scores."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from fewbench._files import written_whole
+from fewbench._files import only_process, written_whole
 from fewbench.cli.options import (
     Filter,
     ItemColumn,
@@ -21,6 +23,8 @@ from fewbench.cli.options import (
 from fewbench.cli.progress import progress_bar
 from fewbench.errors import ReaderError
 from fewbench.readers import DAMAGED, FORMS, SAME_MODEL, Columns, Reading, join_attributes, read
+from fewbench.readers.join.table import PROBABILITIES
+from fewbench.readers.parts import SUFFIX
 from fewbench.scores import Scores, save_scores
 
 
@@ -105,48 +109,68 @@ def import_(
         raise ReaderError(
             f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
         )
-    work = output.with_suffix(".partial")
-    with progress_bar("reading") as progress:
-        reading = read(
-            paths if len(paths) > 1 else paths[0],
-            form=form,
-            columns=Columns(
-                model,
-                item,
-                score,
-                task,
-                date,
-                family,
-                keep_item=tuple(keep_item or ()),
-                keep_model=tuple(keep_model or ()),
-            ),
-            transposed=transposed,
-            metric=metric,
-            filter=filter_,
-            key=key,
-            damaged=damaged,  # type: ignore[arg-type]
-            same_model=same_model,  # type: ignore[arg-type]
-            scale=parse_range(score_range, lower_is_better),
-            work=work,
-            workers=(os.cpu_count() or 1) if workers is None else workers,
-            progress=progress,
-        )
-    for note in reading.notes:
-        say(f"note: {note}")
-    scores = join_attributes(reading.scores, models=models, items=items)
-    if "doc_id" in reading.scores.items and not scores.items["task"].equals(
-        reading.scores.items["task"]
-    ):
-        say(f"note: the tasks are those of {items}, also where ask --for lm-eval names them")
-    written = save_scores(scores, output)
-    if len(reading.files):
-        _report_files(reading, output.with_suffix(".files.csv"))
-    _remove(work)
+    if output.is_dir():
+        raise ReaderError(f"{output}: a folder", hint="name a file to write")
+    columns = Columns(
+        model,
+        item,
+        score,
+        task,
+        date,
+        family,
+        keep_item=tuple(keep_item or ()),
+        keep_model=tuple(keep_model or ()),
+    )
+    with _work_folder(output) as work:
+        with progress_bar("reading") as progress:
+            reading = read(
+                paths if len(paths) > 1 else paths[0],
+                form=form,
+                columns=columns,
+                transposed=transposed,
+                metric=metric,
+                filter=filter_,
+                key=key,
+                damaged=damaged,  # type: ignore[arg-type]
+                same_model=same_model,  # type: ignore[arg-type]
+                scale=parse_range(score_range, lower_is_better),
+                work=work,
+                workers=(os.cpu_count() or 1) if workers is None else workers,
+                progress=progress,
+            )
+        for note in reading.notes:
+            say(f"note: {note}")
+        scores = join_attributes(reading.scores, models=models, items=items)
+        if "doc_id" in reading.scores.items and not scores.items["task"].equals(
+            reading.scores.items["task"]
+        ):
+            say(f"note: the tasks are those of {items}, also where ask --for lm-eval names them")
+        written = save_scores(scores, output)
+        if len(reading.files):
+            _report_files(reading, output.with_suffix(".files.csv"))
     print(f"{written}: {_described(scores)}")
 
 
+@contextmanager
+def _work_folder(output: Path) -> Iterator[Path]:
+    """Give the folder for what is read, to this process alone; remove it when all went well."""
+    work = output.with_suffix(".partial")
+    work.mkdir(parents=True, exist_ok=True)
+    lock = work / "lock"
+    try:
+        with only_process(lock, f"{work}: another import into {output} is at work"):
+            yield work
+            for path in [*work.glob(f"*{SUFFIX}"), work / PROBABILITIES]:
+                path.unlink(missing_ok=True)
+    finally:
+        if not any(path != lock for path in work.iterdir()):
+            lock.unlink(missing_ok=True)
+            with suppress(OSError):
+                work.rmdir()
+
+
 def _described(scores: Scores) -> str:
-    missing = f", {float((scores.values != scores.values).mean()):.1%} of the cells missing"
+    missing = f", {float(np.isnan(scores.values).mean()):.1%} of the cells missing"
     return (
         f"{scores.n_models} models × {scores.n_items} items, {len(scores.tasks)} tasks"
         f"{missing if scores.has_missing else ''}, "
@@ -165,11 +189,3 @@ def _report_files(reading: Reading, path: Path) -> None:
         f"{path}: what was taken of {len(by_file)} files"
         + (f", of {unused} nothing" if unused else "")
     )
-
-
-def _remove(work: Path) -> None:
-    """Remove what a stopped import would have gone on from, and nothing else in the folder."""
-    for path in [*work.glob("*.npz"), *work.glob("probabilities.npy")]:
-        path.unlink()
-    with suppress(OSError):
-        work.rmdir()

@@ -119,7 +119,7 @@ def _run(
     return rows.run(
         evaluation.model,
         evaluation.task,
-        filter=evaluation.filter,
+        filter=evaluation.filter or "none",
         stamp=record.stamp,
         higher_is_better={name: up for name, up in directions.items() if name in rows.values},
         notes=notes,

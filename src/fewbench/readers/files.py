@@ -1,9 +1,41 @@
-"""What tells a file without reading it whole: its first bytes, its size and time."""
+"""Which files there are, and what tells them without reading: first bytes, size and time."""
 
+import os
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 HEAD = 4096
+
+
+def list_files(sources: Iterable[Path]) -> list[Path]:
+    """Return files, and those below folders, sorted within each; linked folders are entered too.
+
+    A file that is there under several names is listed once: not under that of a link, unless
+    the real name says nothing of the file, as in a cache that names files by their hash.
+    """
+    files: dict[Path, Path] = {}
+    entered: set[Path] = set()
+    for source in sources:
+        for file in sorted(_below(source, entered)) if source.is_dir() else [source]:
+            if not file.is_file():
+                continue
+            real = file.resolve()
+            known = files.setdefault(real, file)
+            is_real, was_real = file.absolute() == real, known.absolute() == real
+            if is_real != was_real and is_real == (file.suffix == known.suffix):
+                files[real] = file
+    return list(files.values())
+
+
+def _below(folder: Path, entered: set[Path]) -> Iterator[Path]:
+    for name, folders, files in os.walk(folder, followlinks=True):
+        real = Path(name).resolve()
+        if real in entered:  # a link to where we were already
+            folders.clear()
+            continue
+        entered.add(real)
+        yield from (Path(name) / file for file in files)
 
 
 def head(path: Path) -> bytes:

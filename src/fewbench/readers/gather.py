@@ -1,6 +1,7 @@
 """Files → runs: every file is read, on all processors, and what went wrong with each is told."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from fewbench.readers.parts import load_part, part_of, save_part
 from fewbench.readers.run import Run
 
 Damaged = Literal["stop", "skip", "rows"]
+Answer = list[Run] | Path | FewbenchError  # runs, or the part that holds them
 Progress = Callable[[int, int], None]
 PARALLEL_FROM = 256 * 2**20  # bytes; below, starting processes takes longer than it saves
 SHOWN = 3
@@ -82,7 +84,7 @@ def gather(
     for answer in _each(read, units, workers if work else 1):
         if isinstance(answer, MissingExtraError):
             raise answer  # it is not the file that is damaged
-        answers.append(answer)
+        answers.append(load_part(answer) if isinstance(answer, Path) else answer)
         if progress is not None:
             progress(len(answers), len(units))
     troubles = [
@@ -91,34 +93,38 @@ def gather(
         if isinstance(answer, FewbenchError)
     ]
     if troubles and (damaged == "stop" or len(troubles) == len(units)):
-        raise _joined([error for _, error in troubles], len(units))
+        raise _joined([error for _, error in troubles], len(units), damaged)
     runs = [run for answer in answers if isinstance(answer, list) for run in answer]
     return runs, [(path, error.message) for path, error in troubles]
 
 
 def _each(
-    read: Callable[[tuple[Harness, Unit]], list[Run] | FewbenchError],
+    read: Callable[[tuple[Harness, Unit]], Answer],
     units: Sequence[tuple[Harness, Unit]],
     workers: int,
-) -> Iterable[list[Run] | FewbenchError]:
+) -> Iterator[Answer]:
     size = sum(unit.path.stat().st_size for _, unit in units if unit.path.is_file())
     if workers < 2 or size < PARALLEL_FROM:
-        return map(read, units)
+        yield from map(read, units)
+        return
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=workers, return_as="generator")
-    answers: Iterable[list[Run] | FewbenchError] = parallel(delayed(read)(pair) for pair in units)
-    return answers
+    try:
+        yield from parallel(delayed(read)(pair) for pair in units)
+    except BrokenExecutor as error:
+        raise ReaderError(
+            "a process that read files was killed, probably for lack of memory",
+            hint="read in one process, with --workers 1; what was read is kept",
+        ) from error
 
 
-def _read_one(
-    pair: tuple[Harness, Unit], wants: Wants, work: Path | None
-) -> list[Run] | FewbenchError:
-    """Read a unit, or take what was read of it before."""
+def _read_one(pair: tuple[Harness, Unit], wants: Wants, work: Path | None) -> Answer:
+    """Read a unit; with a folder, into a part, unless it was read there before."""
     harness, unit = pair
     part = None if work is None else part_of(unit, harness.name, wants, work)
-    if part is not None and part.is_file():
-        return load_part(part)
+    if part is not None and _is_whole(part):
+        return part
     try:
         runs = harness.read(unit, wants)
     except FewbenchError as error:
@@ -132,10 +138,21 @@ def _read_one(
     if part is None:
         return runs
     save_part(runs, part)
-    return load_part(part)
+    return part
 
 
-def _joined(errors: list[FewbenchError], n_units: int) -> FewbenchError:
+def _is_whole(part: Path) -> bool:
+    """Whether a part is there and can be read; if not, its unit is read again."""
+    if not part.is_file():
+        return False
+    try:
+        load_part(part)
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+    return True
+
+
+def _joined(errors: list[FewbenchError], n_units: int, damaged: Damaged) -> FewbenchError:
     if len(errors) == 1:
         return errors[0]
     said = list(dict.fromkeys(error.message for error in errors))
@@ -143,5 +160,7 @@ def _joined(errors: list[FewbenchError], n_units: int) -> FewbenchError:
         f"{len(errors)} of {n_units} files cannot be read: {'; '.join(said[:SHOWN])}"
         + ("; …" if len(said) > SHOWN else ""),
         hint="leave them out with --damaged skip, or take whole rows of torn files with "
-        "--damaged rows",
+        "--damaged rows"
+        if damaged == "stop"
+        else "no file is left to read",
     )

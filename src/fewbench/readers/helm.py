@@ -59,7 +59,7 @@ class Helm:
             rows.run(
                 files.model(),
                 files.task,
-                filter=split,
+                filter=split or "none",
                 stamp=stamp,
                 group=files.group(stamp),
                 total=(instances.size(split) or len(rows)) if _is_whole(files, size) else None,

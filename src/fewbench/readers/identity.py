@@ -8,6 +8,7 @@ from fewbench._names import some
 from fewbench.errors import ReaderError
 
 ID_LENGTH = 16
+LONGEST = 200  # of a field; longer ones are hashed
 
 
 def content_id(*texts: str) -> str:
@@ -44,7 +45,8 @@ def field_value(fields: Mapping[str, Any], key: str, where: str) -> str:
             f"{where}: the item has no text or number {key!r}",
             hint=f"--key can be {some(there, most=12)}" if there else "leave out --key",
         )
-    return str(value)
+    text = str(value)
+    return text if len(text) <= LONGEST else content_id(text)
 
 
 def _is_single(value: Any) -> bool:

@@ -7,11 +7,11 @@ from pathlib import Path
 from fewbench.errors import ReaderError
 from fewbench.readers._inspect.files import Log, read_log
 from fewbench.readers._inspect.header import (
-    group_of,
     notes_on,
     order_of,
     positions_of,
     settings_of,
+    variant_of,
 )
 from fewbench.readers._inspect.items import content_of
 from fewbench.readers._inspect.options import option_table
@@ -75,7 +75,7 @@ class InspectLogs:
                 header.eval.model,
                 header.eval.task,
                 stamp=_stamp(path, header.eval.created),
-                group=group_of(path, header),
+                variant=variant_of(header),
                 total=total,
                 version=str(header.eval.task_version),
                 settings=settings_of(header),

@@ -107,6 +107,7 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
         ran=ran,
         version=results.version(task) if results else "",
         suite=results.suite(task) if results else "",
+        variant=results.variant(task) if results else "",
         settings=tuple(sorted(results.arguments.items())) if results else (),
         higher_is_better=results.directions(task) if results else {},
         notes=notes,

@@ -274,7 +274,7 @@ def _model(unit: Unit, results: Results | None) -> str:
     if results:
         return str(results.model or results.part("config").get("model") or "")
     others = {Results.read(path).model for path in unit.beside} - {None}
-    folder = unit.path.resolve().parent.name.replace("__", "/")
+    folder = unit.path.absolute().parent.name.replace("__", "/")
     return str(others.pop()) if len(others) == 1 else folder
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fewbench._names import some
 from fewbench.errors import ReaderError, first_line
+from fewbench.readers.files import list_files
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
 from fewbench.readers.harness import Harness, Unit, Wants
 from fewbench.readers.harnesses import HARNESSES
@@ -147,14 +148,10 @@ def _logs(sources: list[Path], form: str | None) -> tuple[list[tuple[Harness, Un
         if folder:
             raise ReaderError(f"{folder}: a folder, not a file of form {form!r}")
         return [], []
-    files: dict[Path, Path] = {}
-    for source in sources:
-        inside = sorted(source.rglob("*")) if source.is_dir() else [source]
-        for file in inside:
-            if file.is_file():
-                files.setdefault(file.resolve(), file)
-    found = find_units(list(files.values()), [form] if form else list(HARNESSES))
-    named = [source for source in sources if source in found.others]
+    files = list_files(sources)
+    found = find_units(files, [form] if form else list(HARNESSES))
+    others = set(found.others)
+    named = [source for source in sources if source in others]
     if form and (named or not found.units):
         raise ReaderError(
             f"{(named or sources)[0]}: no result file of {form}",
@@ -203,7 +200,9 @@ def _read_logs(
             filter=options.filter,
             scale=scale,
             same_model=options.same_model,
+            key=options.key,
             work=work,
+            progress=progress,
         )
     notes = list(reading.notes)
     if left_out:

@@ -46,9 +46,10 @@ class Run:
         How answers were extracted, where a file has several; None if it does not say.
     stamp : str
         When it ran: text that sorts by time among runs of one `group`, "" if not known.
-    group : str
-        Within a group a newer run replaces an older one of the same model and task; groups know
-        nothing of each other. Usually the folder.
+    group, variant : str
+        Where re-runs of this one would lie, usually the folder, and with what settings it ran that
+        make it another run. Within one group and variant a newer run replaces an older one of the
+        same model and task; others know nothing of each other.
     unfit : mapping
         Metric → the first place where it is not one finite number, and what is there instead.
     numeric : frozenset of str
@@ -63,8 +64,8 @@ class Run:
         The model's arguments and what else changes answers; for comparison only.
     higher_is_better : mapping of str to bool
         For metrics of which the file says it.
-    layout : str
-        Equal for runs with the same items in the same order.
+    layout, prompts : str
+        Equal for runs with the same items in the same order, and with the same prompts of them.
     notes : tuple of str
         What the reader wants the user to know of this file.
     """
@@ -78,6 +79,7 @@ class Run:
     filter: str | None = None
     stamp: str = ""
     group: str = ""
+    variant: str = ""
     unfit: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     numeric: frozenset[str] = frozenset()
     total: int | None = None
@@ -87,6 +89,7 @@ class Run:
     settings: tuple[tuple[str, str], ...] = ()
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
     layout: str = ""
+    prompts: str = ""
     has_options: bool = False
     place_word: str = "line"
     notes: tuple[str, ...] = ()
@@ -237,10 +240,11 @@ class Rows:
             columns=columns,
             metrics=tuple(self.values),
             n_rows=len(self),
-            group=str(self.path.resolve().parent),
+            group=str(self.path.absolute().parent),
             unfit=self.unfit,
             numeric=frozenset(self.numeric),
-            layout=_layout(columns),
+            layout=_digest(columns, "content", "position", "own_id"),
+            prompts=_digest(columns, "prompt"),
             has_options=bool(self.options),
             place_word=self.place_word,
         )
@@ -270,9 +274,9 @@ def _hashed(text: str) -> int:
     return int.from_bytes(digest, "big") or 1
 
 
-def _layout(columns: Columns) -> str:
+def _digest(columns: Columns, *names: str) -> str:
     found = hashlib.sha256()
-    for name in ("content", "position", "own_id"):
+    for name in names:
         column = columns[name]
         found.update(f"{column.dtype} {len(column)}".encode())
         found.update(np.ascontiguousarray(column).data)

@@ -57,14 +57,11 @@ class VLMEvalKit:
         evaluated: set[Path] = set()
         for path in sheets:
             if path.parent not in named:
-                named[path.parent] = predictions_beside(path)
+                named[path.parent] = [other.stem for other in predictions_beside(path)]
             if not is_predictions(path.stem):
                 evaluated.add(path.with_name(made_of(path.stem, named[path.parent])[0]))
         units = [path for path in sheets if path.with_suffix("") not in evaluated]
-        return [
-            Unit(path, (status,) if (status := path.with_name(STATUS)).is_file() else ())
-            for path in units
-        ]
+        return [Unit(path, (*_status_beside(path), *predictions_beside(path))) for path in units]
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the run that a sheet is."""
@@ -72,11 +69,17 @@ class VLMEvalKit:
         status = read_status(path)
         source, judge = path.stem, ""
         if not is_predictions(path.stem):
-            source, judge = made_of(path.stem, predictions_beside(path))
+            stems = [other.stem for other in unit.beside if other.name != STATUS]
+            source, judge = made_of(path.stem, stems)
         model, dataset = split_name(source, path, status)
         sheet = read_sheet(path)
         rows, notes = _fill(path, dataset, sheet, wants)
         return [_run(rows, notes, path, (model, dataset, judge), status)]
+
+
+def _status_beside(path: Path) -> list[Path]:
+    status = path.with_name(STATUS)
+    return [status] if status.is_file() else []
 
 
 def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Rows, list[str]]:
@@ -214,7 +217,7 @@ def _run(
     return rows.run(
         model,
         dataset,
-        filter=judge or None,
+        filter=judge or "none",
         stamp=folder.name if RUN.fullmatch(folder.name) else status.eval_id,
         group=str(model_folder(path)),
         ran=len(rows),

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
@@ -12,17 +10,14 @@ from fewbench.readers._inspect.scores import Scored
 LONG = 80
 
 
-def group_of(path: Path, header: Any) -> str:
-    """Return the folder, and the arguments of task and solver: with others it is not a re-run."""
+def variant_of(header: Any) -> str:
+    """Return the arguments of task and solver: with others it is not a re-run."""
     spec = header.eval
     given = {f"{name}": value for name, value in sorted((spec.task_args_passed or {}).items())}
     if spec.solver:
         given["solver"] = spec.solver
         given |= {f"solver.{k}": v for k, v in sorted((spec.solver_args_passed or {}).items())}
-    folder = str(path.resolve().parent)
-    if not given:
-        return folder
-    return f"{folder}{os.sep}{_short(', '.join(f'{k}={_text(v)}' for k, v in given.items()))}"
+    return _short(", ".join(f"{k}={_text(v)}" for k, v in given.items()))
 
 
 def settings_of(header: Any) -> tuple[tuple[str, str], ...]:

@@ -62,7 +62,7 @@ def results_of(path: Path) -> Path | None:
     found = named(path)
     if found is None:
         return None
-    for folder in _folders(path):
+    for folder in _folders(path.absolute()):
         for time in (found.stamp, _with_colons(found.stamp)):
             results = folder / f"results_{time}.json"
             if results.is_file():
@@ -71,17 +71,11 @@ def results_of(path: Path) -> Path | None:
 
 
 def _folders(path: Path) -> Iterator[Path]:
-    yield path.parent
-    # Not made absolute where it need not be, so that files are named as the user names them.
-    above = path.parent.parent if path.parent.name else home_of(path)
-    yield above
-    folders = list(above.parents)
-    for at, folder in enumerate(folders):
+    above = path.parent.parent
+    yield from (path.parent, above)
+    for folder in list(above.parents)[:4]:
         if folder.name == "details":
-            inside = above.relative_to(folder)
-            yield folder.parent / "results" / inside
-            break
-        if at == 3:
+            yield folder.parent / "results" / above.relative_to(folder)
             break
 
 

@@ -12,20 +12,41 @@ STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 SAMPLES = re.compile(
     rf"samples_(?P<task>.+?)(?:_(?P<stamp>{STAMP}))?\.(?:jsonl?|parquet)", re.DOTALL
 )
+ENDING = re.compile(rf"_(?P<stamp>{STAMP})\.json$")
 HUB = re.compile(r"(?P<org>.+?)__(?P<model>.+)__(?P<task>leaderboard_.+)")
+
+
+class _Folder:
+    """The JSON files of a folder: results by the time of their run, and all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.json = sorted(folder.glob("*.json"))
+        self.results = tuple(path for path in self.json if path.name.startswith("results_"))
+        # With --output_path X.json the results are X_TIME.json beside the samples.
+        stamped = ((ENDING.search(path.name), path) for path in self.json)
+        self.of_run = {
+            found["stamp"]: path
+            for found, path in reversed(list(stamped))
+            if found and not SAMPLES.fullmatch(path.name)
+        }
+
+    def beside(self, path: Path) -> tuple[Path, ...]:
+        """Return the results of the same run, else all in the folder that may name the model."""
+        task, stamp = name_parts(path)
+        if task is None and path.suffix == ".jsonl":
+            return tuple(other for other in self.json if not other.name.startswith("samples_"))
+        return (self.of_run[stamp],) if stamp in self.of_run else self.results
 
 
 def find_samples(files: Sequence[Path]) -> list[Unit]:
     """Return the sample files among files, each with the results of its run beside it."""
-    listed: dict[Path, list[Path]] = {}
+    folders: dict[Path, _Folder] = {}
     units = []
     for path in files:
-        if not _is_samples(path):
-            continue
-        folder = path.parent
-        if folder not in listed:
-            listed[folder] = sorted(folder.glob("*.json"))
-        units.append(Unit(path, _results_of(path, listed[folder])))
+        if _is_samples(path):
+            if path.parent not in folders:
+                folders[path.parent] = _Folder(path.parent)
+            units.append(Unit(path, folders[path.parent].beside(path)))
     return units
 
 
@@ -55,19 +76,6 @@ def hub_parts(path: Path) -> tuple[str, str] | None:
         if name := HUB.fullmatch(folder):
             return name["org"] + "/" + name["model"], name["task"]
     return None
-
-
-def _results_of(path: Path, beside: list[Path]) -> tuple[Path, ...]:
-    """Return the results of the same run, else all in the folder that may name the model."""
-    task, stamp = name_parts(path)
-    if task is None and path.suffix == ".jsonl":
-        return tuple(other for other in beside if not other.name.startswith("samples_"))
-    # With --output_path X.json the results are X_TIME.json beside the samples.
-    same_run = [other for other in beside if stamp and other.name.endswith(f"_{stamp}.json")]
-    same_run = [other for other in same_run if not SAMPLES.fullmatch(other.name)]
-    if same_run:
-        return tuple(same_run[:1])
-    return tuple(other for other in beside if other.name.startswith("results_"))
 
 
 def _is_samples(path: Path) -> bool:

@@ -43,7 +43,7 @@ def identify(unit: Unit) -> Origin:
     if model is None:
         # Another run's results in this folder still name the model, unless they disagree.
         others = {Results.read(other).model for other in unit.beside} - {None}
-        folder = unit.path.resolve().parent.name.replace("__", "/")
+        folder = unit.path.absolute().parent.name.replace("__", "/")
         model = others.pop() if len(others) == 1 else folder
     return Origin(str(model), task, stamp, results, results.filters(task) if results else [])
 

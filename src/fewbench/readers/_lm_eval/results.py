@@ -69,6 +69,17 @@ class Results(JsonObject):
             path.insert(0, task)
         return "/".join(path)
 
+    def variant(self, task: str) -> str:
+        """Return how the task was asked, as far as it makes answers another run's."""
+        found = {"shots": self.part("n-shot").get(task)}
+        for name in ("chat_template_sha", "system_instruction_sha"):
+            if self.data.get(name):
+                found[name.removesuffix("_sha")] = str(self.data[name])[:8]
+        if self.data.get("fewshot_as_multiturn"):
+            found["shots as turns"] = True
+        found["generation"] = self.part("config").get("gen_kwargs") or None
+        return ", ".join(f"{name} {value}" for name, value in found.items() if value is not None)
+
     def delimiter(self, task: str) -> str:
         """Return what lm-eval put between the prompt and an option."""
         config = self.part("configs", task)

@@ -93,10 +93,10 @@ def made_of(stem: str, stems: Iterable[str]) -> tuple[str, str]:
     return predictions, stem[len(predictions) : end].strip("_")
 
 
-def predictions_beside(path: Path) -> list[str]:
-    """Return the names of all predictions in a file's folder."""
+def predictions_beside(path: Path) -> list[Path]:
+    """Return all predictions in a file's folder."""
     there = (other for other in path.parent.glob("*") if other.suffix.lower() in SHEETS)
-    return sorted({other.stem for other in there if is_predictions(other.stem)})
+    return sorted(o for o in there if is_predictions(o.stem) and o.name != STATUS and o != path)
 
 
 def split_name(predictions: str, path: Path, status: Status) -> tuple[str, str]:

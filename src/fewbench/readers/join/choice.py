@@ -25,11 +25,13 @@ class Preference:
     def __init__(self, option: str, named: str | None = None) -> None:
         self.option = option
         self.named = [name.strip() for name in (named or "").split(",") if name.strip()]
+        self._met: set[str] = set()
         self._open: list[tuple[str, list[str]]] = []
 
     def of(self, task: str, candidates: Iterable[str]) -> str | None:
         """Return the one to take, None if that is not decided (see `require`)."""
         there = list(dict.fromkeys(candidates))
+        self._met.update(there)
         fitting = [name for name in self.named if name in there]
         if fitting:
             return fitting[0]
@@ -53,7 +55,8 @@ class Preference:
     @property
     def advice(self) -> str:
         """An option that would answer the question, by the first name of every open task."""
-        first = dict.fromkeys([*self.named, *(names[0] for _, names in self._open)])
+        known = [name for name in self.named if name in self._met]
+        first = dict.fromkeys([*known, *(names[0] for _, names in self._open)])
         return f"--{self.option} {','.join(first)}"
 
 

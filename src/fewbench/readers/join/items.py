@@ -1,15 +1,18 @@
 """Items of a task: one for each document, by what it says and never by position."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.errors import ReaderError
 from fewbench.readers.run import Run
 
 Key = tuple[str, int]  # what the document says, and which of its occurrences
+Twins = dict[str, dict[str, int]]  # what equal documents say → address → which occurrence
+LAST = 2**31
 
 
 @dataclass(frozen=True)
@@ -38,104 +41,119 @@ class Items:
 
 
 @dataclass(frozen=True)
+class _Row:
+    content: str
+    position: int
+    own_id: str
+    address: str  # what tells equal documents apart: position, else own id, else nothing
+
+
+@dataclass(frozen=True)
 class _Layout:
-    """Rows in the order of one or many runs."""
+    """Rows in the order of one or many runs; read anew each time, as there may be thousands."""
 
-    name: str
-    contents: list[str]
-    positions: list[int]
-    own_ids: list[str]
+    run: Run
     is_whole: bool
+    has_positions: bool
 
-    @property
-    def has_positions(self) -> bool:
-        return all(position >= 0 for position in self.positions)
-
-    @property
-    def addresses(self) -> list[str]:
-        """What tells equal documents apart: position, else the harness's own id, else nothing."""
-        if self.has_positions:
-            return [f"{position:>12}" for position in self.positions]
-        return self.own_ids
+    def rows(self) -> Iterator[_Row]:
+        columns = self.run.columns
+        for content, position, own_id in zip(
+            *(columns[name].tolist() for name in ("content", "position", "own_id")), strict=True
+        ):
+            address = f"{position:>12}" if self.has_positions else own_id
+            yield _Row(content, position, own_id, address)
 
 
-def name_items(task: str, runs: Sequence[Run]) -> Items:
-    """Find the items of a task from all its runs, in the order of the task's documents."""
-    layouts = _layouts(runs)
-    # Whole runs are believed most, then runs in order; the others have no say about positions.
-    ranked = sorted(
-        (layout for layout in layouts if layout.has_positions),
-        key=lambda layout: not layout.is_whole,
+def name_items(task: str, runs: Sequence[Run], key: str | None = None) -> Items:
+    """Find the items of a task from all its runs, in the order of the task's documents.
+
+    Raises
+    ------
+    ReaderError
+        If `key`, the field that identifies items, is the same for several of them and a run does
+        not tell which it answered.
+    """
+    # Whole runs are believed most, then those with positions, in order.
+    layouts = sorted(
+        _layouts(runs), key=lambda layout: (not layout.has_positions, not layout.is_whole)
     )
     twins = _twins(sorted(layouts, key=lambda layout: not layout.is_whole))
-    keys = {id(layout): _keys(layout, twins) for layout in layouts}
-    stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
-    for layout in ranked:
-        for key, position in zip(keys[id(layout)], layout.positions, strict=True):
-            stated[key][layout.is_whole].add(position)
-    found: dict[Key, int | None] = {}
+    found: dict[Key, None] = {}
     own: dict[Key, str] = {}
-    moved = 0
-    for layout in [*ranked, *layouts]:
-        for key, own_id in zip(keys[id(layout)], layout.own_ids, strict=True):
-            if key not in found:
-                believed = stated[key][True] or stated[key][False] if key in stated else set()
-                found[key] = next(iter(believed)) if len(believed) == 1 else None
-                moved += len(believed) > 1
-            if own.setdefault(key, own_id) != own_id:
-                own[key] = ""
-    last = 2**31
-    order = sorted(found, key=lambda key: last if found[key] is None else found[key] or 0)
-    column = {key: at for at, key in enumerate(order)}
+    stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
+    for layout in layouts:
+        for name, row in _keyed(layout, twins, task, key):
+            found[name] = None
+            if own.setdefault(name, row.own_id) != row.own_id:
+                own[name] = ""
+            if layout.has_positions:
+                stated[name][layout.is_whole].add(row.position)
+    believed = {name: stated[name][True] or stated[name][False] for name in found}
+    positions = {name: next(iter(at)) if len(at) == 1 else None for name, at in believed.items()}
+    order = sorted(
+        found, key=lambda name: LAST if positions[name] is None else positions[name] or 0
+    )
+    column = {name: at for at, name in enumerate(order)}
     return Items(
         ids=[f"{task}/{content}" + (f"#{n + 1}" if n else "") for content, n in order],
-        positions=[found[key] for key in order],
-        own_ids=[own[key] for key in order],
+        positions=[positions[name] for name in order],
+        own_ids=[own[name] for name in order],
         columns={
-            layout.name: np.array([column[key] for key in keys[id(layout)]]) for layout in layouts
+            layout.run.layout: np.array(
+                [column[name] for name, _ in _keyed(layout, twins, task, key)]
+            )
+            for layout in layouts
         },
-        moved=moved,
+        moved=sum(len(at) > 1 for at in believed.values()),
     )
 
 
 def _layouts(runs: Sequence[Run]) -> list[_Layout]:
     """Return the different layouts; a run of the whole task lends the name of being whole."""
     whole = {run.layout for run in runs if run.is_whole}
+    first: dict[str, Run] = {}
+    for run in runs:
+        first.setdefault(run.layout, run)
     return [
-        _Layout(
-            name,
-            run.columns["content"].tolist(),
-            run.columns["position"].tolist(),
-            run.columns["own_id"].tolist(),
-            name in whole,
-        )
-        for name, run in {run.layout: run for run in reversed(runs)}.items()
-    ][::-1]
+        _Layout(run, name in whole, bool((run.columns["position"] >= 0).all()))
+        for name, run in first.items()
+    ]
 
 
-def _twins(layouts: list[_Layout]) -> dict[str, list[str]]:
+def _twins(layouts: list[_Layout]) -> Twins:
     """Return the addresses of documents that occur more than once, from the best run of them."""
-    twins: dict[str, list[str]] = {}
+    twins: Twins = {}
     for layout in layouts:
-        often = {content for content, n in Counter(layout.contents).items() if n > 1}
+        often = {content for content, n in _counts(layout).items() if n > 1}
         places: dict[str, set[str]] = defaultdict(set)
-        for content, address in zip(layout.contents, layout.addresses, strict=True):
-            if content in often and address:
-                places[content].add(address)
+        for row in layout.rows() if often else ():
+            if row.content in often and row.address:
+                places[row.content].add(row.address)
         for content, addresses in places.items():
-            if len(addresses) > len(twins.get(content, [])):
-                twins[content] = sorted(addresses)
+            if len(addresses) > len(twins.get(content, {})):
+                twins[content] = {address: n for n, address in enumerate(sorted(addresses))}
     return twins
 
 
-def _keys(layout: _Layout, twins: dict[str, list[str]]) -> list[Key]:
-    """Return each row's key; equal documents are told apart by address, else by order."""
-    rows = list(zip(layout.contents, layout.addresses, strict=True))
-    by_order = {content for content, address in rows if address not in twins.get(content, [])}
+def _counts(layout: _Layout) -> Counter[str]:
+    return Counter(layout.run.columns["content"].tolist())
+
+
+def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterator[tuple[Key, _Row]]:
+    """Yield each row with its key; equal documents are told apart by address, else by order."""
+    by_order = {
+        row.content for row in layout.rows() if row.address not in twins.get(row.content, {})
+    }
+    counts = _counts(layout)
     met: Counter[str] = Counter()
-    keys = []
-    for content, address in rows:
-        n = met[content] if content in by_order else twins[content].index(address)
-        keys.append((content, n))
-        met[content] += 1
-    return keys
+    for row in layout.rows():
+        n = met[row.content] if row.content in by_order else twins[row.content][row.address]
+        if key and row.content in by_order and (row.content in twins or counts[row.content] > 1):
+            raise ReaderError(
+                f"{layout.run.path}: several items of task {task!r} have {row.content!r} as their "
+                f"{key!r}, and the file does not tell which of them it is",
+                hint="name a field with --key that is different for every item",
+            )
+        met[row.content] += 1
+        yield (row.content, n), row

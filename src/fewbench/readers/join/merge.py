@@ -37,17 +37,31 @@ class Merged:
     replaced: list[int]
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Run and row of each item for one model, -1 where not run."""
+
+    run: IntArray
+    row: IntArray
+
+    @classmethod
+    def empty(cls, items: Items) -> "Cells":
+        """Return cells of which none was run."""
+        return cls(np.full(len(items.ids), -1), np.full(len(items.ids), -1))
+
+
 def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameModel) -> Merged:
     """Choose a run for each cell.
 
-    Within a group (a folder) a newer row replaces an older one of the same model and item. Groups
-    know nothing of each other, so what two of them say of one cell must be the same, unless
-    `same_model` is "newest": then time decides between them too.
+    Within a group (a folder) and variant (settings) a newer row replaces an older one of the same
+    model and item. Others know nothing of each other, and of runs without a time none is newer,
+    so what two of these say of one cell must be the same. If `same_model` is "newest", time
+    decides between all runs that have one.
 
     Raises
     ------
     ReaderError
-        If two groups give a model different scores on an item.
+        If two runs of which none is newer give a model different scores on an item.
     """
     of_model: dict[str, list[int]] = defaultdict(list)
     for at, run in enumerate(runs):
@@ -59,10 +73,10 @@ def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameM
             columns = items.columns[runs[own[0]].layout]
             taken[own[0]] = Taken(runs[own[0]], columns, np.arange(len(columns)))
             continue
-        chosen = _choose(runs, own, items, numbers, same_model == "newest", replaced)
+        chosen = _choose(runs, own, items, numbers, same_model, replaced)
         for at in own:
-            columns = np.flatnonzero(chosen[0] == at)
-            taken[at] = Taken(runs[at], columns, chosen[1][columns])
+            columns = np.flatnonzero(chosen.run == at)
+            taken[at] = Taken(runs[at], columns, chosen.row[columns])
     return Merged([one for one in taken if one is not None], replaced)
 
 
@@ -71,49 +85,79 @@ def _choose(
     own: list[int],
     items: Items,
     numbers: Numbers,
-    one_group: bool,
+    same_model: SameModel,
     replaced: list[int],
-) -> tuple[IntArray, IntArray]:
-    """Return run and row of each item for one model, -1 where not run."""
-    n_items = len(items.ids)
-    run, row = np.full(n_items, -1), np.full(n_items, -1)
-    groups: dict[str, list[int]] = defaultdict(list)
+) -> Cells:
+    """Choose among the runs of one model, whose positions in `runs` are `own`."""
+    groups: dict[object, list[int]] = defaultdict(list)
     for at in sorted(own, key=lambda at: runs[at].stamp):
-        groups["" if one_group else runs[at].group].append(at)
+        run = runs[at]
+        key = "" if same_model == "newest" else (run.group, run.variant)
+        groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
+    told = Cells.empty(items)
     for members in groups.values():
-        newest, newest_row = np.full(n_items, -1), np.full(n_items, -1)
+        newest = Cells.empty(items)
         for at in members:
-            columns = items.columns[runs[at].layout]
-            gone = Counter(newest[columns][newest[columns] >= 0].tolist())
-            for old, count in gone.items():
-                replaced[old] += count
-            newest[columns], newest_row[columns] = at, np.arange(len(columns))
-        _compare(runs, items, numbers, (run, row), (newest, newest_row))
-        fresh = (newest >= 0) & (run < 0)
-        run[fresh], row[fresh] = newest[fresh], newest_row[fresh]
-    return run, row
+            _add(at, newest, runs, items, numbers, replaced)
+        _compare(runs, items, numbers, told, newest)
+        fresh = (newest.run >= 0) & (told.run < 0)
+        told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
+    return told
+
+
+def _add(
+    at: int,
+    newest: Cells,
+    runs: Sequence[Run],
+    items: Items,
+    numbers: Numbers,
+    replaced: list[int],
+) -> None:
+    """Let a run replace older ones of its group; with one of the same time it must agree."""
+    columns = items.columns[runs[at].layout]
+    before = newest.run[columns]
+    older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
+    same_time = Cells.empty(items)
+    kept = columns[(before >= 0) & ~older]
+    rows = np.arange(len(columns))
+    same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
+    _compare(runs, items, numbers, newest, same_time)
+    for gone, count in Counter(before[older].tolist()).items():
+        replaced[gone] += count
+    newest.run[columns], newest.row[columns] = at, rows
 
 
 def _compare(
     runs: Sequence[Run],
     items: Items,
     numbers: Numbers,
-    told: tuple[IntArray, IntArray],
-    new: tuple[IntArray, IntArray],
+    told: Cells,
+    new: Cells,
 ) -> None:
-    """Raise ReaderError where two groups disagree on a cell."""
-    both = np.flatnonzero((told[0] >= 0) & (new[0] >= 0))
-    pairs = {(int(a), int(b)) for a, b in zip(told[0][both], new[0][both], strict=True)}
+    """Raise ReaderError where two runs of which none is newer disagree on a cell."""
+    both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
+    pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
     for old, other in sorted(pairs):
-        columns = both[(told[0][both] == old) & (new[0][both] == other)]
-        a = numbers(runs[old])[told[1][columns]]
-        b = numbers(runs[other])[new[1][columns]]
+        columns = both[(told.run[both] == old) & (new.run[both] == other)]
+        a = numbers(runs[old])[told.row[columns]]
+        b = numbers(runs[other])[new.row[columns]]
         differ = np.flatnonzero(a != b)
         if len(differ):
-            raise ReaderError(
-                f"model {runs[old].model!r} has two scores on item "
-                f"{items.ids[columns[differ[0]]]!r}: in {runs[old].path} and in "
-                f"{runs[other].path} ({len(differ)} of {len(columns)} items differ)",
-                hint="read only one of the folders; or take the newest with --same-model newest, "
-                "or both as two models with --same-model apart",
-            )
+            item = items.ids[columns[differ[0]]]
+            raise _disagree(runs[old], runs[other], item, len(differ), len(columns))
+
+
+def _disagree(one: Run, other: Run, item: str, differ: int, shared: int) -> ReaderError:
+    why = ""
+    if one.variant != other.variant:
+        why = f"; they ran with {one.variant or 'nothing said'}, and {other.variant or 'nothing'}"
+    elif not (one.stamp and other.stamp):
+        why = "; one has no time, so neither is known to be newer"
+    elif one.stamp == other.stamp:
+        why = "; they have the same time"
+    return ReaderError(
+        f"model {one.model!r} has two scores on item {item!r}: in {one.path} and in {other.path} "
+        f"({differ} of {shared} items differ{why})",
+        hint="read only one of them; or take the newest with --same-model newest, where both have "
+        "a time, or both as two models with --same-model apart",
+    )

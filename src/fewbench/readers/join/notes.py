@@ -1,17 +1,20 @@
 """What a user should know of the runs that were read: sentences, most important first."""
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from fewbench._names import some
 from fewbench.readers.join.probabilities import Checked
 from fewbench.readers.join.task import Task
 from fewbench.readers.run import MIXED_UP, Run
 
+MEETING = 0.1  # models with fewer items in common, as a share of the fewer, do not meet
 MOST = 5  # sentences of one kind; the report on files has the rest
 
 
@@ -28,6 +31,7 @@ def notes_on(
         *_of_files(runs),
         *_settings(runs),
         *_versions(tasks),
+        *_cut(_strangers(tasks, values, list(models))),
         *_prompts(tasks, models),
         *_cut(_positions(tasks)),
     ]
@@ -131,23 +135,56 @@ def _versions(tasks: list[Task]) -> Iterator[str]:
         if len(versions) > 1:
             listed = "; ".join(f"{name}: {some(models)}" for name, models in versions.items())
             yield f"task {task.name!r} was run in {len(versions)} versions ({listed})"
-        whole = {run.layout: run for run in task.runs if run.is_whole}
-        contents = {name: set(task.items.columns[name].tolist()) for name in whole}
-        distinct = {frozenset(items) for items in contents.values()}
-        if len(distinct) < 2:
-            continue
-        by_items: dict[frozenset[int], dict[str, None]] = defaultdict(dict)
-        for run in task.runs:
-            if run.is_whole:
-                by_items[frozenset(contents[run.layout])][run.model] = None
-        usual = max(by_items, key=lambda items: len(by_items[items]))
-        for items, models in by_items.items():
-            if items != usual:
-                yield (
-                    f"task {task.name!r}: whole runs of {some(models)} have "
-                    f"{count(len(items - usual), 'item')} that most models' lack and lack "
-                    f"{len(usual - items)}: another version of these items"
-                )
+        yield from _other_items(task)
+
+
+def _other_items(task: Task) -> Iterator[str]:
+    """Name models whose whole runs have other items than most."""
+    models: dict[bytes, dict[str, None]] = defaultdict(dict)
+    items: dict[bytes, NDArray[np.intp]] = {}
+    digests = {
+        name: np.unique(task.items.columns[name])
+        for name in {run.layout for run in task.runs if run.is_whole}
+    }
+    for run in task.runs:
+        if run.is_whole:
+            digest = hashlib.sha256(digests[run.layout].tobytes()).digest()
+            items[digest] = digests[run.layout]
+            models[digest][run.model] = None
+    usual = max(models, key=lambda digest: len(models[digest]), default=b"")
+    for digest, names in models.items():
+        if digest != usual:
+            more = len(np.setdiff1d(items[digest], items[usual]))
+            less = len(np.setdiff1d(items[usual], items[digest]))
+            yield (
+                f"task {task.name!r}: whole runs of {some(names)} have {count(more, 'item')} that "
+                f"most models' lack and lack {less}: another version of these items"
+            )
+
+
+def _strangers(tasks: list[Task], values: NDArray[np.float64], models: list[str]) -> Iterator[str]:
+    """Name groups of models that answered (nearly) no items of a task in common."""
+    starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
+    for task, (start, end) in zip(tasks, pairwise(starts), strict=True):
+        ran = ~np.isnan(values[:, start:end])
+        patterns, which = np.unique(ran, axis=0, return_inverse=True)
+        some_ran = np.asarray(patterns.any(axis=1))
+        sizes = patterns.sum(axis=1)
+        shared = patterns.astype(np.float32) @ patterns.T.astype(np.float32)
+        linked = shared >= MEETING * np.minimum.outer(sizes, sizes)
+        linked &= some_ran[:, None] & some_ran
+        _, group = connected_components(linked, directed=False)
+        named: dict[int, list[str]] = defaultdict(list)
+        for model, pattern in zip(models, which.ravel().tolist(), strict=True):
+            if some_ran[pattern]:
+                named[int(group[pattern])].append(model)
+        if len(named) > 1:
+            listed = "; ".join(some(names, 2) for names in sorted(named.values(), key=len))
+            yield (
+                f"task {task.name!r}: {len(named)} groups of models have (nearly) no items in "
+                f"common ({listed}): another version, or a prompt that is part of what items "
+                "are known by; a field of the items that all have joins them (--key)"
+            )
 
 
 def _prompts(tasks: list[Task], models: dict[str, int]) -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.readers.join.merge import Taken
 from fewbench.readers.join.task import Task
-from fewbench.readers.options import COMPARED, compared, recomputed, softmax
+from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.readers.run import Run
 
 IntArray = NDArray[np.intp]
@@ -79,6 +80,11 @@ def _check_task(task: Task, found: Checked) -> str | None:
     n_items = len(task.items.ids)
     n_options = np.zeros(n_items, np.intp)
     has_finite = np.zeros(n_items, bool)
+    width = max(
+        (run.columns["options"].shape[1] for run in task.runs if run.has_options), default=0
+    )
+    lengths = np.full((n_items, width), np.nan)
+    right = np.full(n_items, NO_ANSWER)
     misfits: Counter[str] = Counter()
     for taken in task.merged.taken:
         run = taken.run
@@ -89,6 +95,8 @@ def _check_task(task: Task, found: Checked) -> str | None:
             return f"models had different options in task {task.name!r}"
         n_options[taken.columns] = counts
         columns = {name: run.columns[name] for name in ("options", "counts", "right")}
+        if _reordered(columns, taken, lengths, right):
+            return f"models had their options in another order in task {task.name!r}"
         chances = softmax(compared(columns["options"], task.metric), columns["counts"])
         has_finite[taken.columns] |= np.isfinite(chances[taken.rows, 0])
         if task.metric in COMPARED:
@@ -101,6 +109,23 @@ def _check_task(task: Task, found: Checked) -> str | None:
     if not has_finite.all():
         return f"some items of task {task.name!r} have no finite log-likelihoods"
     return None
+
+
+def _reordered(
+    columns: dict[str, Any], taken: Taken, lengths: NDArray[np.float64], right: IntArray
+) -> bool:
+    """Whether a run's options differ from those seen before, by length of text or right answer.
+
+    `lengths`, shape (items, options), and `right`, shape (items,), take up what is new.
+    """
+    texts = columns["options"][taken.rows, :, CHARACTERS]
+    seen = lengths[taken.columns, : texts.shape[1]]
+    differ = (np.isfinite(seen) & np.isfinite(texts) & (seen != texts)).any()
+    lengths[taken.columns, : texts.shape[1]] = np.where(np.isfinite(seen), seen, texts)
+    answers, before = columns["right"][taken.rows], right[taken.columns]
+    differ |= ((answers >= 0) & (before >= 0) & (answers != before)).any()
+    right[taken.columns] = np.where(before >= 0, before, answers)
+    return bool(differ)
 
 
 def _chances(run: Run, metric: str) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Runs → one table: metric and filter chosen, tasks joined, scores and probabilities filled."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from fewbench.readers.reading import Reading
 from fewbench.readers.run import Run
 from fewbench.scores import Scale, Scores, from_arrays
 
+PROBABILITIES = "probabilities.npy"
+
 
 def join(
     runs: Sequence[Run],
@@ -28,7 +30,9 @@ def join(
     filter: str | None = None,
     scale: Scale | None = None,
     same_model: SameModel = "stop",
+    key: str | None = None,
     work: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """Join the runs of any number of models and tasks into one table.
 
@@ -42,8 +46,12 @@ def join(
         The scale of the metric, [0, 1] by default.
     same_model : {"stop", "newest", "apart"}
         What to do where two folders have different answers of one model.
+    key : str, optional
+        The field that identifies items, if the user named one: then it must tell them apart.
     work : Path, optional
         A folder for option probabilities while they are made; in memory by default.
+    progress : callable, optional
+        Called with (tasks joined, all tasks).
 
     Raises
     ------
@@ -61,15 +69,17 @@ def join(
         by_task[run.task].append(run)
     filters, metrics = Preference("filter", filter), Preference("metric", metric)
     tasks = []
-    for name in sorted(by_task):
-        joined = _join_task(name, by_task[name], filters, metrics, scale, same_model)
+    for done, name in enumerate(sorted(by_task)):
+        if progress is not None:
+            progress(done, len(by_task))
+        joined = _join_task(name, by_task[name], filters, metrics, scale, same_model, key)
         if joined is not None:
             tasks.append(joined)
     require(filters, metrics)
     checked = check_options(tasks)
     probabilities = None
     if checked.lacking is None:
-        path = None if work is None else work / "probabilities.npy"
+        path = None if work is None else work / PROBABILITIES
         probabilities = write_probabilities(tasks, models, checked, path)
     values = _values(tasks, models)
     scores = from_arrays(
@@ -92,6 +102,7 @@ def _join_task(
     metrics: Preference,
     scale: Scale,
     same_model: SameModel,
+    key: str | None,
 ) -> Task | None:
     """Join one task; None if its metric or filter must be asked for."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
@@ -103,14 +114,14 @@ def _join_task(
     metric = metrics.of(name, _candidates(name, runs, metrics))
     if metric is None or not decided:
         return None
-    return join_task(name, metric, chosen, runs, scale, same_model)
+    return join_task(name, metric, chosen, runs, scale, same_model, key)
 
 
 def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
     """Return the metrics that can be scores; those that cannot, if the user named one."""
     every = list(dict.fromkeys(name for run in runs for name in run.metrics))
-    if any(run.has_options for run in runs):
-        every += [name for name in metrics.named if name in COMPARED and name not in every]
+    if not set(metrics.named) & set(every) and all(run.has_options for run in runs):
+        every += [name for name in metrics.named if name in COMPARED]
     if not every:
         raise ReaderError(f"{runs[0].path}: task {task!r} has no metric")
     scalar = [name for name in every if any(name in run.numeric for run in runs)]

@@ -1,6 +1,6 @@
 """All models' answers to one task: which items, and which rows of which runs."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewbench.errors import ReaderError
 from fewbench.readers.join.items import Items, name_items
-from fewbench.readers.join.merge import Merged, SameModel, merge
+from fewbench.readers.join.merge import Merged, SameModel, Taken, merge
 from fewbench.readers.options import COMPARED, recomputed
 from fewbench.readers.run import Run
 from fewbench.scores import Scale
@@ -47,23 +47,57 @@ class Task:
 
     def other_prompts(self, models: dict[str, int]) -> Counter[str]:
         """Count each model's items whose prompt is not the most frequent; ties go to the first."""
-        prompts = np.full((len(models), len(self.items.ids)), -1, np.int32)
-        numbers: dict[int, int] = {0: -1}
+        groups: dict[object, list[Taken]] = defaultdict(list)
         for taken in self.merged.taken:
-            seen = [
-                numbers.setdefault(prompt, len(numbers) - 1)
-                for prompt in taken.run.columns["prompt"].tolist()
-            ]
-            prompts[models[taken.run.model], taken.columns] = np.array(seen)[taken.rows]
+            run = taken.run
+            whole = len(taken.rows) == run.n_rows
+            groups[(run.layout, run.prompts) if whole else id(taken)].append(taken)
+        members = [several for several in groups.values() if len(several[0].rows)]
+        if len(members) < 2:
+            return Counter()
+        seen = [several[0].run.columns["prompt"][several[0].rows] for several in members]
+        sizes = [len(prompts) for prompts in seen]
+        group = np.repeat(np.arange(len(members)), sizes)
+        prompt, column = np.concatenate(seen), np.concatenate([m[0].columns for m in members])
+        known = prompt != 0
+        weights = np.array([len(several) for several in members])
+        differ = _unusual(column[known], prompt[known], group[known], weights)
+        counts = np.bincount(group[known][differ], minlength=len(members))
         other: Counter[str] = Counter()
-        names = list(models)
-        known = np.where(prompts < 0, prompts.max(axis=0), prompts)
-        for column in np.flatnonzero(known.min(axis=0) != known.max(axis=0)):
-            seen_here = prompts[:, column]
-            usual = Counter(seen_here[seen_here >= 0].tolist()).most_common(1)[0][0]
-            differs = (seen_here >= 0) & (seen_here != usual)
-            other.update(names[at] for at in np.flatnonzero(differs))
-        return other
+        for several, count in zip(members, counts.tolist(), strict=True):
+            for taken in several if count else ():
+                other[taken.run.model] += count
+        return Counter({name: other[name] for name in models if name in other})
+
+
+def _unusual(
+    items: NDArray[np.intp],
+    prompts: NDArray[np.uint64],
+    groups: NDArray[np.intp],
+    weights: NDArray[np.intp],
+) -> NDArray[np.bool_]:
+    """Return which cells have another prompt than most models of their item.
+
+    Parameters
+    ----------
+    items, prompts, groups : ndarray, shape (cells,)
+        Cells of groups of models that saw the same.
+    weights : ndarray, shape (groups,)
+        How many models a group has.
+    """
+    order = np.lexsort((prompts, items))
+    same = (np.diff(items[order]) == 0) & (np.diff(prompts[order]) == 0)
+    pair = np.empty(len(items), np.intp)  # numbers pairs of item and prompt
+    pair[order] = np.cumsum(np.concatenate([[True], ~same])) - 1
+    n_pairs = int(pair.max()) + 1 if len(pair) else 0
+    votes = np.bincount(pair, weights[groups], n_pairs)
+    first = np.full(n_pairs, len(weights))
+    np.minimum.at(first, pair, groups)
+    item_of = np.zeros(n_pairs, np.intp)
+    item_of[pair] = items
+    ranked = np.lexsort((first, -votes, item_of))
+    usual = ranked[np.concatenate([[True], np.diff(item_of[ranked]) > 0])] if n_pairs else ranked
+    return np.asarray(~np.isin(pair, usual))
 
 
 def join_task(
@@ -73,6 +107,7 @@ def join_task(
     runs: Sequence[Run],
     scale: Scale,
     same_model: SameModel,
+    key: str | None,
 ) -> Task:
     """Join the runs of a task.
 
@@ -85,7 +120,7 @@ def join_task(
     for run in runs:
         _check_direction(run, metric, scale)
         metric_of(run, metric)  # raises if it can be neither read nor computed
-    items = name_items(name, runs)
+    items = name_items(name, runs, key)
     merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
     derived = sum(not run.has(metric) for run in runs)
     return Task(name, metric, filtered, list(runs), items, merged, derived)
