@@ -119,7 +119,8 @@ def join_task(
     """
     for run in runs:
         _check_direction(run, metric, scale)
-        metric_of(run, metric)  # raises if it can be neither read nor computed
+        if not run.has(metric) or metric in run.unfit:
+            metric_of(run, metric)  # raises if it can be neither read nor computed
     items = name_items(name, runs, key)
     merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
     derived = sum(not run.has(metric) for run in runs)
