@@ -9,7 +9,7 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers import gather, read
 from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.lm_eval import LmEval
+from fewbench.readers.harnesses.lm_eval import LmEval
 from fewbench.readers.parts import load_part, save_part
 
 

@@ -1,0 +1,292 @@
+"""lmms-eval: TIME_samples_TASK.jsonl with TIME_results.json; until 0.2.1 TASK.json."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fewbench._names import some
+from fewbench.errors import ReaderError
+from fewbench.readers.files import head
+from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harnesses._lm_eval.results import Results
+from fewbench.readers.identity import content_id, field_value
+from fewbench.readers.json_files import JsonLines, load_json
+from fewbench.readers.numbers import as_number, describe
+from fewbench.readers.run import Rows, Run
+
+SAMPLES = re.compile(r"(?P<stamp>\d{8}_\d{6})_samples_(?P<task>.+)\.jsonl", re.DOTALL)
+RESULTS = "_results.json"
+NOT_METRICS = {
+    *("doc_id", "doc", "target", "arguments", "input", "input_media", "resps", "filtered_resps"),
+    *("token_counts", "doc_hash", "prompt_hash", "target_hash", "filter", "metrics"),
+}
+SCORE = "score"
+NO_RESULTS = (
+    "without a results file beside; the model's name is that of the folder or of the folder's "
+    "other runs, and how many items the task has is not known"
+)
+
+
+class LmmsEval:
+    """What lmms-eval writes with `--log_samples --output_path`, 0.1 to 0.7.3.
+
+    But for 0.2.3, which wrote the very files of lm-eval.
+
+    An item is known by its place in the task and its target. Nothing else serves: since 0.4 the
+    document is not logged and `doc_hash` is the same for all of them; the prompt lacks the
+    picture, so that many items share it, and differs between models, for which lmms-eval has
+    wordings of their own. A metric that is a dictionary counts by its `score`. Nothing is read
+    of options: what lmms-eval logs of them are losses, or nothing at all.
+    """
+
+    name = "lmms-eval"
+    files = "TIME_samples_TASK.jsonl (TASK.json until 0.2.1), written with --log_samples"
+
+    def find(self, files: Sequence[Path]) -> list[Unit]:
+        """Return the sample files, each with the results of its run beside it."""
+        listed: dict[Path, list[Path]] = {}
+        units = []
+        for path in files:
+            name = SAMPLES.fullmatch(path.name)
+            if not name:
+                if _is_old(path):
+                    units.append(Unit(path))
+                continue
+            folder = path.parent
+            if folder not in listed:
+                listed[folder] = sorted(folder.glob(f"*{RESULTS}"))
+            same_run = folder / (name["stamp"] + RESULTS)
+            beside = (same_run,) if same_run in listed[folder] else tuple(listed[folder])
+            units.append(Unit(path, beside))
+        return units
+
+    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+        """Return a run for each filter of a samples file."""
+        log = _open(unit, wants.salvage)
+        results, task = log.results, log.task
+        samples = list(_samples(log, _score_key(results, task)))
+        if not samples:
+            raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
+        filters = results.filters(task) if results else []
+        parts = _parts(samples, task)
+        notes = [*(log.rows.notes if isinstance(log.rows, JsonLines) else ())]
+        if results is None:
+            notes.append(NO_RESULTS)
+        if len(parts) > 1:
+            notes.append(
+                f"different items have different metrics, so task {task!r} is read as "
+                f"{len(parts)}: {some(parts)}"
+            )
+        said = _said(results, task, len({sample.doc_id for sample in samples}))
+        whole = said.get("total") == len({sample.doc_id for sample in samples})
+        runs = []
+        for part, some_of in parts.items():
+            for time, rows in enumerate(_by_filter(log, some_of, filters, wants.key)):
+                known = {"stamp": log.stamp, "notes": tuple(notes), **said}
+                known["filter"] = filters[time] if filters else None
+                if len(parts) > 1:
+                    known |= {"total": len(rows) if whole else None, "ran": None}
+                runs.append(rows.run(_model(unit, results), part, **known))
+        return runs
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A file of answers, and what its name or its head says."""
+
+    path: Path
+    task: str
+    stamp: str
+    results: Results | None
+    rows: Iterable[tuple[int, Any]]
+    place_word: str = "line"
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One row, checked."""
+
+    where: str
+    place: int
+    row: Mapping[str, Any]
+    scores: Mapping[str, Any]
+
+    @property
+    def doc_id(self) -> int:
+        return int(self.row["doc_id"])
+
+    @property
+    def prompt(self) -> str:
+        """What the model saw, apart from pictures."""
+        prompt = self.row.get("input")
+        if prompt is None:  # until 0.2.1
+            requests = self.row.get("arguments")
+            first = requests[0] if isinstance(requests, list) and requests else None
+            prompt = first[0] if isinstance(first, list) and first else ""
+        return prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
+
+    def content(self, key: str | None) -> str:
+        """Return what identifies the item."""
+        if key is None:
+            return content_id(str(self.doc_id), str(self.row.get("target")).strip())
+        doc = self.row.get("doc")  # until 0.3
+        there = {name: self.row[name] for name in sorted(NOT_METRICS & self.row.keys())}
+        there |= doc if isinstance(doc, dict) else {}
+        return field_value(there, key, self.where)
+
+
+def _is_old(path: Path) -> bool:
+    """Whether a file is of the form that lmms-eval wrote until 0.2.1."""
+    if path.suffix != ".json":
+        return False
+    start = head(path)
+    return b'"args"' in start[:40] and b'"log_samples_suffix"' in start
+
+
+def _open(unit: Unit, salvage: bool) -> _Log:
+    name = SAMPLES.fullmatch(unit.path.name)
+    if name:
+        same_run = [path for path in unit.beside if path.name == name["stamp"] + RESULTS]
+        results = Results.read(same_run[0]) if same_run else None
+        return _Log(unit.path, name["task"], name["stamp"], results, JsonLines(unit.path, salvage))
+    data = load_json(unit.path)
+    parts = [data.get(key) for key in ("args", "model_configs")] if isinstance(data, dict) else []
+    if not all(isinstance(part, dict) for part in parts) or not isinstance(data, dict):
+        raise ReaderError(f"{unit.path}: not a log of lmms-eval: no 'args' and 'model_configs'")
+    config = data["model_configs"]
+    task, rows = config.get("task"), data.get("logs")
+    if not isinstance(task, str) or not isinstance(rows, list):
+        raise ReaderError(f"{unit.path}: not a log of lmms-eval: no task, or 'logs' is no list")
+    listed = [one for one in config.get("metric_list") or () if isinstance(one, dict)]
+    metadata = config.get("metadata")
+    told = {
+        "config": data["args"],
+        "configs": {task: config},
+        "versions": {task: metadata.get("version") if isinstance(metadata, dict) else None},
+        "higher_is_better": {
+            task: {str(x.get("metric")): x.get("higher_is_better") for x in listed}
+        },
+    }
+    results = Results(unit.path, told)
+    return _Log(unit.path, task, str(data.get("time", "")), results, enumerate(rows, 1), "entry")
+
+
+def _samples(log: _Log, score_key: str) -> Iterator[_Sample]:
+    for place, row in log.rows:
+        where = f"{log.path}, {log.place_word} {place}"
+        if not isinstance(row, dict):
+            raise ReaderError(f"{where}: not a JSON object")
+        doc_id = row.get("doc_id")
+        if isinstance(doc_id, bool) or not isinstance(doc_id, int) or not 0 <= doc_id < 2**31:
+            said = "absent" if "doc_id" not in row else describe(doc_id)
+            raise ReaderError(f"{where}: 'doc_id' is {said}, not the position of a document")
+        if "target" not in row:
+            raise ReaderError(f"{where}: no 'target', so not a row of lmms-eval")
+        yield _Sample(where, place, row, _scores(row, score_key))
+
+
+def _scores(row: Mapping[str, Any], score_key: str) -> dict[str, Any]:
+    """Return the metrics of a row.
+
+    Of a dictionary its score counts; if it has none, every number in it under its own name.
+
+    Examples
+    --------
+    >>> _scores({"doc_id": 0, "a": 1.0, "b": {"id": 7, "score": 0.5}, "c": {"hit": True}}, "score")
+    {'a': 1.0, 'b': 0.5, 'c.hit': True}
+    """
+    scores: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in NOT_METRICS:
+            continue
+        if not isinstance(value, dict):
+            scores[name] = value
+        elif as_number(value.get(score_key)) is not None:
+            scores[name] = value[score_key]
+        else:
+            numbers = {f"{name}.{k}": v for k, v in value.items() if isinstance(v, int | float)}
+            if numbers:
+                scores |= numbers
+            else:
+                scores[name] = value
+    return scores
+
+
+def _parts(samples: list[_Sample], task: str) -> dict[str, list[_Sample]]:
+    """Return the items by task: in some tasks, as MME, some have one metric and some another."""
+    by_metrics: dict[tuple[str, ...], list[_Sample]] = {}
+    for sample in samples:
+        by_metrics.setdefault(tuple(sample.scores), []).append(sample)
+    names = [name for metrics in by_metrics for name in metrics]
+    if len(by_metrics) == 1 or () in by_metrics or len(set(names)) < len(names):
+        return {task: samples}
+    return {f"{task}_{metrics[0]}": some_of for metrics, some_of in by_metrics.items()}
+
+
+def _by_filter(
+    log: _Log, samples: list[_Sample], filters: list[str], key: str | None
+) -> list[Rows]:
+    """Return the rows of each filter: a document's first row is the first filter's, and so on."""
+    met: Counter[int] = Counter()
+    found: list[Rows] = []
+    for sample in samples:
+        time = met[sample.doc_id]
+        met[sample.doc_id] += 1
+        if time and time >= len(filters):
+            raise _repeated(sample, not filters)
+        if time == len(found):
+            found.append(Rows(log.path, log.place_word))
+        found[time].append(
+            sample.content(key),
+            sample.scores,
+            sample.place,
+            position=sample.doc_id,
+            prompt=sample.prompt,
+        )
+    return found
+
+
+def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
+    if results is None:
+        return {}
+    total, ran = results.sizes(task, logged)
+    offset = results.part("config").get("offset")
+    return {
+        "total": total,
+        "ran": None if offset else ran,  # lmms-eval forgets that an offset leaves fewer
+        "version": results.version(task),
+        "settings": tuple(sorted(results.arguments.items())),
+        "higher_is_better": results.directions(task),
+    }
+
+
+def _score_key(results: Results | None, task: str) -> str:
+    """Return under which name a task has the score in a dictionary."""
+    named = results.part("configs", task).get("score_key") if results else None
+    return named if isinstance(named, str) and named else SCORE
+
+
+def _model(unit: Unit, results: Results | None) -> str:
+    if results:
+        return str(results.model or results.part("config").get("model") or "")
+    others = {Results.read(path).model for path in unit.beside} - {None}
+    folder = unit.path.absolute().parent.name.replace("__", "/")
+    return str(others.pop()) if len(others) == 1 else folder
+
+
+def _repeated(sample: _Sample, unnamed: bool) -> ReaderError:
+    message = f"{sample.where}: document {sample.doc_id} has a further row"
+    if unnamed:
+        return ReaderError(
+            f"{message}; lmms-eval writes one for each filter, and no results file beside names "
+            "several",
+            hint="put the run's TIME_results.json beside it",
+        )
+    return ReaderError(
+        f"{message} than the task has filters",
+        hint="two runs in the same second write into one file; run them again one by one",
+    )
