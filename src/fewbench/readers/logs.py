@@ -1,0 +1,145 @@
+"""Logs of harnesses: found among files, read, joined, and every file accounted for."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from fewbench._names import some
+from fewbench.errors import ReaderError
+from fewbench.readers.files import list_files
+from fewbench.readers.gather import Damaged, Progress, find_units, gather
+from fewbench.readers.harness import Harness, Unit, Wants
+from fewbench.readers.harnesses import HARNESSES
+from fewbench.readers.join.merge import SameModel
+from fewbench.readers.join.table import join
+from fewbench.readers.reading import Reading
+from fewbench.scores import Scale
+
+DAMAGED = ("stop", "skip", "rows")
+SAME_MODEL = ("stop", "newest", "apart")
+NOT_TAKEN = "not a result file that fewbench knows"
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """What to take of harnesses' logs: one vocabulary for all of them.
+
+    Parameters
+    ----------
+    metric, filter : str, optional
+        Needed where a task has several: names in order of preference, separated by commas. For
+        each task the first that it has is taken.
+    key : str, optional
+        The field of an item that identifies it, such as `id`, instead of a hash of its content.
+    damaged : {"stop", "skip", "rows"}
+        Files that cannot be read: stop, leave them out, or also take whole rows of torn files.
+    same_model : {"stop", "newest", "apart"}
+        Where two folders have different answers of one model: stop, take the newest, or read
+        them as two models.
+    """
+
+    metric: str | None = None
+    filter: str | None = None
+    key: str | None = None
+    damaged: Damaged = "stop"
+    same_model: SameModel = "stop"
+
+    def __post_init__(self) -> None:
+        for option, value, known in (
+            ("damaged", self.damaged, DAMAGED),
+            ("same-model", self.same_model, SAME_MODEL),
+        ):
+            if value not in known:
+                raise ReaderError(
+                    f"--{option} cannot be {value!r}", hint=f"one of {', '.join(known)}"
+                )
+
+    @property
+    def given(self) -> list[str]:
+        """The options that are not at their default, as the command line names them."""
+        default = LogOptions()
+        names = [one.name for one in fields(self)]
+        given = [name for name in names if getattr(self, name) != getattr(default, name)]
+        return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def find_logs(
+    sources: list[Path], form: str | None
+) -> tuple[list[tuple[Harness, Unit]], list[Path]]:
+    """Find the logs in files and folders; none if another form is named or the file is a table."""
+    if form is not None and form not in HARNESSES:
+        folder = next((source for source in sources if source.is_dir()), None)
+        if folder:
+            raise ReaderError(f"{folder}: a folder, not a file of form {form!r}")
+        return [], []
+    files = list_files(sources)
+    found = find_units(files, [form] if form else list(HARNESSES))
+    others = set(found.others)
+    named = [source for source in sources if source in others]
+    if form and (named or not found.units):
+        raise ReaderError(
+            f"{(named or sources)[0]}: no result file of {form}",
+            hint=f"{form} writes {HARNESSES[form].files}",
+        )
+    folders = [source for source in sources if source.is_dir()]
+    if folders and not found.units:
+        there = sorted(entry.name for entry in folders[0].iterdir())
+        raise ReaderError(
+            f"{folders[0]}: no result files of a known kind in this folder",
+            hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file; there is "
+            f"{some(there) or 'nothing'}",
+        )
+    if found.units and named:
+        raise ReaderError(
+            f"{some(named)}: not a log of a harness, and read together with logs",
+            hint="only logs can be read several at a time",
+        )
+    return found.units, found.others
+
+
+def read_logs(
+    units: list[tuple[Harness, Unit]],
+    others: list[Path],
+    options: LogOptions,
+    scale: Scale | None,
+    work: Path | None,
+    workers: int,
+    progress: Progress | None,
+) -> Reading:
+    """Read logs and join them; see `fewbench.readers.read`."""
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
+    own = TemporaryDirectory() if work is None and workers > 1 else nullcontext(work)
+    with own as folder:
+        runs, left_out = gather(
+            units,
+            Wants(options.key, options.damaged == "rows"),
+            work=None if folder is None else Path(folder),
+            workers=workers,
+            damaged=options.damaged,
+            progress=progress,
+        )
+        reading = join(
+            runs,
+            metric=options.metric,
+            filter=options.filter,
+            scale=scale,
+            same_model=options.same_model,
+            key=options.key,
+            work=work,
+            progress=progress,
+        )
+    notes = list(reading.notes)
+    if left_out:
+        notes.insert(0, f"{len(left_out)} of {len(units)} files were left out: {left_out[0][1]}")
+    untouched = [{"file": str(path), "rows": 0, "taken": 0, "note": why} for path, why in left_out]
+    untouched += [{"file": str(path), "rows": 0, "taken": 0, "note": NOT_TAKEN} for path in others]
+    harness = {str(unit.path): harness.name for harness, unit in units}
+    files = pd.concat([reading.files, pd.DataFrame(untouched)], ignore_index=True)
+    files.insert(1, "harness", files["file"].map(harness))
+    text = ["harness", "model", "task", "filter", "metric", "time"]
+    files[text] = files[text].fillna("")
+    return replace(reading, notes=tuple(notes), files=files)
