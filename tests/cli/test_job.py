@@ -141,13 +141,20 @@ def test_ask_in_the_words_of_a_harness(ok, cli, placed, asked):
     items = asked()["target"]
     places = [int(item.removeprefix("item-")) for item in items]
     inspect = cli("ask", "run", "--for", "inspect")
-    assert inspect.out == ",".join(f"s{at}" for at in places) + "\n"
+    tasks = load_scores(placed).items["task"]
+    named = [f"{tasks.iloc[at]}:s{at}" for at in places]
+    assert inspect.out.strip().split(",") == named
     assert "12 items for target" in inspect.err
     harness = cli("ask", "run", "--for", "lm-eval")
     samples = json.loads(harness.out)
     assert sorted(at for of in samples.values() for at in of) == sorted(1000 + at for at in places)
     assert f"exactly these tasks with --log_samples: {','.join(samples)}" in harness.err
     assert ok("select", placed, "-m", "random", "-n", "12", "--for", "lm-eval") == harness.out
+
+
+def test_json_is_in_no_harness_s_words(ok, cli, placed):
+    ok("start", placed, "-m", "random", "-n", "3", "-o", "run")
+    assert "leave out --for lm-eval" in cli("ask", "run", "--json", "--for", "lm-eval").err
 
 
 def test_inspect_takes_item_ids_where_nothing_better_is_known(ok, scores, asked):

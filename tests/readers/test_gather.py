@@ -127,6 +127,12 @@ class TestFilesFound:
         (logs.root / "out" / "loop").symlink_to(logs.root / "out", target_is_directory=True)
         assert set(read(logs.root / "out").scores.model_ids) == {"org/a", "org/b"}
 
+    @pytest.mark.skipif(os.geteuid() == 0, reason="a superuser may look into every folder")
+    def test_a_folder_that_cannot_be_looked_into(self, several):
+        several.chmod(0)
+        with pytest.raises(ReaderError, match="cannot be looked into"):
+            read(several)
+
     def test_a_cache_that_names_files_by_their_hash(self, logs):
         rows = [logs.choice(0, "q")]
         for model in ("org/a", "org/b"):

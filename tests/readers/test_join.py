@@ -23,7 +23,7 @@ def run_of(model, contents, scores, own_ids=("",) * 9, **known):
     rows = Rows(Path(f"{model}.log"))
     for place, (content, score) in enumerate(zip(contents, scores, strict=True), start=1):
         rows.append(content, {"acc": score}, place, own_id=own_ids[place - 1])
-    return rows.run(model, "t", **known)
+    return rows.run(model, known.pop("task", "t"), **known)
 
 
 def three(logs, **changes):
@@ -79,10 +79,26 @@ class TestRunsOfWhichNoneIsNewer:
         logs.write("a", "t", three(logs), **{"n-shot": {"t": 0}})
         later = {"stamp": LATER, "original": 3, "n-shot": {"t": 5}}
         logs.write("a", "t", three(logs, right=1)[:1], **later)
-        with pytest.raises(ReaderError, match="ran with shots 0, and shots 5"):
+        with pytest.raises(ReaderError, match="ran with shots=0, and shots=5"):
             read(logs.root)
         both = read(logs.root, same_model="apart").scores
-        assert both.model_ids == ["a@shots 0", "a@shots 5"]
+        assert both.model_ids == ["a@shots=0", "a"]  # the newest keeps the name
+        assert np.isnan(both.values).sum(axis=1).tolist() == [0, 2]
+
+    def test_tasks_with_settings_of_their_own_are_of_one_model(self, logs):
+        for folder in ("june", "july"):
+            logs.write("a", "t", three(logs), folder=folder, **{"n-shot": {"t": 0}})
+            logs.write("a", "u", three(logs), folder=folder, stamp=LATER, **{"n-shot": {"u": 5}})
+        scores = read(logs.root, same_model="apart").scores
+        assert scores.model_ids == ["a@july", "a@june"]
+        assert not scores.has_missing
+
+    def test_a_folder_for_each_run_of_a_suite(self):
+        runs = [
+            run_of("a", ["q"], [score], task=task, group=f"/runs/{suite}/{task}")
+            for score, suite, task in [(0, "v1", "t"), (1, "v2", "t"), (1, "v1", "u")]
+        ]
+        assert join(runs, same_model="apart").scores.model_ids == ["a@v1", "a@v2"]
 
     def test_the_same_time(self):
         with pytest.raises(ReaderError, match="they have the same time"):
@@ -151,6 +167,51 @@ class TestMetricsFromLogLikelihoods:
         rows = self.rows(logs)
         logs.write("a", "t", [rows[0] | {"acc": 1.0}, rows[1]])
         assert noted(read(logs.root), "do not explain 1 score of 'acc'")
+
+
+class TestTasksNamed:
+    @pytest.fixture
+    def mixed(self, logs):
+        logs.write("a", "mc_law", three(logs))
+        logs.write("a", "mc_art", three(logs), stamp=LATER)
+        lists = [logs.free(i, f"x{i}", scores={"words": [1.0, 2]}) for i in range(2)]
+        logs.write("a", "wiki", lists, stamp="2026-01-03T10-00-00")
+        return logs.root
+
+    def test_one_that_has_no_score_of_an_item(self, mixed):
+        with pytest.raises(
+            ReaderError, match=r"'words' of task 'wiki' is a list of 2.*--skip-tasks"
+        ):
+            read(mixed)
+        reading = read(mixed, skip_tasks="wiki")
+        assert reading.scores.tasks == ["mc_art", "mc_law"]
+        assert reading.scores.probabilities is not None
+        left = reading.files.set_index("task").loc["wiki"]
+        assert (left["taken"], left["note"]) == (0, "the task was not asked for")
+
+    def test_by_pattern(self, mixed):
+        assert read(mixed, only_tasks="mc_*").scores.tasks == ["mc_art", "mc_law"]
+        assert read(mixed, only_tasks="mc_*", skip_tasks="*law").scores.tasks == ["mc_art"]
+
+    def test_none_left(self, mixed):
+        with pytest.raises(
+            ReaderError, match=r"no task is left to read.*'mc_art', 'mc_law', 'wiki'"
+        ):
+            read(mixed, only_tasks="mmlu")
+
+
+def test_metric_and_filter_of_other_scores(logs):
+    for score, folder in ((0.0, "old"), (1.0, "new")):
+        rows = [
+            logs.free(0, "x", scores={"m": score, "n": 0.5}, filter=name)
+            for name in ("strict", "flexible")
+        ]
+        logs.write("a", "t", rows, folder=folder)
+    sources = read(logs.root / "old", metric="n", filter="flexible").scores
+    assert sources.items[["metric", "filter"]].iloc[0].tolist() == ["n", "flexible"]
+    assert read(logs.root / "new", like=sources).scores.values.tolist() == [[0.5]]
+    named = read(logs.root / "new", metric="m", filter="strict", like=sources)
+    assert named.scores.values.tolist() == [[1]]
 
 
 def test_groups_of_tasks(logs):

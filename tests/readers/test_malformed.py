@@ -456,15 +456,18 @@ MALFORMED = {
     ),
     "log with rows that name no filter": (field(filter=..., metrics=...), "some rows name their"),
     "log out of range": (field(acc=50), "model 'org/a', item 't/"),
-    "log with a metric that it lacks": (log(metric="f1"), "'f1' is not the metric? task 't'"),
+    "log with a metric that it lacks": (
+        log(metric="f1"),
+        "no task has the metric 'f1'; there is 'acc'",
+    ),
     "log with a filter that it lacks": (
         log(lambda rows: [r | {"filter": "x"} for r in rows], filter="y"),
-        "'y' is not the filter? task 't'",
+        "no task has the filter 'y'; there is 'x'",
     ),
     "log with half a surrogate pair": (renamed("samples_t\udcff.jsonl"), "Unicode"),
     "log under another name": (
-        renamed("log.jsonl"),
-        "log.jsonl: no result file of lm-eval (hint: lm-eval writes samples_TASK",
+        renamed("log.txt"),
+        "log.txt: no result file of lm-eval (hint: lm-eval writes samples_TASK",
     ),
     "log in two folders that disagree": (two_folders, "model 'org/a' has two scores"),
     "results torn": (results('{"model_name": "or'), "results_2026-01-01T10-00-00.000001.json: not"),
@@ -489,7 +492,7 @@ def test_malformed(case, tmp_path, logs):
     with pytest.raises(FewbenchError, match=re.escape(message)) as caught:
         read(path, **options)
     # A message names the file, or the model, item or task; every file here is "bad" or a log.
-    assert re.search(r"bad\.|samples_|results_|log\.jsonl|model|item|task", str(caught.value))
+    assert re.search(r"bad\.|samples_|results_|log\.txt|model|item|task", str(caught.value))
 
 
 ENDINGS = [".csv", ".tsv", ".jsonl", ".parquet", ".npz"]

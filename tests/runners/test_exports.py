@@ -24,7 +24,16 @@ def test_ids_one_a_line_in_the_order_given():
 def test_inspect():
     assert export_items(PLAIN, ["d", "a"], "inspect") == "d,a"
     named = with_column(sample_id=["s1", "s2", "s3", "s4", "s5"])
-    assert export_items(named, ["d", "a"], "inspect") == "s4,s1"
+    assert export_items(named, ["a", "b"], "inspect") == "s1,s2"
+    assert export_items(named, ["d", "a"], "inspect") == "art:s4,law:s1"
+
+
+@pytest.mark.parametrize(("harness", "other"), [("inspect", "lm-eval"), ("lm-eval", "inspect")])
+def test_places_in_another_harness_are_not_given(harness, other):
+    known = {"sample_id": list("vwxyz"), "doc_id": range(5)}
+    assert export_items(with_column(**known, harness=[harness] * 5), ["a"], harness)
+    with pytest.raises(FewbenchError, match=f"are of logs of '{other}', not of {harness}"):
+        export_items(with_column(**known, harness=[other] * 5), ["a"], harness)
 
 
 def test_lm_eval_positions_are_sorted_and_by_task():

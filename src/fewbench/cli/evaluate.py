@@ -2,9 +2,12 @@
 
 import json
 import math
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from fewbench._names import some
@@ -30,9 +33,10 @@ from fewbench.errors import AnswersError, EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.estimate import Interval
 from fewbench.methods import Subset
-from fewbench.readers import Columns, read
+from fewbench.readers import Columns, are_logs, read
+from fewbench.readers.join.notes import NO_OPTIONS
 from fewbench.runners import EXPORTS, export_items
-from fewbench.scores import Scale
+from fewbench.scores import Scale, Scores
 
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Which target.")]
 
@@ -112,6 +116,10 @@ def ask(
                 f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
             )
         pending = {name: items for name, items in pending.items() if name == target}
+    if as_json and harness != "ids":
+        raise EvaluationError(
+            "--json gives the items' own ids, for all targets", hint=f"leave out --for {harness}"
+        )
     if as_json:
         print(json.dumps(pending, indent=2))
         return
@@ -132,7 +140,7 @@ def ask(
 
 def tell(
     folder: Folder,
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Table, .npz, lm-eval logs.")],
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Table, .npz, logs.")],
     target: TargetName = None,
     model: ModelColumn = None,
     item: ItemColumn = None,
@@ -147,20 +155,32 @@ def tell(
     \b
     fewbench tell run answers.csv --item id --score correct
     fewbench tell run answers.csv --model llm --item id --score correct    several targets
-    fewbench tell run logs/ --metric acc                                   lm-eval logs
+    fewbench tell run logs/                                                logs of a harness
+    fewbench tell run logs/ --model org/new                                of one of their models
+
+    Of logs the metric and filter are those of the sources, unless others are named.
     """
     evaluation = open_evaluation(folder, scores)
+    is_logs = item is None and score is None and are_logs(answers)
+    columns = _columns(model, item, score, target or evaluation.targets[0])
     reading = read(
         answers,
-        columns=_columns(model, item, score, target or evaluation.targets[0]),
+        columns=Columns() if is_logs else columns,
         metric=metric,
         filter=filter_,
         key=key,
+        like=evaluation.scores,
         scale=evaluation.scores.scale,
     )
     for note in reading.notes:
-        say(f"note: {note}")
-    taken, unasked, others = evaluation.tell_table(reading.scores, target)
+        if not note.startswith(NO_OPTIONS):  # which do not matter here
+            say(f"note: {note}")
+    told = reading.scores
+    if is_logs and model is not None:
+        told = _of_model(told, model)
+    for note in _other_scores(evaluation.scores, told):
+        say(f"warning: {note}")
+    taken, unasked, others = evaluation.tell_table(told, target)
     if unasked and not taken:
         raise AnswersError(
             f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
@@ -173,6 +193,33 @@ def tell(
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
     print(f"took {taken} answers. Next: fewbench {after}")
+
+
+def _of_model(told: Scores, model: str) -> Scores:
+    """Return what one model answered."""
+    row = told.model_positions([model])
+    return told.take(models=row, items=np.flatnonzero(~np.isnan(told.values[row[0]])))
+
+
+def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
+    """Say for which tasks answers are of another metric or filter than the sources'."""
+    for column in ("metric", "filter"):
+        known, given = (
+            {} if column not in one.items else _by_task(one, column) for one in (sources, told)
+        )
+        tasks: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for task in known.keys() & given.keys():
+            if known[task] != given[task]:
+                tasks[known[task], given[task]].append(task)
+        for (was, now), names in sorted(tasks.items()):
+            yield (
+                f"answers to {some(sorted(names))} are of {column} {now or 'none'!r}, those of "
+                f"the sources of {was or 'none'!r}"
+            )
+
+
+def _by_task(scores: Scores, column: str) -> dict[str, str]:
+    return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 
 def _columns(model: str | None, item: str | None, score: str | None, target: str) -> Columns:

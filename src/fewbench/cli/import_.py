@@ -67,11 +67,18 @@ def import_(
     ] = None,
     metric: Metric = None,
     filter_: Filter = None,
+    only_tasks: Annotated[
+        str | None, typer.Option(help="Logs: these tasks, as in 'mmlu_*,gsm8k'.")
+    ] = None,
+    skip_tasks: Annotated[
+        str | None, typer.Option(help="Logs: not these tasks, as in wikitext.")
+    ] = None,
     key: Key = None,
     damaged: Annotated[
         str,
         typer.Option(
-            help=f"Logs that cannot be read: {', '.join(DAMAGED)} (also whole rows of torn files)."
+            help=f"Logs that cannot be read: {', '.join(DAMAGED)} (skip, but take the whole rows "
+            "of files whose last line is torn)."
         ),
     ] = "stop",
     same_model: Annotated[
@@ -130,6 +137,8 @@ def import_(
                 transposed=transposed,
                 metric=metric,
                 filter=filter_,
+                only_tasks=only_tasks,
+                skip_tasks=skip_tasks,
                 key=key,
                 damaged=damaged,  # type: ignore[arg-type]
                 same_model=same_model,  # type: ignore[arg-type]
@@ -167,16 +176,23 @@ def _work_folder(output: Path) -> Iterator[Path]:
             lock.unlink(missing_ok=True)
             with suppress(OSError):
                 work.rmdir()
+        elif any(work.glob(f"*{SUFFIX}")):
+            say(f"{work}: what was read so far; the next import into {output} goes on from there")
 
 
 def _described(scores: Scores) -> str:
     missing = f", {float(np.isnan(scores.values).mean()):.1%} of the cells missing"
     return (
-        f"{scores.n_models} models × {scores.n_items} items, {len(scores.tasks)} tasks"
+        f"{_count(scores.n_models, 'model')} × {_count(scores.n_items, 'item')}, "
+        f"{_count(len(scores.tasks), 'task')}"
         f"{missing if scores.has_missing else ''}, "
         f"{'with' if scores.probabilities is not None else 'without'} option probabilities, "
         f"fingerprint {scores.fingerprint}"
     )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _report_files(reading: Reading, path: Path) -> None:
@@ -184,8 +200,6 @@ def _report_files(reading: Reading, path: Path) -> None:
     with written_whole(path) as temporary:
         reading.files.to_csv(temporary, index=False)
     by_file = reading.files.groupby("file")["taken"].sum()
-    unused = int((by_file == 0).sum())
-    say(
-        f"{path}: what was taken of {len(by_file)} files"
-        + (f", of {unused} nothing" if unused else "")
-    )
+    used = int((by_file > 0).sum())
+    rest = f", and why not of the other {len(by_file) - used}" if used < len(by_file) else ""
+    say(f"{path}: what was taken of {used} files{rest}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fewbench.errors import EvaluationError, FewbenchError
+from fewbench.errors import EvaluationError, FewbenchError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
 from fewbench.readers import read
@@ -52,7 +52,14 @@ def say(text: str) -> None:
 
 def load(path: Path, average: Average | None = None) -> Scores:
     """Read scores of any kind that needs no further options, and say what was noticed."""
-    reading = read(path)
+    try:
+        reading = read(path)
+    except ReaderError as error:
+        if not path.is_dir():
+            raise
+        hint = f"read them first: fewbench import {path} … -o scores.parquet"
+        hint += f" ({error.hint})" if error.hint else ""
+        raise ReaderError(error.message, hint=hint) from error
     for note in reading.notes:
         say(f"note: {note}")
     return reading.scores.averaged(average or reading.scores.average)

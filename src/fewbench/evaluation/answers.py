@@ -161,12 +161,13 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
             return {target: models.index(target) if target in models else 0}
         raise AnswersError(
             f"the answers are of {len(models)} models; which of them is {target!r}?",
-            hint="give the answers of one model, or name targets as the table does",
+            hint="give the answers of one model (--model NAME), or name targets as the table does",
         )
     found = {name: models.index(name) for name in targets if name in models}
     if not found:
         raise AnswersError(
             f"none of the targets {some(targets)} is among the answers",
-            hint=f"there are answers of {some(models)}; say which target it is with --target",
+            hint=f"there are answers of {some(models)}; say which it is (--model NAME), and which "
+            "target, if there are several (--target NAME)",
         )
     return found

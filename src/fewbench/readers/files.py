@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from fewbench.errors import ReaderError
+
 HEAD = 4096
 
 
@@ -29,13 +31,20 @@ def list_files(sources: Iterable[Path]) -> list[Path]:
 
 
 def _below(folder: Path, entered: set[Path]) -> Iterator[Path]:
-    for name, folders, files in os.walk(folder, followlinks=True):
+    for name, folders, files in os.walk(folder, onerror=_refuse, followlinks=True):
         real = Path(name).resolve()
         if real in entered:  # a link to where we were already
             folders.clear()
             continue
         entered.add(real)
         yield from (Path(name) / file for file in files)
+
+
+def _refuse(error: OSError) -> None:
+    raise ReaderError(
+        f"{error.filename}: cannot be looked into ({error.strerror})",
+        hint="make it readable, or name the other folders",
+    )
 
 
 def head(path: Path) -> bytes:

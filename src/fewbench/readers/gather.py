@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -126,7 +126,7 @@ def _read_one(pair: tuple[Harness, Unit], wants: Wants, work: Path | None) -> An
     if part is not None and _is_whole(part):
         return part
     try:
-        runs = harness.read(unit, wants)
+        runs = [replace(run, harness=harness.name) for run in harness.read(unit, wants)]
     except FewbenchError as error:
         return error
     except Exception as error:  # whatever a file that no harness wrote makes a reader trip over

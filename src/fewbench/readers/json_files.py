@@ -42,7 +42,7 @@ class JsonLines:
                     if broken:
                         raise self._error(*broken)
                     try:
-                        row = json.loads(line.decode("utf-8"))
+                        row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
                     except (ValueError, RecursionError) as error:
                         broken = number, error
                         continue
@@ -102,7 +102,7 @@ def _read_object(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
 def load_json(path: Path) -> Any:
     """Read a JSON file of any size; ReaderError if it is not whole."""
     try:
-        return json.loads(path.read_bytes().decode("utf-8"))
+        return json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:

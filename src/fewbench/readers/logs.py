@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.reading import Reading
-from fewbench.scores import Scale
+from fewbench.scores import Scale, Scores
 
 DAMAGED = ("stop", "skip", "rows")
 SAME_MODEL = ("stop", "newest", "apart")
@@ -34,6 +35,8 @@ class LogOptions:
         each task the first that it has is taken.
     key : str, optional
         The field of an item that identifies it, such as `id`, instead of a hash of its content.
+    only_tasks, skip_tasks : str, optional
+        Which tasks to read, or to leave out: names or patterns such as `mmlu_*`, with commas.
     damaged : {"stop", "skip", "rows"}
         Files that cannot be read: stop, leave them out, or also take whole rows of torn files.
     same_model : {"stop", "newest", "apart"}
@@ -44,6 +47,8 @@ class LogOptions:
     metric: str | None = None
     filter: str | None = None
     key: str | None = None
+    only_tasks: str | None = None
+    skip_tasks: str | None = None
     damaged: Damaged = "stop"
     same_model: SameModel = "stop"
 
@@ -57,6 +62,11 @@ class LogOptions:
                     f"--{option} cannot be {value!r}", hint=f"one of {', '.join(known)}"
                 )
 
+    def wants(self, task: str) -> bool:
+        """Whether a task is to be read."""
+        named = self.only_tasks is None or _matches(task, self.only_tasks)
+        return named and not (self.skip_tasks and _matches(task, self.skip_tasks))
+
     @property
     def given(self) -> list[str]:
         """The options that are not at their default, as the command line names them."""
@@ -64,6 +74,15 @@ class LogOptions:
         names = [one.name for one in fields(self)]
         given = [name for name in names if getattr(self, name) != getattr(default, name)]
         return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def are_logs(path: Path) -> bool:
+    """Whether a file or folder holds logs of a harness."""
+    return bool(find_units(list_files([path]), list(HARNESSES)).units)
+
+
+def _matches(task: str, patterns: str) -> bool:
+    return any(fnmatchcase(task, pattern.strip()) for pattern in patterns.split(","))
 
 
 def find_logs(
@@ -104,6 +123,7 @@ def read_logs(
     units: list[tuple[Harness, Unit]],
     others: list[Path],
     options: LogOptions,
+    like: Scores | None,
     scale: Scale | None,
     work: Path | None,
     workers: int,
@@ -122,10 +142,17 @@ def read_logs(
             damaged=options.damaged,
             progress=progress,
         )
+        wanted = [run for run in runs if options.wants(run.task)]
+        if not wanted:
+            tasks = list(dict.fromkeys(run.task for run in runs))
+            raise ReaderError(
+                "no task is left to read", hint=f"the logs have {some(tasks, most=8)}"
+            )
         reading = join(
-            runs,
+            wanted,
             metric=options.metric,
             filter=options.filter,
+            like=like,
             scale=scale,
             same_model=options.same_model,
             key=options.key,
@@ -136,6 +163,12 @@ def read_logs(
     if left_out:
         notes.insert(0, f"{len(left_out)} of {len(units)} files were left out: {left_out[0][1]}")
     untouched = [{"file": str(path), "rows": 0, "taken": 0, "note": why} for path, why in left_out]
+    untouched += [
+        {"file": str(run.path), "model": run.model, "task": run.task, "rows": run.n_rows}
+        | {"taken": 0, "note": "the task was not asked for"}
+        for run in runs
+        if not options.wants(run.task)
+    ]
     untouched += [{"file": str(path), "rows": 0, "taken": 0, "note": NOT_TAKEN} for path in others]
     harness = {str(unit.path): harness.name for harness, unit in units}
     files = pd.concat([reading.files, pd.DataFrame(untouched)], ignore_index=True)

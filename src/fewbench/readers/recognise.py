@@ -12,7 +12,7 @@ from fewbench.readers.join.merge import SameModel
 from fewbench.readers.logs import LogOptions, find_logs, read_logs
 from fewbench.readers.reading import Reading
 from fewbench.readers.tables import Columns
-from fewbench.scores import Scale, load_scores
+from fewbench.scores import Scale, Scores, load_scores
 
 FORMS = ("scores", "npz", "table", *HARNESSES)
 
@@ -25,6 +25,9 @@ def read(
     transposed: bool = False,
     metric: str | None = None,
     filter: str | None = None,
+    only_tasks: str | None = None,
+    skip_tasks: str | None = None,
+    like: Scores | None = None,
     key: str | None = None,
     damaged: Damaged = "stop",
     same_model: SameModel = "stop",
@@ -45,8 +48,10 @@ def read(
         The kind, one of `FORMS`; recognised by content by default.
     columns, transposed
         How a table is laid out; see `fewbench.readers.tables.read_table`.
-    metric, filter, key, damaged, same_model
+    metric, filter, only_tasks, skip_tasks, key, damaged, same_model
         What to take of logs; see `LogOptions`.
+    like : Scores, optional
+        Scores from logs: their metric and filter of each task are taken where none is named.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default; saved scores carry their own.
     work : Path, optional
@@ -70,11 +75,11 @@ def read(
     for source in sources:
         if not source.exists():
             raise ReaderError(f"{source}: no such file or folder")
-    options = LogOptions(metric, filter, key, damaged, same_model)
+    options = LogOptions(metric, filter, key, only_tasks, skip_tasks, damaged, same_model)
     units, others = find_logs(sources, form)
     if units:
         _refuse(sources[0], units[0][0].name, _table_options(columns, transposed))
-        return read_logs(units, others, options, scale, work, workers, progress)
+        return read_logs(units, others, options, like, scale, work, workers, progress)
     if len(sources) > 1:
         raise ReaderError(
             f"{len(sources)} files or folders, and {some(sources)} is not a log of a harness",

@@ -42,6 +42,8 @@ class Run:
         and `right` (see `fewbench.readers.options`).
     metrics : tuple of str
     n_rows : int
+    harness : str
+        Whose file it is; set where files are gathered.
     filter : str or None
         How answers were extracted, where a file has several; None if it does not say.
     stamp : str
@@ -76,6 +78,7 @@ class Run:
     columns: Columns = field(repr=False)
     metrics: tuple[str, ...]
     n_rows: int
+    harness: str = ""
     filter: str | None = None
     stamp: str = ""
     group: str = ""
@@ -115,7 +118,8 @@ class Run:
             raise ReaderError(
                 f"{self.path}, {self.place_word} {place}: metric {metric!r} of task "
                 f"{self.task!r} is {what}, not one finite number",
-                hint="name another metric of the task with --metric",
+                hint="name another metric of the task with --metric, or leave the task out with "
+                f"--skip-tasks {self.task}",
             )
         return np.asarray(self.columns[SCORE + metric])
 

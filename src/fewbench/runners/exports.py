@@ -22,12 +22,13 @@ def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
         Item ids.
     harness : {"ids", "lm-eval", "inspect"}
         ids: one id a line. lm-eval: the JSON of `--samples`, positions sorted and unique, as
-        lm-eval needs them. inspect: the comma-separated list of `--sample-id`.
+        lm-eval needs them. inspect: the comma-separated list of `--sample-id`, as TASK:ID where
+        there are several tasks.
 
     Raises
     ------
     FewbenchError
-        If the harness is unknown, or the scores do not say where the items stand in it.
+        If the harness is unknown, the items are of another, or have no known place in it.
     """
     if harness not in EXPORTS:
         raise FewbenchError(f"unknown harness {harness!r}", hint=f"one of {', '.join(EXPORTS)}")
@@ -39,6 +40,7 @@ def _ids(items: pd.DataFrame) -> str:
 
 
 def _lm_eval(items: pd.DataFrame) -> str:
+    _check_origin(items, "lm-eval")
     if "doc_id" not in items:
         raise FewbenchError(
             "the scores do not say which documents of lm-eval the items are (no column doc_id)",
@@ -58,8 +60,23 @@ def _lm_eval(items: pd.DataFrame) -> str:
 
 
 def _inspect(items: pd.DataFrame) -> str:
-    ids = items.get("sample_id", items.index)
-    return ",".join(str(sample) for sample in ids)
+    _check_origin(items, "inspect")
+    ids = [str(sample) for sample in items.get("sample_id", items.index)]
+    if len(set(items["task"])) > 1 and "sample_id" in items:
+        ids = [f"{task}:{sample}" for task, sample in zip(items["task"], ids, strict=True)]
+    return ",".join(ids)
+
+
+def _check_origin(items: pd.DataFrame, harness: str) -> None:
+    """Raise FewbenchError if the items are of another harness: its positions and ids differ."""
+    known = items["harness"] if "harness" in items else pd.Series([], dtype=str)
+    others = sorted(set(known) - {harness, ""})
+    if others:
+        raise FewbenchError(
+            f"the items are of logs of {some(others)}, not of {harness}",
+            hint="run them there; ask without --for lists the items' own ids, and with --json by "
+            "target",
+        )
 
 
 EXPORTS: dict[str, Callable[[pd.DataFrame], str]] = {

@@ -201,10 +201,22 @@ class TestMetricAndFilter:
         reading = read(logs.root, metric="acc_norm,acc,exact_match")
         assert reading.scores.values.tolist() == [[0, 0, 0, 0.5]]
         assert noted(reading, "metric 'acc_norm' of 1 task: 't'")
-        with pytest.raises(
-            ReaderError, match=r"'acc' is not the metric\? task 'u'.*acc,exact_match"
-        ):
-            read(logs.root, metric="acc")
+        only = read(logs.root, metric="acc")  # where there is one there is nothing to ask
+        assert only.scores.items["metric"].tolist() == ["acc"] * 3 + ["exact_match"]
+        with pytest.raises(ReaderError, match=r"no task has the metric 'f1'; there is 'acc', "):
+            read(logs.root, metric="f1")
+
+    def test_a_byte_order_mark(self, logs):
+        file = next(logs.write("a", "t", three(logs)).glob("samples_*"))
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+        assert read(file).scores.n_items == 3
+
+    def test_a_file_of_another_name(self, logs):
+        file = next(logs.write("a", "t", three(logs)).glob("samples_*"))
+        renamed = file.rename(file.with_name("mine.jsonl"))
+        reading = read(renamed)
+        assert reading.scores.tasks == ["mine"]
+        assert noted(reading, "not named samples_TASK_TIME, so its name is taken for the task")
 
     def test_the_only_scalar_metric_needs_no_name(self, logs):
         rows = [logs.free(0, "x", scores={"strict": True, "each": [True, False], "f1": [0, 1]})]

@@ -23,9 +23,10 @@ from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.run import MIXED_UP, Rows, Run
 
 NO_RESULTS = (
-    "without its run's results file beside; the model's name is that of the file, the folder or "
-    "the folder's other runs, and whether higher is better is not checked"
+    "without its run's results file beside; taken for model {!r} by the name of the file, the "
+    "folder or the folder's other runs, and whether higher is better is not checked"
 )
+NO_TASK = "not named samples_TASK_TIME, so its name is taken for the task"
 WRONG_SCORES = (
     "scores that the log-likelihoods contradict: lm-eval 0.4.5 to 0.4.8 mixes up the requests of "
     "tasks with acc_mutual_info, so run it again with another version"
@@ -81,6 +82,8 @@ class LmEval:
         if not parts:
             raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
         torn = rows.lines.notes
+        if task == unit.path.stem:
+            torn = (*torn, NO_TASK)
         return [_run(filled, _name(part, origin), origin, torn) for part, filled in parts.items()]
 
 
@@ -93,7 +96,7 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
     if not _has_true_ids(rows.positions, total):
         rows.positions = [MIXED_UP] * len(rows)
     if results is None:
-        notes = (*notes, NO_RESULTS)
+        notes = (*notes, NO_RESULTS.format(origin.model))
     if named is None:
         notes = (*notes, UNNAMED_FILTER)
     if wrong := _wrong_scores(rows):
@@ -107,7 +110,8 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
         ran=ran,
         version=results.version(task) if results else "",
         suite=results.suite(task) if results else "",
-        variant=results.variant(task) if results else "",
+        # Of two runs that do not say whose they are, the later need not be a re-run.
+        variant=results.variant(task) if results else f"run={origin.stamp}" if origin.stamp else "",
         settings=tuple(sorted(results.arguments.items())) if results else (),
         higher_is_better=results.directions(task) if results else {},
         notes=notes,

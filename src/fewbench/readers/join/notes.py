@@ -15,6 +15,7 @@ from fewbench.readers.join.task import Task
 from fewbench.readers.run import MIXED_UP, Run
 
 MEETING = 0.1  # models with fewer items in common, as a share of the fewer, do not meet
+NO_OPTIONS = "no option probabilities are kept"
 MOST = 5  # sentences of one kind; the report on files has the rest
 
 
@@ -38,7 +39,7 @@ def notes_on(
     if options.lacking is None:
         found += _cut(_misfits(tasks, options))
     else:
-        found.append(f"no option probabilities are kept: {options.lacking}")
+        found.append(f"{NO_OPTIONS}: {options.lacking}")
     return tuple(found)
 
 

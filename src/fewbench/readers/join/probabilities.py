@@ -89,7 +89,10 @@ def _check_task(task: Task, found: Checked) -> str | None:
     for taken in task.merged.taken:
         run = taken.run
         if not run.has_options:
-            return f"task {task.name!r} is not multiple choice, or its log-likelihoods not logged"
+            return (
+                f"task {task.name!r} is not multiple choice or does not log log-likelihoods; to "
+                "keep those of the others, read them without it (--skip-tasks)"
+            )
         counts = run.columns["counts"][taken.rows]
         if ((n_options[taken.columns] > 0) & (n_options[taken.columns] != counts)).any():
             return f"models had different options in task {task.name!r}"

@@ -28,6 +28,7 @@ def join(
     *,
     metric: str | None = None,
     filter: str | None = None,
+    like: Scores | None = None,
     scale: Scale | None = None,
     same_model: SameModel = "stop",
     key: str | None = None,
@@ -42,6 +43,8 @@ def join(
     metric, filter : str, optional
         Needed where a task has several: names in order of preference, separated by commas. For
         each task the first that it has is taken.
+    like : Scores, optional
+        Scores from logs whose metric and filter of each task are taken where none is named.
     scale : Scale, optional
         The scale of the metric, [0, 1] by default.
     same_model : {"stop", "newest", "apart"}
@@ -67,7 +70,8 @@ def join(
     by_task: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_task[run.task].append(run)
-    filters, metrics = Preference("filter", filter), Preference("metric", metric)
+    filters = Preference("filter", filter, _of_task(like, "filter"))
+    metrics = Preference("metric", metric, _of_task(like, "metric"))
     tasks = []
     for done, name in enumerate(sorted(by_task)):
         if progress is not None:
@@ -95,6 +99,14 @@ def join(
     return Reading(scores, notes_on(tasks, values, models, checked), _files(runs, tasks))
 
 
+def _of_task(like: Scores | None, column: str) -> dict[str, str]:
+    """Return the metric or filter of each task of scores that were read from logs."""
+    if like is None or column not in like.items:
+        return {}
+    known = like.items.drop_duplicates("task").set_index("task")[column]
+    return {str(task): str(name) for task, name in known.items() if name}
+
+
 def _join_task(
     name: str,
     runs: list[Run],
@@ -106,9 +118,8 @@ def _join_task(
 ) -> Task | None:
     """Join one task; None if its metric or filter must be asked for."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
-    decided = not named or named == ["none"]
-    chosen = named[0] if named == ["none"] else None if decided else filters.of(name, named)
-    decided = decided or chosen is not None
+    chosen = filters.of(name, named) if named else None
+    decided = not named or chosen is not None
     if decided:
         runs = _under(chosen, runs)
     metric = metrics.of(name, _candidates(name, runs, metrics))
@@ -120,14 +131,15 @@ def _join_task(
 def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
     """Return the metrics that can be scores; those that cannot, if the user named one."""
     every = list(dict.fromkeys(name for run in runs for name in run.metrics))
-    if not set(metrics.named) & set(every) and all(run.has_options for run in runs):
-        every += [name for name in metrics.named if name in COMPARED]
+    wanted = metrics.names_for(task)
+    if not set(wanted) & set(every) and all(run.has_options for run in runs):
+        every += [name for name in wanted if name in COMPARED]
     if not every:
         raise ReaderError(f"{runs[0].path}: task {task!r} has no metric")
     scalar = [name for name in every if any(name in run.numeric for run in runs)]
     if not scalar:
         runs[0].numbers(every[0])  # raises, and says what it is instead of a number
-    return every if set(metrics.named) & set(every) else scalar
+    return every if set(wanted) & set(every) else scalar
 
 
 def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
@@ -154,8 +166,20 @@ def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
 
 
 def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
-    """Add what the harness calls an item (position, own id), and the group of its task."""
-    items = scores.items
+    """Add what was taken and whose it is, what the harness calls an item, and its task's group."""
+    sizes = [len(task.items.ids) for task in tasks]
+    told = {
+        "harness": [task.runs[0].harness for task in tasks],
+        "metric": [task.metric for task in tasks],
+        "filter": [task.filter if task.filter not in (None, "none") else "" for task in tasks],
+    }
+    items = scores.items.assign(
+        **{
+            name: np.repeat(np.array(values, dtype=object), sizes)
+            for name, values in told.items()
+            if any(values)
+        }
+    )
     positions = pd.array([at for task in tasks for at in task.items.positions], dtype="Int64")
     if not positions.isna().all() or not any(any(task.items.own_ids) for task in tasks):
         known = positions if positions.isna().any() else positions.to_numpy(np.int64)
@@ -165,7 +189,6 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
         items = items.assign(sample_id=np.array(own, dtype=object))
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
-        sizes = [len(task.items.ids) for task in tasks]
         items = items.assign(group=np.repeat(np.array(suites, dtype=object), sizes))
     return replace(scores, items=items)
 

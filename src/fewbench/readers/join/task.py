@@ -120,11 +120,22 @@ def join_task(
     for run in runs:
         _check_direction(run, metric, scale)
         if not run.has(metric) or metric in run.unfit:
-            metric_of(run, metric)  # raises if it can be neither read nor computed
+            _check_there(run, metric, runs)
+            metric_of(run, metric)  # raises, unless it can be computed
     items = name_items(name, runs, key)
     merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
     derived = sum(not run.has(metric) for run in runs)
     return Task(name, metric, filtered, list(runs), items, merged, derived)
+
+
+def _check_there(run: Run, metric: str, runs: Sequence[Run]) -> None:
+    if run.has(metric) or run.has_options or not any(other.has(metric) for other in runs):
+        return
+    raise ReaderError(
+        f"{run.path}: no row has the metric {metric!r}, which other runs of task {run.task!r} "
+        f"have; it has {', '.join(run.metrics) or 'none'}",
+        hint="scores of one task are of one metric: read such runs apart",
+    )
 
 
 def metric_of(run: Run, metric: str) -> NDArray[np.float64]:

@@ -85,7 +85,10 @@ def _is_samples(path: Path) -> bool:
         return named or hub_parts(path) is not None
     if suffix == ".jsonl" and not named:
         start = head(path).lstrip()
-        return start[:1] == b"[" and b'"doc_id"' in start  # 0.4.2 and older
+        if start[:1] == b"[":
+            return b'"doc_id"' in start  # 0.4.2 and older
+        # Renamed; other harnesses write neither of these, or not in the first place.
+        return start.startswith(b'{"doc_id"') and b'"doc":' in start and b'"target":' in start
     if suffix == ".json":
         return named and b'"doc_id"' in head(path)
     return suffix == ".jsonl" and _may_be_rows(path)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from fewbench.errors import ReaderError
+from fewbench.readers.files import head
 from fewbench.readers.harness import Unit
 from fewbench.readers.harnesses._lm_eval.files import hub_parts, name_parts
 from fewbench.readers.harnesses._lm_eval.results import NAMES, Results
@@ -35,8 +36,9 @@ def identify(unit: Unit) -> Origin:
     if on_hub := hub_parts(unit.path):
         return Origin(*on_hub, "", None, [])
     task, stamp = name_parts(unit.path)
-    if task is None:
+    if task is None and head(unit.path).lstrip()[:1] == b"[":
         return _before_0_4_3(unit)
+    task = task or unit.path.stem
     same_run = [path for path in unit.beside if stamp and path.name.endswith(f"_{stamp}.json")]
     results = Results.read(same_run[0]) if same_run else None
     model = results.model if results else None

@@ -76,9 +76,9 @@ class Results(JsonObject):
             if self.data.get(name):
                 found[name.removesuffix("_sha")] = str(self.data[name])[:8]
         if self.data.get("fewshot_as_multiturn"):
-            found["shots as turns"] = True
+            found["turns"] = True
         found["generation"] = self.part("config").get("gen_kwargs") or None
-        return ", ".join(f"{name} {value}" for name, value in found.items() if value is not None)
+        return ", ".join(f"{name}={value}" for name, value in found.items() if value is not None)
 
     def delimiter(self, task: str) -> str:
         """Return what lm-eval put between the prompt and an option."""

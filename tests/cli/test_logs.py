@@ -1,0 +1,115 @@
+"""Logs of a harness through the command line: imported, stopped, told."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from fewbench._files import only_process
+from fewbench.scores import load_scores
+
+STAMP = "2026-01-01T10-00-00"
+
+
+def write(folder, model, scores, positions=None):
+    """A run of lm-eval of one generation task under two filters, which say the opposite."""
+    own = folder / model.replace("/", "__")
+    own.mkdir(parents=True)
+    rows = [
+        {
+            "doc_id": at,
+            "doc": {"question": f"q{at}"},
+            "target": "1",
+            "filter": name,
+            "metrics": ["exact_match"],
+            "doc_hash": f"{at:016x}",
+            "exact_match": value,
+        }
+        for name, flip in (("strict", False), ("flexible", True))
+        for at in (range(len(scores)) if positions is None else positions)
+        for value in [float(scores[at] != flip)]
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (own / f"samples_sums_{STAMP}.jsonl").write_text(text)
+    counts = {"original": len(scores), "effective": len(rows) // 2}
+    results = {"model_name": model, "n-samples": {"sums": counts}}
+    (own / f"results_{STAMP}.json").write_text(json.dumps(results))
+    return own
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Twelve models' runs, and a folder for more."""
+    rng = np.random.default_rng(0)
+    for at in range(12):
+        write(tmp_path / "logs", f"org/m{at}", rng.random(40) < 0.3 + at / 25)
+    return tmp_path
+
+
+def test_import_asks_goes_on_and_tidies_up(cli, logs):
+    asked = cli("import", "logs", "-o", "s.parquet")
+    assert asked.code == 2
+    assert "which filter? task 'sums' has 'strict', 'flexible'" in asked.err
+    assert "s.partial: what was read so far" in asked.err
+    assert len(list((logs / "s.partial").glob("*.part"))) == 12
+    done = cli("import", "logs", "-o", "s.parquet", "--filter", "strict")
+    assert done.code == 0
+    assert "12 models × 40 items, 1 task" in done.out
+    assert not (logs / "s.partial").exists()
+    with (logs / "s.files.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 24
+    assert {(row["filter"], row["taken"]) for row in rows} == {("strict", "40"), ("flexible", "0")}
+    assert "what was taken of 12 files" in done.err
+
+
+def test_two_imports_into_one_file(cli, logs):
+    (logs / "s.partial").mkdir()
+    with only_process(logs / "s.partial" / "lock", "busy"):
+        said = cli("import", "logs", "-o", "s.parquet", "--filter", "strict")
+    assert said.code == 2
+    assert "another import into s.parquet is at work" in said.err
+
+
+def test_an_output_that_is_a_folder(cli, logs):
+    (logs / "s.parquet").mkdir()
+    assert "s.parquet: a folder" in cli("import", "logs", "-o", "s.parquet").err
+    assert not (logs / "s.partial").exists()
+
+
+def test_a_folder_of_logs_where_scores_are_wanted(cli, logs):
+    said = cli("start", "logs", "-m", "random", "-n", "5", "-o", "run")
+    assert "read them first: fewbench import logs … -o scores.parquet" in said.err
+
+
+class TestTell:
+    @pytest.fixture
+    def run(self, ok, logs):
+        ok("import", "logs", "-o", "s.parquet", "--filter", "strict")
+        ok("start", "s.parquet", "-m", "random", "-n", "10", "-o", "run")
+        items = load_scores("s.parquet").items
+        assert set(items["harness"]) == {"lm-eval"}
+        ids = json.loads(ok("ask", "run", "--json"))["target"]
+        return sorted(items.loc[ids, "doc_id"])
+
+    def test_the_metric_and_filter_are_the_sources(self, ok, cli, run, logs):
+        write(logs / "new", "org/new", np.ones(40, bool), run)
+        said = cli("tell", "run", "new")
+        assert said.code == 0
+        assert "took 10 answers" in said.out
+        assert "warning" not in said.err
+        assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] > 0.5
+
+    def test_another_filter_is_warned_of(self, cli, run, logs):
+        write(logs / "new", "org/new", np.ones(40, bool), run)
+        said = cli("tell", "run", "new", "--filter", "flexible")
+        assert "warning: answers to 'sums' are of filter 'flexible', those of the sources of" in (
+            said.err
+        )
+
+    def test_one_of_several_models(self, cli, run, logs):
+        for model in ("org/new", "org/newer"):
+            write(logs / "new", model, np.ones(40, bool), run)
+        assert "--model" in cli("tell", "run", "new").err
+        assert "took 10 answers" in cli("tell", "run", "new", "--model", "org/newer").out
