@@ -32,191 +32,6 @@ def test_nothing_is_found_among_independent_models(make):
     assert kin <= 2
 
 
-def test_the_same_name_twice(make):
-    def plant(values, names):
-        names[1], names[3], names[5] = "lab/model-00#2", "LAB__model-02", " lab/model-04"
-        values[[1, 3]] = values[[0, 2]]
-
-    finding = audit(make(plant)).of_kind("same-name")
-    assert finding.severity == "problem"
-    assert finding.groups == (
-        ("lab/model-00", "lab/model-00#2"),
-        ("lab/model-02", "LAB__model-02"),
-        ("lab/model-04", " lab/model-04"),
-    )
-    assert finding.what.startswith("3 models more than once under one name")
-    assert finding.what.endswith("2 with identical rows")
-    assert finding.spare == ("lab/model-00#2", "LAB__model-02", " lab/model-04")
-    assert [row[3] > 0 for row in finding.table.rows] == [False, False, True]
-
-
-def test_identical_rows_under_other_names(make):
-    def plant(values, names):
-        values[[7, 8]] = values[2]
-
-    found = audit(make(plant))
-    assert found.of_kind("identical").groups == (("lab/model-02", "lab/model-07", "lab/model-08"),)
-    assert found.of_kind("same-name") is None
-    assert found.of_kind("near-twins") is None  # said once
-    assert found.table["distinct"] == pytest.approx(28, abs=0.7)
-
-
-def test_identical_on_what_both_ran(make):
-    def plant(values, names):
-        values[7] = values[2]
-        values[2, :40] = np.nan
-        values[7, 300:] = np.nan
-
-    assert audit(make(plant)).of_kind("identical").groups == (("lab/model-02", "lab/model-07"),)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0])
-def test_models_that_are_all_right_are_no_copies(make, level):
-    def plant(values, names):
-        values[[3, 4, 5]] = level
-
-    assert not kinds(audit(make(plant))) & {"identical", "near-twins", "same-name"}
-
-
-def test_few_items_make_no_copies():
-    """Of 40 models on 6 items many have the same row by chance."""
-    for seed in range(5):
-        assert not kinds(audit(simulate(40, 6, 2, seed=seed))) & {"identical", "near-twins"}
-
-
-def test_near_twins(make):
-    def plant(values, names):
-        rng = np.random.default_rng(1)
-        for at, of in ((11, 10), (12, 10), (21, 20)):
-            other = rng.random(400) < 0.06
-            values[at] = np.where(other, 1 - values[of], values[of])
-
-    found = audit(make(plant))
-    finding = found.of_kind("near-twins")
-    assert finding.groups == (
-        ("lab/model-10", "lab/model-11", "lab/model-12"),
-        ("lab/model-20", "lab/model-21"),
-    )
-    assert finding.spare == ("lab/model-11", "lab/model-12", "lab/model-21")
-    assert set(found.alike) == set(finding.groups)
-    assert found.of_kind("identical") is None
-
-
-def test_a_chain_does_not_join_its_ends(make):
-    """Each model takes two thirds of the one before: neighbours are alike, ends are not."""
-
-    def plant(values, names):
-        rng = np.random.default_rng(3)
-        for at in range(1, 8):
-            values[at] = np.where(rng.random(400) < 0.7, values[at - 1], values[at])
-
-    found = audit(make(plant))
-    assert max(len(group) for group in found.of_kind("near-twins").groups) <= 4
-
-
-def test_kin_in_other_families_are_named(make):
-    def plant(values, names):
-        rng = np.random.default_rng(1)
-        for at in range(1, 5):
-            values[at] = np.where(rng.random(400) < 0.7, values[0], values[at])
-
-    families = [f"f{m // 3}" for m in range(30)]
-    finding = audit(make(plant, families=families)).of_kind("kin")
-    assert set(finding.groups[0]) == {f"lab/model-0{m}" for m in range(5)}
-    assert "1 group holds more than one named family" in finding.what
-
-
-def test_wrong_keys(make):
-    planted = {f"item-{i}" for i in (3, 50, 51, 399)}
-
-    def plant(values, names):
-        at = [3, 50, 51, 399]
-        rng = np.random.default_rng(0)  # clear items: the better half is right
-        order = np.argsort(np.argsort(values.mean(axis=1)))
-        for i in at:
-            values[:, i] = (order < len(values) / 2) ^ (rng.random(len(values)) < 0.05)
-
-    found = audit(make(plant, models=80))
-    finding = found.of_kind("wrong-way")
-    assert planted <= set(finding.ids)
-    assert len(finding.ids) <= 6
-    assert finding.severity == "problem"
-    assert finding.table.header[:2] == ("item", "task")
-
-
-def test_wrong_keys_show_what_strong_models_choose():
-    scores = simulate(80, 120, seed=3, options=4)
-    values = scores.values.copy()
-    values[:, 100] = 1 - (scores.full_scores() > np.median(scores.full_scores()))
-    found = audit(replace(scores, values=values)).of_kind("wrong-way")
-    row = next(row for row in found.table.rows if row[0] == "item-100")
-    assert found.table.header[-1] == "strong models choose"
-    assert row[-1].startswith("option ")
-
-
-def test_constant_and_saturated_items(make):
-    def plant(values, names):
-        values[:, :5] = 0.0
-        values[:, 5:7] = 1.0
-        values[:, 7] = 1.0
-        values[3, 7] = 0.0
-
-    found = audit(make(plant))
-    assert set(found.of_kind("constant").ids) >= {f"item-{i}" for i in range(7)}
-    assert found.of_kind("constant").what.endswith(
-        "7 that no model gets right, 2 that every model gets right"  # two by themselves
-    )
-    assert "item-7" in found.of_kind("saturated").ids
-    assert "item-7" not in found.of_kind("constant").ids
-
-
-def test_a_model_that_guesses(make):
-    def plant(values, names):
-        values[4] = np.random.default_rng(9).random(400) < 0.3
-
-    finding = audit(make(plant)).of_kind("unlike-all")
-    assert finding.ids == ("lab/model-04",)
-
-
-def test_a_model_that_always_says_the_same():
-    scores = simulate(20, 200, seed=1, options=4)
-    array = np.stack([scores.probabilities.of_model(m) for m in range(20)])
-    array[5] = 0.0
-    array[5, :, 1] = 1.0
-    table = from_arrays(
-        scores.values, models=scores.model_ids, probabilities=array, n_options=[4] * 200
-    )
-    finding = audit(table).of_kind("one-option")
-    assert finding.table.rows == (("model-05", 2, 1.0),)
-
-
-def test_random_gaps_are_random_and_patterned_ones_are_not(make):
-    def at_random(values, names):
-        values[np.random.default_rng(0).random(values.shape) < 0.05] = np.nan
-
-    def patterned(values, names):
-        values[2, :90] = np.nan
-
-    found = audit(make(at_random))
-    assert {"missing", "missing-at-random"} <= kinds(found)
-    found = audit(make(patterned))
-    finding = found.of_kind("missing-not-at-random")
-    assert finding.severity == "caution"
-    assert "'task-0': lab/model-02 lacks 90% of it" in finding.what
-    where = found.of_kind("missing").what
-    assert "90 cells (0.8%) were not run, in 1 model of 30 and on 90 items of 400" in where
-    assert "lab/model-02 lacks most: 22% of the items, 100% of all missing cells" in where
-
-
-def test_gaps_on_hard_items(make):
-    def plant(values, names):
-        hard = np.argsort(np.delete(values, 2, axis=0).mean(axis=0))[:60]
-        values[2, hard] = np.nan
-
-    what = audit(make(plant)).of_kind("missing-not-at-random").what
-    assert "what lab/model-02 lacks is harder for the others than what it ran, by" in what
-
-
 def test_what_methods_need(make):
     fits = {fit.method: fit for fit in audit(make(models=30)).methods}
     assert fits["random"].verdict == "fits"
@@ -230,6 +45,99 @@ def test_what_methods_need(make):
     fits = {fit.method: fit for fit in audit(make(models=1)).methods}
     assert fits["random-ridge"].verdict == "cannot"
     assert fits["random"].verdict == "fits"
+
+
+def test_copies_are_no_sources_of_their_own(make):
+    """Thirty rows of ten models are ten, for what is said and for every method."""
+
+    def plant(values, names):
+        values[10:20] = values[20:] = values[:10]
+
+    found = audit(make(plant))
+    (why,) = next(fit.because for fit in found.methods if fit.method == "random-ridge")
+    assert why.startswith("10 of 20 distinct sources: ")
+    said = found.of_kind("distinct-sources")
+    assert said.severity == "caution"
+    assert "the 30 models count as about 10 distinct ones" in said.what
+    assert audit(make()).of_kind("distinct-sources").severity == "fact"
+
+
+@pytest.mark.parametrize(("models", "severity"), [(17, "caution"), (23, "fact")])
+def test_twenty_distinct_sources_are_enough(make, models, severity):
+    assert audit(make(models=models)).of_kind("distinct-sources").severity == severity
+
+
+def test_a_method_says_once_what_it_lacks(make):
+    """Each lack once, at its strictest, with what becomes of all parts."""
+    (options, few) = next(
+        fit.because for fit in audit(make()).methods if fit.method == "disco-pds-rf"
+    )
+    assert options == (
+        "no option probabilities: PDS of right and wrong alone has two values: use JSD or "
+        "variance, and the signature is right and wrong alone"
+    )
+    assert few.startswith("30 of 40 distinct sources: ")
+    for fit in audit(make(models=3)).methods:
+        lacks = [why.split(":")[0] for why in fit.because]
+        assert len(set(lacks)) == len(lacks)
+        assert sum("distinct sources" in lack for lack in lacks) <= 1
+
+
+def test_small_tasks_are_named():
+    sizes = [29, 30, 141]
+    tasks = [name for name, n in zip("abc", sizes, strict=True) for _ in range(n)]
+    values = (np.random.default_rng(0).random((12, 200)) < 0.5).astype(float)
+    found = audit(from_arrays(values, models=[f"m{i}" for i in range(12)], tasks=tasks))
+    assert found.of_kind("tasks").ids == ("a",)
+    assert "3 tasks of 29 to 141 items, the largest 'c'" in found.of_kind("tasks").what
+    assert found.of_kind("tasks").what.endswith("1 task has fewer than 30 items")
+
+
+def test_one_and_equal_are_said_as_such():
+    one = audit(from_arrays([[1.0], [0.0]], models=["a", "b"]))
+    assert one.of_kind("tasks").what == "1 item, of one task, 'all'"
+    two = audit(from_arrays([[1.0, 1.0]] * 3, models=list("abc"), tasks=["x", "y"]))
+    assert two.of_kind("tasks").what.startswith("2 tasks of 1 item each")
+    assert two.of_kind("spread").what == "all models score 1"
+
+
+@pytest.mark.parametrize(("score", "near"), [(0.94, False), (0.96, True)])
+def test_the_ceiling_is_nineteen_of_twenty(score, near):
+    values = np.zeros((6, 100))
+    values[0, : int(100 * score)] = 1.0
+    values[1:, :50] = 1.0
+    found = audit(from_arrays(values, models=[f"m{i}" for i in range(6)]))
+    assert ("near the ceiling" in found.of_kind("spread").advice) == near
+
+
+def test_who_is_level_with_the_best():
+    """By items that two ran, pair by pair: what they agree on says nothing of who is better."""
+    values = np.zeros((5, 400))
+    values[:, :200] = 1.0
+    values[0, 200:212] = 1.0  # the best
+    values[1, 200:209] = 1.0  # three of its answers less: 3 wrong to 0 is within noise
+    values[2, :120] = 0.0  # far behind
+    values[3, 200:400] = np.nan  # the same wherever it ran
+    found = audit(from_arrays(values, models=[f"m{i}" for i in range(5)]))
+    assert "best is m0; 2 others are level with it, within the noise of 400 items" in (
+        found.of_kind("spread").what
+    )
+
+
+def test_no_number_has_an_exponent():
+    values = 10_000 * np.random.default_rng(0).random((12, 40))
+    scale = Scale(0, 10_000, lower_is_better=True)
+    found = audit(from_arrays(values, models=[f"m{i}" for i in range(12)], scale=scale))
+    low = f"{values.mean(axis=1).min():,.0f}"
+    assert found.of_kind("spread").what.startswith(f"scores go from {low} to ")
+    assert not [f for f in found.findings if "e+" in f.what + f.advice]
+
+
+def test_advice_on_unequal_options_can_be_followed():
+    from fewbench.methods import find_method
+
+    advice = audit(simulate(20, 60, options=5)).of_kind("unequal-options").advice
+    find_method(next(word for word in advice.split() if word.startswith("pds")))
 
 
 def test_a_method_that_cannot_does_refuse(make):

@@ -52,15 +52,64 @@ def test_nothing_named_nothing_dropped(make):
 def test_items_that_only_a_dropped_model_ran_go_with_it(make):
     def plant(values, names):
         values[1] = values[0]
-        values[:, 7] = np.nan
-        values[1, 7] = 1.0
+        values[1, :10] = 1 - values[0, :10]
+        values[:, 17] = np.nan
+        values[1, 17] = 1.0
         values[1, 100:120] = np.nan
 
     scores = make(plant)
-    left, said = drop(scores, audit(scores), ["duplicates"])
+    left, said = drop(scores, audit(scores), ["near-twins"])
     assert "lab/model-01" not in left.model_ids
-    assert "item-7" not in left.item_ids
-    assert said[1] == "1 item left out that no model left was run on: 'item-7'"
+    assert "item-17" not in left.item_ids
+    assert said[1] == "1 item left out that no model left was run on: 'item-17'"
+
+
+def test_a_model_that_ran_only_dropped_items_goes_with_them(make):
+    def plant(values, names):
+        values[:, :30] = 1.0
+        values[5, 30:] = np.nan
+
+    scores = make(plant)
+    left, said = drop(scores, audit(scores), ["constant"])
+    assert "lab/model-05" not in left.model_ids
+    assert said[-1] == "1 model left out that ran none of the items left: 'lab/model-05'"
+
+
+def test_duplicates_with_cells_of_their_own_stay(make):
+    """Copies that complement each other, rows of one name that differ: nothing is thrown away."""
+
+    def plant(values, names):
+        names[:6] = ["a", "a#2", "b", "b#2", "c", "d"]
+        values[1] = values[0]
+        values[0, :200] = values[1, 200:] = np.nan  # two halves
+        values[5] = values[4]
+        values[4, :20] = values[5, -20:] = np.nan  # each has what the other lacks
+        names[10:] = [f"step#{100 * m}" for m in range(20)]
+
+    scores = make(plant)
+    left, said = drop(scores, audit(scores), ["duplicates"])
+    assert left.equals(scores)
+    assert said == ("duplicates: none found",)
+
+
+def test_of_near_twins_none_are_left(make):
+    """Leaving some out changes what items are like, and with that who is a twin of whom."""
+    rng = np.random.default_rng(1)
+    again = 0
+    for seed in range(4):
+
+        def plant(values, names, seed=seed):
+            for at in range(1, 22):  # a chain, each a little further from the first
+                values[at] = np.where(rng.random(400) < 0.72, values[at - 1], values[at])
+
+        scores = make(plant, seed=seed)
+        found = audit(scores)
+        left, said = drop(scores, found, ["near-twins"])
+        assert audit(left).of_kind("near-twins") is None
+        gone = scores.n_models - left.n_models
+        assert said[0].startswith(f"near-twins: {gone} models left out: ")
+        again += gone > len(found.of_kind("near-twins").spare)
+    assert again > 0
 
 
 def test_mistakes_are_named():

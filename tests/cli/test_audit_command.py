@@ -22,14 +22,16 @@ def dirty(tmp_path):
 
 
 def test_the_most_serious_first_with_its_advice(ok, dirty):
-    out = ok("audit", dirty)
+    out = ok("audit", dirty.name)
     lines = out.splitlines()
     assert lines[0].startswith("24 models × 200 items, 3 tasks, right or wrong, 1.2% of cells")
     assert lines[3].startswith("problem  1 model more than once under one name")
     words = [line.split()[0] for line in lines if line[:1].isalpha()][2:]
     levels = [word for word in words if word in ("problem", "caution", "fact")]
     assert levels == sorted(levels, key=["problem", "caution", "fact"].index)
-    assert "→ keep one of each (fewbench audit SCORES --drop duplicates -o FILE)" in out
+    assert "→ keep one of each (fewbench audit dirty.parquet --drop duplicates -o FILE)" in out
+    assert "SCORES" not in out
+    assert "see --json or --report" in out
     assert "{'model-00', 'model-00#2'}" in out
     assert max(map(len, lines)) <= 100
     assert "Methods on these scores" in out
@@ -42,6 +44,72 @@ def test_json_has_all_names(ok, dirty):
     assert kinds["same-name"]["ids"] == ["model-00", "model-00#2"]
     assert "item-7" in kinds["constant"]["ids"]
     assert {m["method"] for m in read["methods"]} >= {"random", "disco-pds-rf"}
+    assert read["changed"] is None
+
+
+def test_commands_are_not_broken_between_lines_and_quote_the_path(ok, dirty, tmp_path):
+    spaced = tmp_path / "a folder" / "the past results of all of our models.parquet"
+    spaced.parent.mkdir()
+    spaced.write_bytes(dirty.read_bytes())
+    lines = ok("audit", spaced).splitlines()
+    command = f"(fewbench audit '{spaced}' --drop duplicates -o FILE)"
+    assert sum(command in line for line in lines) == 1
+    assert "\0" not in "".join(lines)
+
+
+def test_what_was_changed_is_told_beside_what_was_found(cli, dirty, tmp_path):
+    words = ("--drop", "duplicates", "-o", "clean.parquet", "--report", "audit.html")
+    read = json.loads(cli("audit", dirty, *words, "--json").out)
+    assert read["changed"] == {
+        "said": ["duplicates: 1 model left out: 'model-00#2'"],
+        "written": "clean.parquet",
+    }
+    assert read["table"]["models"] == 24
+    page = (tmp_path / "audit.html").read_text()
+    assert "This page describes the scores as they were. Written to clean.parquet" in page
+    assert "duplicates: 1 model left out: " in page
+    text = cli("audit", dirty, "--drop", "duplicates", "-o", "clean.parquet").out
+    assert text.startswith(f"{dirty} as it was, without the changes in clean.parquet:")
+    assert "What was changed" not in cli("audit", dirty, "--report", "audit.html").out
+    assert "What was changed" not in (tmp_path / "audit.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--report dirty.parquet",
+        "--report ../{name}/dirty.parquet",
+        "--report link.html",
+        "--drop duplicates -o dirty.parquet",
+        "--report dirty.probabilities.npy",
+    ],
+)
+def test_the_scores_are_never_overwritten(cli, dirty, tmp_path, words):
+    (tmp_path / "link.html").symlink_to(dirty)
+    before = dirty.read_bytes()
+    said = cli("audit", "dirty.parquet", *words.format(name=tmp_path.name).split())
+    assert said.code == 2
+    assert "part of the scores that are audited (hint: name another file" in said.err
+    assert said.out == ""
+    assert dirty.read_bytes() == before
+
+
+def test_a_log_is_never_overwritten(cli, dirty, tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.json").write_text("{}")
+    said = cli("audit", "logs", "--report", "logs/a.json")
+    assert said.code == 2
+    assert "part of the scores" in said.err
+    assert (logs / "a.json").read_text() == "{}"
+
+
+def test_two_files_need_two_names(cli, dirty, tmp_path):
+    for report in ("x.parquet", "x.probabilities.npy"):
+        said = cli("audit", dirty, "--drop", "duplicates", "-o", "x.parquet", "--report", report)
+        assert said.code == 2
+        assert "named by --report and by --output" in said.err
+        assert not (tmp_path / report).exists()
 
 
 def test_scores_without_what_is_named(cli, ok, dirty):
@@ -81,6 +149,7 @@ def test_a_page(cli, dirty, tmp_path):
         ("--drop , -o x.parquet", "no name in"),
         ("--drop duplicates -o x.csv", "saved as Parquet"),
         ("--report .", ".: a folder"),
+        ("--drop duplicates -o .", ".: a folder"),
     ],
 )
 def test_mistakes(cli, dirty, tmp_path, words, said):

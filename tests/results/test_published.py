@@ -92,4 +92,4 @@ def test_near_twins_leak_and_are_warned_of(real):
         errors["group"]["random-signature-knn", 100]
         > 1.5 * errors["random"]["random-signature-knn", 100]
     )
-    assert any("near-twin" in warning for warning in leaky.warnings)
+    assert any("with those of a source" in warning for warning in leaky.warnings)

@@ -375,7 +375,7 @@ def test_twins_across_the_split_are_counted_and_named():
     # The same four targets in both repeats, counted once.
     (warning,) = compare(copied, [], [5], SplitSettings("given"), repeats=2, level=None).warnings
     assert "1 of 4 targets (25%)" in warning
-    assert "1 an identical one" in warning
+    assert "1 the same answers" in warning
     assert "'model-19 ~ model-00'" in warning
     half = SplitSettings("random", 0.5)  # other targets each time, and the twins often apart
     (warning,) = compare(copied, [], [5], half, repeats=6, level=None).warnings

@@ -41,8 +41,9 @@ def discrimination(values: FloatArray, weights: FloatArray) -> Discrimination:
     values : ndarray, shape (models, items)
         Scores; NaN where not run.
     weights : ndarray, shape (models,)
-        What each model counts, at most 1 (`likeness.distinct_weights`): their sum is taken for
-        the number of independent models, so that ten copies do not prove ten times as much.
+        What each model counts, at most 1 (`likeness.independent_weights`): their sum is taken
+        for the number of independent models, so that ten of a lineage do not prove ten times as
+        much.
 
     Examples
     --------

@@ -20,6 +20,7 @@ TWIN = 0.5
 KIN = 0.3
 CHANCE = 0.01
 FEWEST = 10  # models, for a quartile of their pairs to mean something
+_BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,25 +93,24 @@ def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
     >>> round(float(r[0, 1]), 2), bool(np.abs(r[0, 2:]).max() < 0.3)
     (1.0, True)
     """
+    varies = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0) > 1e-9
+    values = values if varies.all() else values[:, varies]
     run = ~np.isnan(values)
-    x = np.where(run, values, 0.0)
-    counts = np.ones(len(x)) if weights is None else weights
-    mean = counts @ x / np.maximum(counts @ run, 1e-12)
-    varies = (np.where(run, np.abs(x - mean), 0.0).max(axis=0, initial=0.0)) > 1e-9
-    run, x, mean = run[:, varies], x[:, varies], mean[varies]
-    left = _residuals(x, run, mean)
-    products = left @ left.T
+    counts = np.ones(len(values)) if weights is None else weights
+    mean = counts @ np.where(run, values, 0.0) / np.maximum(counts @ run, 1e-12)
+    left = _residuals(values, mean)
+    products = _products(left, left)
     squares = left**2
     if run.all():
-        size = squares.sum(axis=1)
+        size = squares.sum(axis=1, dtype=np.float64)
         own, other = size[:, None], size[None, :]
     else:  # only the items that both ran
-        own = squares @ run.T.astype(np.float64)
+        own = _products(squares, run.astype(np.float32))
         other = own.T
     scale = np.sqrt(own * other)
     there = scale > 1e-9
     r = np.where(there, products / np.where(there, scale, 1.0), 0.0)
-    noise = np.where(there, squares @ squares.T / np.where(there, scale, 1.0) ** 2, 1.0)
+    noise = np.where(there, _products(squares, squares) / np.where(there, scale, 1.0) ** 2, 1.0)
     r = np.clip((r + r.T) / 2, -1.0, 1.0)
     np.fill_diagonal(r, 1.0)
     return Likeness(r, np.clip((noise + noise.T) / 2, 1e-12, 1.0))
@@ -119,21 +119,21 @@ def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
 def identical(values: FloatArray) -> BoolArray:
     """Whether two models have the same scores on all items that both ran, shape (models, models).
 
-    False on the diagonal, and for models that share no item.
+    False on the diagonal, and for models that share no item. Products of whole tables find the
+    candidates, their cells decide: no two scores may be further apart than 1e-9.
     """
     run = ~np.isnan(values)
-    x = np.where(run, values, 0.0)
-    if run.all():
-        square = (x**2).sum(axis=1)
-        apart = square[:, None] + square - 2 * x @ x.T
-        common = np.full(apart.shape, x.shape[1])
-    else:
-        there = run.astype(np.float64)
-        square = x**2 @ there.T
-        apart = square + square.T - 2 * x @ x.T
-        common = there @ there.T
-    same = (apart < 1e-9 * np.maximum(common, 1)) & (common > 0)
-    np.fill_diagonal(same, False)
+    mean = np.where(run, values, 0.0).sum(axis=0) / np.maximum(run.sum(axis=0), 1)
+    x = np.where(run, values - mean, 0.0).astype(np.float32)
+    there = run.astype(np.float32)
+    size = _products(x**2, there)
+    apart = size + size.T - 2 * _products(x, x)
+    likely = np.triu((apart <= 1e-4 * (size + size.T)) & (_products(there, there) > 0), 1)
+    same = np.zeros_like(likely)
+    for one in np.flatnonzero(likely.any(axis=1)):
+        others = np.flatnonzero(likely[one])
+        far = np.abs(values[others] - values[one]) > 1e-9  # False where one of the two is NaN
+        same[one, others] = ~far.any(axis=1)
     return np.asarray(same | same.T)
 
 
@@ -143,7 +143,7 @@ def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
     A model counts 1 / (1 + the shares of variance that it has in common with the others, summed):
     of k copies each counts 1/k. The sum is the effective number of distinct models, the diversity
     of order 0 of Leinster & Cobbold 2012 (Ecology 93:477) with squared partial correlations, less
-    their noise, as similarities.
+    their noise, as similarities: how many different patterns of answers there are to learn from.
 
     Examples
     --------
@@ -154,6 +154,34 @@ def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
     """
     noise = np.minimum(likeness.noise, 1.0 - 1e-9)
     shared = np.where(likeness.r > 0, (likeness.r**2 - noise) / (1.0 - noise), 0.0)
+    return _counting_once(shared, same)
+
+
+def independent_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
+    """Return what each model counts where answers to one item are averaged, shape (models,).
+
+    The variance of such a mean grows with correlations, not with their squares: a model counts
+    1 / (1 + its correlations with the others, summed). The sum is the number of independent
+    models with as sure a mean, and much lower than that of distinct ones where models form
+    lineages. Correlations count from one standard deviation of their noise up, and from each is
+    taken off what noise alone would add.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> shared, own = rng.random((1, 2000)) < 0.5, rng.random((10, 2000)) < 0.5
+    >>> rows = np.where(rng.random((10, 2000)) < 0.7, shared, own).astype(float)
+    >>> rows = np.vstack([rows, rng.random((50, 2000)) < 0.5])
+    >>> found = likeness(rows)
+    >>> independent_weights(found, identical(rows))[:10].sum() < 3  # r is 0.5 among the ten
+    True
+    """
+    sd = np.sqrt(likeness.noise)
+    by_chance = np.where(likeness.noise < 1.0, np.exp(-0.5) / np.sqrt(2 * np.pi) * sd, 0.0)
+    return _counting_once(np.where(likeness.r > sd, likeness.r, 0.0) - by_chance, same)
+
+
+def _counting_once(shared: FloatArray, same: BoolArray) -> FloatArray:
     shared = np.where(same, 1.0, shared)
     np.fill_diagonal(shared, 0.0)
     return np.asarray(1.0 / (1.0 + np.maximum(shared.sum(axis=1), 0.0)))
@@ -177,15 +205,25 @@ def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> NDArray[n
     return np.asarray(fcluster(tree, 1.0 - least + 1e-12, "distance") - 1, dtype=np.intp)
 
 
-def _residuals(x: FloatArray, run: BoolArray, easiness: FloatArray) -> FloatArray:
+def _products(a: NDArray[np.float32], b: NDArray[np.float32]) -> FloatArray:
+    """Products of all rows, in single precision: what they are compared with is noisier by far."""
+    return np.asarray(a @ b.T, dtype=np.float64)
+
+
+def _residuals(values: FloatArray, easiness: FloatArray) -> NDArray[np.float32]:
     """What is left of each row after a straight line on the items' easiness, 0 where not run."""
-    n = np.maximum(run.sum(axis=1, keepdims=True), 1)
-    there = run.astype(np.float64)
-    centred = np.where(run, x - x.sum(axis=1, keepdims=True) / n, 0.0)
-    line = np.where(run, easiness - (there @ easiness)[:, None] / n, 0.0)
-    spread = np.einsum("ij,ij->i", line, line)
-    slope = np.einsum("ij,ij->i", centred, line) / np.where(spread > 1e-12, spread, 1.0)
-    left = centred - slope[:, None] * line
-    # Of a row that the line explains wholly only rounding is left.
-    real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
-    return np.asarray(np.where(real, left, 0.0))
+    found = np.zeros(values.shape, dtype=np.float32)
+    for at in range(0, len(values), _BLOCK):  # in parts, to need less memory
+        part = values[at : at + _BLOCK]
+        run = ~np.isnan(part)
+        n = np.maximum(run.sum(axis=1, keepdims=True), 1)
+        x = np.where(run, part, 0.0)
+        centred = np.where(run, x - x.sum(axis=1, keepdims=True) / n, 0.0)
+        line = np.where(run, easiness - (run @ easiness)[:, None] / n, 0.0)
+        spread = np.einsum("ij,ij->i", line, line)
+        slope = np.einsum("ij,ij->i", centred, line) / np.where(spread > 1e-12, spread, 1.0)
+        left = centred - slope[:, None] * line
+        # Of a row that the line explains wholly only rounding is left.
+        real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
+        found[at : at + _BLOCK] = np.where(real, left, 0.0)
+    return found

@@ -1,11 +1,13 @@
 """Whether cells are missing at random, or by task, by item, or by how hard an item is.
 
 That models have different shares of missing cells is no bias and is taken as given: each test
-compares with the same number of cells of the same model, drawn at random.
+compares with the same number of cells of the same model, drawn at random. Where few cells are
+missing the usual approximations call too much a pattern; so cells are then drawn indeed, and how
+hard they are is judged by a bound that holds for any number.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+
+FEW = 5000  # cells
+DRAWS = 999
+UNLIKELY = 0.1  # what an approximation calls likelier is not worth drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +39,7 @@ class Missingness:
         How much better the others score on the items that the model lacks than on those it ran;
         NaN where nothing is missing.
     p_easier : ndarray, shape (models,)
-        Two-sided, of a difference as large; NaN where nothing is missing.
+        Two-sided, the most that a difference as large can have; NaN where nothing is missing.
     """
 
     by_model: FloatArray
@@ -59,43 +65,91 @@ def missingness(values: FloatArray, task_of: IntArray) -> Missingness:
     >>> rows = rng.random((8, 300))
     >>> rows[0, :60] = np.nan
     >>> found = missingness(rows, np.arange(300) // 60)
-    >>> found.by_task[0].tolist(), found.p_task < 0.001
+    >>> found.by_task[0].tolist(), found.p_task <= 0.001
     ([1.0, 0.0, 0.0, 0.0, 0.0], True)
     """
     gone = np.isnan(values)
     sizes = np.bincount(task_of)
-    counts = np.stack([np.bincount(task_of, row, len(sizes)) for row in gone.astype(np.float64)])
+    lacks = gone.sum(axis=1)
+    rows, items = np.nonzero(gone)
+    of_task = _by_task(rows, items, task_of, len(values))
+    p_task = _uneven_over_tasks(of_task, sizes)
+    p_item = _heaped_on_items(gone)
+    if lacks.sum() <= FEW:
+        # Models by what they lack and tasks by size: no order of the table changes what is drawn.
+        there = np.repeat(np.arange(len(sizes)), np.sort(sizes))
+        lacks = np.sort(lacks)
+        if p_task < UNLIKELY:
+            seen = _unevenness(of_task, sizes)
+            drawn = (
+                _unevenness(_by_task(row, item, there, len(values)), np.sort(sizes))
+                for row, item in _draws(lacks, len(there))
+            )
+            p_task = _share_above(seen, drawn)
+        if p_item < UNLIKELY:
+            seen = float((gone.sum(axis=0) ** 2).sum())
+            drawn = (float((np.bincount(item) ** 2).sum()) for _, item in _draws(lacks, len(there)))
+            p_item = _share_above(seen, drawn)
     easier, p_easier = _difficulty(values, gone)
-    return Missingness(
-        gone.mean(axis=1),
-        counts / sizes,
-        _uneven_over_tasks(counts, sizes),
-        _heaped_on_items(gone),
-        easier,
-        p_easier,
-    )
+    return Missingness(gone.mean(axis=1), of_task / sizes, p_task, p_item, easier, p_easier)
 
 
-def _uneven_over_tasks(counts: NDArray[Any], sizes: IntArray) -> float:
-    """Compare each model's missing cells per task with a draw without replacement."""
-    from scipy.special import chdtrc
+def _by_task(row: IntArray, item: IntArray, task_of: IntArray, n_models: int) -> FloatArray:
+    """Count cells by model and task."""
+    n = int(task_of.max()) + 1
+    counts = np.bincount(row * n + task_of[item], minlength=n_models * n)
+    return np.asarray(counts.reshape(n_models, n), dtype=np.float64)
 
+
+def _draws(lacks: IntArray, n_items: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Draw as many different items for each model as it lacks; models and items, cell by cell."""
+    rng = np.random.default_rng(0)
+    models = np.arange(len(lacks))
+    many = lacks > n_items / 5  # of all items in random order, the first; else until all differ
+    ordered = np.tile(np.arange(n_items), (int(many.sum()), 1))
+    first = ordered < lacks[many][:, None]
+    row = np.repeat(models, np.where(many, 0, lacks))
+    rows = np.concatenate([row, models[many][np.nonzero(first)[0]]])
+    for _ in range(DRAWS):
+        item = rng.integers(n_items, size=len(row))
+        while True:
+            again = np.ones(len(row), dtype=np.bool_)
+            again[np.unique(row * n_items + item, return_index=True)[1]] = False
+            if not again.any():
+                break
+            item[again] = rng.integers(n_items, size=int(again.sum()))
+        yield rows, np.concatenate([item, rng.permuted(ordered, axis=1)[first]])
+
+
+def _share_above(seen: float, drawn: Iterator[float]) -> float:
+    """Probability that chance gives as much, the table itself counted as one of the draws."""
+    return (1 + sum(value >= seen - 1e-9 * abs(seen) for value in drawn)) / (DRAWS + 1)
+
+
+def _unevenness(counts: FloatArray, sizes: IntArray) -> float:
+    """Sum over models and tasks of squared differences from an even share, in variances."""
     n = sizes.sum()
     share = counts.sum(axis=1, keepdims=True) / n
     used = (share[:, 0] > 0) & (share[:, 0] < 1)
-    if not used.any() or len(sizes) < 2:
-        return 1.0
     expected = share[used] * sizes
     squares = (counts[used] - expected) ** 2 / np.maximum(expected * (1 - share[used]), 1e-12)
     # Of a draw without replacement the sum has the mean (tasks - 1) n / (n - 1).
-    statistic = squares.sum() * (n - 1) / n
-    df = used.sum() * (len(sizes) - 1)
+    return float(squares.sum() * (n - 1) / n)
+
+
+def _uneven_over_tasks(counts: FloatArray, sizes: IntArray) -> float:
+    """Compare each model's missing cells per task with a draw without replacement: chi-squared."""
+    from scipy.special import chdtrc
+
+    lacks, n, k = counts.sum(axis=1), sizes.sum(), len(sizes)
+    lacks = lacks[(lacks > 0) & (lacks < n)]
+    if not len(lacks) or k < 2:
+        return 1.0
+    df = len(lacks) * (k - 1)
     # Where few cells are expected the sum varies more than chi-squared does.
-    k = len(sizes)
-    drawn = counts[used].sum(axis=1)
-    variance = 2 * df + (1 / expected).sum() - ((k * k + 2 * k - 2) / drawn).sum()
-    factor = max(float(variance) / (2 * df), 1.0)
-    return float(chdtrc(df / factor, statistic / factor))
+    sparse = (n / np.outer(lacks, sizes)).sum() - ((k * k + 2 * k - 2) / lacks).sum()
+    factor = max(1.0 + float(sparse) / (2 * df), 1.0)
+    return float(chdtrc(df / factor, _unevenness(counts, sizes) / factor))
 
 
 def _heaped_on_items(gone: BoolArray) -> float:
@@ -114,8 +168,12 @@ def _heaped_on_items(gone: BoolArray) -> float:
 
 
 def _difficulty(values: FloatArray, gone: BoolArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import ndtr
+    """How much easier for others a model's missing items are, with Bernstein's bound on chance.
 
+    The bound exp(-t² / (2 v + 2 b t / 3)), with t the distance of a sum of k values from what is
+    expected, v its variance and b the largest distance of one value, holds for draws without
+    replacement too (Hoeffding 1963). The few cells that a model lacks, or the few that it ran.
+    """
     easier, p = np.full(len(values), np.nan), np.full(len(values), np.nan)
     total = np.where(gone, 0.0, values).sum(axis=0)
     ran = (~gone).sum(axis=0)
@@ -129,6 +187,8 @@ def _difficulty(values: FloatArray, gone: BoolArray) -> tuple[FloatArray, FloatA
         if not 0 < k < n:
             continue
         easier[row] = mean[lacks].mean() - mean[~lacks].mean()
-        spread = mean.std(ddof=1) * np.sqrt(1 / k + 1 / (n - k))
-        p[row] = 2 * ndtr(-abs(easier[row]) / spread) if spread > 1e-12 else 1.0
+        apart = np.abs(mean - mean.mean())
+        far = abs(mean[lacks].sum() - k * mean.mean())
+        room = 2 * min(k, n - k) * (apart**2).mean() + 2 * apart.max() * far / 3
+        p[row] = min(1.0, 2 * np.exp(-(far**2) / room)) if room > 1e-12 else 1.0
     return easier, p

@@ -4,15 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.likeness import TWIN
-from fewbench.audit.finding import Cell, Finding, Table, counted
-from fewbench.audit.kinship import Groups, Kinship, kept, plain_name
+from fewbench.audit.finding import Finding, Table, counted
+from fewbench.audit.kinship import Groups, Kinship, complete_first, covered, plain_name
 from fewbench.scores import Scores
+
+ONE_NAME = "under one name (but for case, white space, '__' for '/' or a number after '#')"
 
 
 def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
     """Return the findings on models that are alike."""
     found = [
-        _same_name(scores, kinship),
+        *_same_name(scores, kinship),
         _same_row(scores, kinship),
         _near_twins(scores, kinship),
         _kin(scores, kinship),
@@ -20,29 +22,75 @@ def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
     return [finding for finding in found if finding is not None]
 
 
-def _same_name(scores: Scores, kinship: Kinship) -> Finding | None:
-    groups = kinship.same_name
+def _same_name(scores: Scores, kinship: Kinship) -> list[Finding | None]:
+    """Of one name: copies; rows that contradict each other; parts of one row."""
+    copies: list[tuple[int, ...]] = []
+    differ: list[tuple[int, ...]] = []
+    parts: list[tuple[int, ...]] = []
+    most = []
+    for group in kinship.same_name:
+        keep = covered(scores, kinship.same, group)
+        copies += [(one, *others) for one, others in keep.items() if others]
+        left = tuple(sorted(keep))
+        if len(left) > 1:
+            apart = max(_differing(scores, *pair) for pair in _pairs(left))
+            (differ if apart else parts).append(left)
+            most += [apart] if apart else []
+    return [
+        _copies(scores, tuple(copies)),
+        _contradicting(scores, tuple(differ), most),
+        _parts(scores, tuple(parts)),
+    ]
+
+
+def _copies(scores: Scores, groups: Groups) -> Finding | None:
     if not groups:
         return None
-    together = {frozenset(pair) for group in kinship.same_row for pair in _pairs(group)}
-    copies = sum(all(frozenset(p) in together for p in _pairs(group)) for group in groups)
-    rows: list[tuple[Cell, ...]] = []
-    for group in groups:
-        differ = max(_differing(scores, *pair) for pair in _pairs(group))
-        rows.append((*_names(scores, group[:2]), len(group), differ))
-    says = "all with identical rows" if copies == len(groups) else f"{copies} with identical rows"
+    spare = tuple(scores.model_ids[m] for group in groups for m in group[1:])
     return Finding(
         "same-name",
         "problem",
-        f"{counted(len(groups), 'model')} more than once under one name (but for case, white "
-        f"space, '__' for '/' or a number after '#'), {says}",
-        "keep one of each (fewbench audit SCORES --drop duplicates -o FILE); if they are different "
-        "models, give them different names",
+        f"{counted(len(groups), 'model')} more than once {ONE_NAME}, with identical rows",
+        "keep one of each (fewbench audit SCORES --drop duplicates -o FILE)",
         "models",
         _flat(scores, groups),
         _named(scores, groups),
-        _spare(scores, groups),
-        Table(("model", "also as", "times", "items that differ"), tuple(rows)),
+        spare,
+    )
+
+
+def _contradicting(scores: Scores, groups: Groups, most: list[int]) -> Finding | None:
+    if not groups:
+        return None
+    rows = tuple(
+        (", ".join(_names(scores, group)), len(group), apart)
+        for group, apart in zip(groups, most, strict=True)
+    )
+    return Finding(
+        "same-name-differs",
+        "caution",
+        f"{_in_groups(groups)} go {ONE_NAME} but have other answers: two runs, or two models",
+        "give different models different names, or import only the run that you mean; --drop "
+        "leaves them alone",
+        "models",
+        _flat(scores, groups),
+        _named(scores, groups),
+        table=Table(("models of one name", "models", "items that differ, at most"), rows),
+    )
+
+
+def _parts(scores: Scores, groups: Groups) -> Finding | None:
+    if not groups:
+        return None
+    return Finding(
+        "same-name-parts",
+        "caution",
+        f"{_in_groups(groups)} go {ONE_NAME}, do not contradict each other, and were run on "
+        "different items",
+        "if they are parts of one run, import them under one name: their cells become one row",
+        "models",
+        _flat(scores, groups),
+        _named(scores, groups),
     )
 
 
@@ -54,22 +102,27 @@ def _same_row(scores: Scores, kinship: Kinship) -> Finding | None:
     )
     if not groups:
         return None
+    spare = [
+        scores.model_ids[m]
+        for group in groups
+        for others in covered(scores, kinship.same, group).values()
+        for m in others
+    ]
     return Finding(
         "identical",
         "problem",
-        f"{counted(sum(map(len, groups)), 'model')} in {counted(len(groups), 'group')} have other "
-        "names but the same score on every item that they share, which chance does not explain",
+        f"{_in_groups(groups)} have other names but the same score on every item that they "
+        "share, which chance does not explain",
         "one model under two names, a copy, or models that give the same answer to every item: "
         "keep one of each (fewbench audit SCORES --drop duplicates -o FILE)",
         "models",
         _flat(scores, groups),
         _named(scores, groups),
-        _spare(scores, groups),
+        tuple(spare),
     )
 
 
 def _near_twins(scores: Scores, kinship: Kinship) -> Finding | None:
-    r = kinship.likeness.r
     copies = {frozenset(p) for group in kinship.same_row for p in _pairs(group)}
     groups = tuple(
         group
@@ -78,50 +131,51 @@ def _near_twins(scores: Scores, kinship: Kinship) -> Finding | None:
     )
     if not groups:
         return None
-    rows = tuple(
-        (", ".join(_names(scores, group)), len(group), *_range(r, group)) for group in groups
-    )
-    n = sum(map(len, groups))
+    held, across = _held(scores, groups)
     return Finding(
         "near-twins",
-        "caution",
-        f"{counted(n, 'model')} in {counted(len(groups), 'group')} are near-twins: what they "
-        f"answer beyond items' difficulty correlates at {TWIN:g} or more, on average in a group"
-        f"{_families_across(scores, groups)}",
-        "never split a group between sources and targets: compare with --split group, "
+        "fact" if held else "caution",
+        f"{_in_groups(groups)} are near-twins: they answer almost alike, beyond what easy and "
+        f"hard items explain (correlation {TWIN:g} or more, on average in a group){across}",
+        "compare --split group keeps them together"
+        if held
+        else "never split a group between sources and targets: compare with --split group, "
         f"{_as_families(scores)}; or keep one of each (fewbench audit SCORES --drop near-twins "
         "-o FILE)",
         "models",
         _flat(scores, groups),
         _named(scores, groups),
-        _spare(scores, groups),
-        Table(("near-twins", "models", "least r", "largest r"), rows),
+        spare_twins(scores, groups),
+        _likeness_table("near-twins", scores, kinship, groups),
     )
+
+
+def spare_twins(scores: Scores, groups: Groups) -> tuple[str, ...]:
+    """Return all of every group but the one to keep."""
+    return tuple(scores.model_ids[m] for group in groups for m in complete_first(scores, group)[1:])
 
 
 def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
     groups = kinship.kin
     if kinship.kin_least is None or not groups or groups == kinship.near_twins:
         return None
-    rows = tuple(
-        (", ".join(_names(scores, group)), len(group), *_range(kinship.likeness.r, group))
-        for group in groups
-    )
-    least = min(kinship.kin_least, TWIN)
+    held, across = _held(scores, groups)
     return Finding(
         "kin",
         "fact",
-        f"{counted(sum(map(len, groups)), 'model')} in {counted(len(groups), 'group')}, the "
-        f"largest of {max(map(len, groups))}, answer more alike than unrelated models of this "
-        f"table do (correlation from {least:.2f}): likely lineages, or models that share a "
-        f"weakness{_families_across(scores, groups)}",
-        "errors for a model without kin among the sources will be larger than for one of a "
-        f"lineage: see compare --split group, {_as_families(scores)}",
+        f"{_in_groups(groups)}, at most {max(map(len, groups))} together, answer more alike than "
+        f"unrelated models of this table do (correlation {min(kinship.kin_least, TWIN):.2f} or "
+        f"more): likely lineages, or models that share a weakness{across}",
+        "compare --split group keeps them together"
+        if held
+        else "estimates of a model without kin among the sources will be worse: to see how much, "
+        "give each lineage a family where results are imported (--models models.csv with a column "
+        "family) and compare with --split group",
         "models",
         _flat(scores, groups),
         _named(scores, groups),
         (),
-        Table(("kin", "models", "least r", "largest r"), rows),
+        _likeness_table("kin", scores, kinship, groups),
     )
 
 
@@ -132,12 +186,22 @@ def _as_families(scores: Scores) -> str:
     return "with groups as families (fewbench audit SCORES --families -o FILE)"
 
 
-def _families_across(scores: Scores, groups: Groups) -> str:
+def _held(scores: Scores, groups: Groups) -> tuple[bool, str]:
+    """Whether each group lies in one family, and what to say of it."""
     if "family" not in scores.models:
-        return ""
+        return False, ""
     families = scores.models["family"].fillna("").astype(str).to_numpy()
-    n = sum(len({families[m] for m in group if families[m]}) > 1 for group in groups)
-    return f"; {counted(n, 'group holds', 'groups hold')} more than one named family" if n else ""
+    named = [{families[m].strip() for m in group} for group in groups]
+    if all(len(names) == 1 and "" not in names for names in named):
+        return True, "; the families that are named hold them together"
+    n = sum(len(names - {""}) > 1 for names in named)
+    across = counted(n, "group holds", "groups hold")
+    return False, f"; {across} more than one named family" if n else ""
+
+
+def _in_groups(groups: Groups) -> str:
+    n = counted(sum(map(len, groups)), "model")
+    return n if len(groups) == 1 else f"{n} in {len(groups):,} groups"
 
 
 def _pairs(group: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -147,6 +211,14 @@ def _pairs(group: tuple[int, ...]) -> list[tuple[int, int]]:
 def _differing(scores: Scores, a: int, b: int) -> int:
     """Items that both ran and on which their scores differ."""
     return int((np.abs(scores.values[a] - scores.values[b]) > 1e-9).sum())
+
+
+def _likeness_table(what: str, scores: Scores, kinship: Kinship, groups: Groups) -> Table:
+    r = kinship.likeness.r
+    rows = tuple(
+        (", ".join(_names(scores, group)), len(group), *_range(r, group)) for group in groups
+    )
+    return Table((what, "models", "least r", "largest r"), rows)
 
 
 def _range(r: NDArray[np.float64], group: tuple[int, ...]) -> tuple[float, float]:
@@ -164,8 +236,3 @@ def _named(scores: Scores, groups: Groups) -> tuple[tuple[str, ...], ...]:
 
 def _flat(scores: Scores, groups: Groups) -> tuple[str, ...]:
     return tuple(name for group in groups for name in _names(scores, group))
-
-
-def _spare(scores: Scores, groups: Groups) -> tuple[str, ...]:
-    """All of every group but the one to keep."""
-    return tuple(scores.model_ids[m] for group in groups for m in group if m != kept(scores, group))

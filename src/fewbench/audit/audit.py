@@ -7,7 +7,7 @@ import numpy as np
 
 from fewbench.audit.alike import alike_findings
 from fewbench.audit.finding import SEVERITIES, Finding
-from fewbench.audit.items import item_findings, measure_items
+from fewbench.audit.items import item_findings, measure_items, worst_first
 from fewbench.audit.kinship import Kinship, kinship
 from fewbench.audit.missing import measure_missing, missing_findings
 from fewbench.audit.odd import odd_findings
@@ -29,7 +29,7 @@ class Audit:
     methods : tuple of Fit
         Every method of the catalogue, and whether it suits the table.
     alike : tuple of tuple of str
-        Groups of models that are copies, near-twins or kin, for `with_families`.
+        Groups of models of one name, with identical rows, or near-twins, for `with_families`.
     table : dict
         What the table is: numbers of models, items and tasks, share of missing cells and so on.
     numbers : dict
@@ -80,8 +80,8 @@ def audit(scores: Scores) -> Audit:
     alike = _alike(scores, kin)
     findings = [
         *alike_findings(scores, kin),
-        *odd_findings(scores),
-        *item_findings(scores, items, kin.distinct),
+        *odd_findings(scores, kin),
+        *item_findings(scores, items),
         *missing_findings(scores, missing),
         support_finding(scores, kin),
         *shape_findings(scores, bool(alike)),
@@ -98,8 +98,8 @@ def audit(scores: Scores) -> Audit:
         "item_task": scores.task_of.tolist(),
         "item_mean": _plain(mean),
         "item_r": _plain(items.discrimination.r),
-        "item_wrong_way": np.flatnonzero(items.wrong_way).tolist(),
-        "item_suspect": np.flatnonzero(items.suspect).tolist(),
+        "item_wrong_way": worst_first(items, items.wrong_way).tolist(),
+        "item_suspect": worst_first(items, items.suspect).tolist(),
         "missing": None if missing is None else [_plain(row) for row in missing.by_task],
     }
     table: dict[str, Any] = {
@@ -113,15 +113,19 @@ def audit(scores: Scores) -> Audit:
         "lower_is_better": scores.scale.lower_is_better,
         "average": scores.average,
         "distinct": round(kin.distinct, 1),
+        "independent": round(float(kin.independent.sum()), 1),
         "fingerprint": scores.fingerprint,
     }
     return Audit(tuple(findings), fits(scores, kin.distinct), alike, table, numbers)
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
-    """Join groups of the same name, the same row and kin where they share a model."""
+    """Join groups of the same name, the same row and near-twins where they share a model.
+
+    Not kin: models of different origin can share a weakness, and families widen intervals.
+    """
     found: list[set[int]] = []
-    for group in (*kin.same_name, *kin.same_row, *kin.near_twins, *kin.kin):
+    for group in (*kin.same_name, *kin.same_row, *kin.near_twins):
         joined = set(group)
         for other in [other for other in found if other & joined]:
             joined |= other

@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from fewbench._names import some
+from fewbench.audit.alike import spare_twins
 from fewbench.audit.audit import Audit
 from fewbench.audit.finding import counted
+from fewbench.audit.kinship import kinship
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
 
@@ -23,7 +25,8 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     """Leave out what was found, kind by kind.
 
     Of each group of duplicates or near-twins one model stays: the one with fewest missing cells,
-    then with the shortest name.
+    then with the shortest name. A duplicate goes only if it says nothing that the other does not.
+    Near-twins are looked for again in what is left until there are none.
 
     Parameters
     ----------
@@ -65,6 +68,10 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
                 of = finding.of
                 ids += [one for one in finding.spare if one not in ids]
         gone[of].update(ids)
+        if word == "near-twins" and ids:
+            more = _more_twins(scores, gone["models"])
+            gone[of].update(more)
+            ids += more
         said.append(
             f"{word}: {counted(len(ids), of.removesuffix('s'))} left out: {some(ids)}"
             if ids
@@ -90,6 +97,19 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
         )
         rows = rows[~idle]
     return scores.take(rows, items), tuple(said)
+
+
+def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
+    """Return the near-twins that appear once others have gone, as items' difficulty then shifts."""
+    more: list[str] = []
+    while True:
+        rows = [at for at, m in enumerate(scores.model_ids) if m not in gone and m not in more]
+        items = np.flatnonzero(~np.isnan(scores.values[rows]).all(axis=0))
+        left = scores.take(rows, items)
+        spare = spare_twins(left, kinship(left).near_twins)
+        if not spare:
+            return more
+        more += spare
 
 
 def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.discrimination import Discrimination, discrimination
-from fewbench.audit.finding import Cell, Finding, Table, counted
+from fewbench.audit.finding import Cell, Finding, Table, counted, number, share
 from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
 
@@ -27,7 +27,8 @@ class ItemNumbers:
         The same score from all; not the same, but a mean of `EASY` or more.
     discrimination : Discrimination
     wrong_way, suspect : ndarrays of bool, shape (items,)
-        Going the wrong way at a false discovery rate of `LEVEL`; at one test's level `SUSPECT`.
+        Going the wrong way at a false discovery rate of `LEVEL`; at one test's level `SUSPECT`,
+        if these are more than chance gives.
     """
 
     mean: NDArray[np.float64]
@@ -39,21 +40,24 @@ class ItemNumbers:
 
 
 def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
-    """Measure every item; near-copies of a model count as one."""
-    mean = np.nanmean(scores.values, axis=0)
-    constant = np.nanmax(scores.values, axis=0) - np.nanmin(scores.values, axis=0) <= 1e-9
-    found = discrimination(scores.values, kinship.weights)
+    """Measure every item; models of one lineage count as what they add to a mean."""
+    values = scores.values
+    mean = np.nanmean(values, axis=0)
+    constant = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0) <= 1e-9
+    found = discrimination(values, kinship.independent)
     wrong = found.wrong_way(LEVEL)
     with np.errstate(invalid="ignore"):
         suspect = (found.p <= SUSPECT) & ~wrong
+    if suspect.sum() <= SUSPECT * (~np.isnan(found.p)).sum():  # no more than chance gives
+        suspect[:] = False
     return ItemNumbers(mean, constant, (mean >= EASY) & ~constant, found, wrong, suspect)
 
 
-def item_findings(scores: Scores, numbers: ItemNumbers, distinct: float) -> list[Finding]:
+def item_findings(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
     """Return all findings on items."""
     found = [
         _wrong_way(scores, numbers),
-        _suspect(scores, numbers, distinct),
+        _suspect(scores, numbers),
         *_constant(scores, numbers),
         _saturated(scores, numbers),
     ]
@@ -61,7 +65,7 @@ def item_findings(scores: Scores, numbers: ItemNumbers, distinct: float) -> list
 
 
 def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
-    at = _worst_first(numbers, numbers.wrong_way)
+    at = worst_first(numbers, numbers.wrong_way)
     if not len(at):
         return None
     ids = tuple(str(scores.item_ids[i]) for i in at)
@@ -69,8 +73,8 @@ def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
         "wrong-way",
         "problem",
         f"{counted(len(at), 'item goes', 'items go')} the wrong way: the better a model is on the "
-        f"others, the worse on {'it' if len(at) == 1 else 'them'} (of such lists, at most "
-        f"{LEVEL:.0%} is chance)",
+        f"others, the worse on {'it' if len(at) == 1 else 'them'} (expect at most 1 in "
+        f"{1 / LEVEL:.0f} of them to be chance)",
         "look at their keys first: a wrong key, two right options, or a trap; correct keys and "
         "import again, or leave the items out (fewbench audit SCORES --drop wrong-way -o FILE)",
         "items",
@@ -80,17 +84,17 @@ def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     )
 
 
-def _suspect(scores: Scores, numbers: ItemNumbers, distinct: float) -> Finding | None:
-    at = _worst_first(numbers, numbers.suspect)
+def _suspect(scores: Scores, numbers: ItemNumbers) -> Finding | None:
+    at = worst_first(numbers, numbers.suspect)
     tested = int((~np.isnan(numbers.discrimination.p)).sum())
     if not len(at):
         return None
     return Finding(
         "suspect-keys",
         "fact",
-        f"{counted(len(at), 'item leans', 'items lean')} the wrong way at 1 in {1 / SUSPECT:.0f} "
-        f"each (chance alone: up to {SUSPECT * tested:.0f}); {distinct:.0f} distinct models are "
-        "too few to call any of them wrong",
+        f"{counted(len(at), 'item leans', 'items lean')} the wrong way, each with a chance of 1 in "
+        f"{1 / SUSPECT:.0f} or less, which chance alone gives {SUSPECT * tested:.0f} of at most: "
+        "not enough to tell which of these are chance",
         "if keys are to be checked by hand, begin with the first of the list",
         "items",
         tuple(str(scores.item_ids[i]) for i in at),
@@ -105,11 +109,11 @@ def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
     high = numbers.constant & (numbers.mean >= 1 - 1e-9)
     n = int(numbers.constant.sum())
     parts = [
-        f"{int(which.sum()):,} that {words}"
+        f"{int(which.sum()):,} {words}"
         for which, words in (
-            (low, "no model gets right" if scores.is_binary else "score lowest from all"),
-            (high, "every model gets right" if scores.is_binary else "score highest from all"),
-            (numbers.constant & ~low & ~high, "score in between from all"),
+            (low, "that no model gets right" if scores.is_binary else "worst from all"),
+            (high, "that every model gets right" if scores.is_binary else "best from all"),
+            (numbers.constant & ~low & ~high, "in between"),
         )
         if which.any()
     ]
@@ -118,14 +122,14 @@ def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
         "they tell no models apart but are part of the full score: keep them, unless the score "
         "without them is what you want (fewbench audit SCORES --drop constant -o FILE)"
     )
-    if low.any():
-        advice += "; of those that none gets right, look at some keys"
+    if low.any() and scores.is_binary:
+        advice += "; look at some keys of those that none gets right"
     return [
         Finding(
             "constant",
             "caution" if n > 0.1 * scores.n_items else "fact",
             f"{counted(n, 'item has', 'items have')} the same score from every model "
-            f"({n / scores.n_items:.1%} of all): {', '.join(parts)}",
+            f"({share(n / scores.n_items)} of all): {', '.join(parts)}",
             advice,
             "items",
             ids,
@@ -141,15 +145,17 @@ def _saturated(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     return Finding(
         "saturated",
         "fact",
-        f"{counted(n, 'item is', 'items are')} nearly saturated: a mean of {EASY:.0%} or more of "
-        f"the range, but not the same for all ({n / scores.n_items:.1%} of all)",
+        f"{counted(n, 'item is', 'items are')} nearly saturated: a mean of "
+        f"{number(float(scores.scale.from_unit(EASY)))} or better, but not the same from all "
+        f"({share(n / scores.n_items)} of all)",
         "nothing to do: methods that choose by past scores seldom take them",
         "items",
         tuple(str(scores.item_ids[i]) for i in np.flatnonzero(numbers.saturated)),
     )
 
 
-def _worst_first(numbers: ItemNumbers, which: NDArray[np.bool_]) -> NDArray[np.intp]:
+def worst_first(numbers: ItemNumbers, which: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the positions of some items, the least likely by chance first."""
     at = np.flatnonzero(which)
     return at[np.argsort(numbers.discrimination.p[at], kind="stable")]
 
@@ -182,5 +188,5 @@ def _chosen_by_strong(scores: Scores, at: NDArray[np.intp]) -> list[str] | None:
         ran = np.flatnonzero(~np.isnan(here[:, 0]))
         votes[ran, here[ran].argmax(axis=1)] += 1
     most = votes.argmax(axis=1)
-    share = votes.max(axis=1) / np.maximum(votes.sum(axis=1), 1)
-    return [f"option {option + 1} ({part:.0%})" for option, part in zip(most, share, strict=True)]
+    parts = votes.max(axis=1) / np.maximum(votes.sum(axis=1), 1)
+    return [f"option {option + 1} ({part:.0%})" for option, part in zip(most, parts, strict=True)]

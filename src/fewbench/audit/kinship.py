@@ -14,6 +14,7 @@ from fewbench.algorithms.likeness import (
     distinct_weights,
     groups_alike,
     identical,
+    independent_weights,
     likeness,
 )
 from fewbench.scores import Scores
@@ -34,7 +35,11 @@ class Kinship:
     kin_least : float, optional
         The mean likeness from which models are called kin; None if no pair stands out.
     weights : ndarray, shape (models,)
-        What each model counts among distinct ones.
+        What each model counts among distinct ones, where patterns of answers are learned from.
+    independent : ndarray, shape (models,)
+        What each model counts where answers to one item are averaged.
+    same : ndarray of bool, shape (models, models)
+        Whether two models have the same score wherever both ran.
     """
 
     likeness: Likeness
@@ -44,6 +49,8 @@ class Kinship:
     kin: Groups
     kin_least: float | None
     weights: NDArray[np.float64]
+    independent: NDArray[np.float64]
+    same: NDArray[np.bool_]
 
     @property
     def distinct(self) -> float:
@@ -54,7 +61,10 @@ class Kinship:
 def kinship(scores: Scores) -> Kinship:
     """Compare all models of a table."""
     same = identical(scores.values)
-    rows = tuple(group for group in _components(same) if _chance_of_same(scores, group) < CHANCE)
+    rows = _components(same)
+    if rows:
+        run, high = ~np.isnan(scores.values), _high(scores)
+        rows = tuple(group for group in rows if _chance_of_same(run, high, group) < CHANCE)
     copies = np.zeros_like(same)
     for group in rows:
         copies[np.ix_(group, group)] = same[np.ix_(group, group)]
@@ -72,6 +82,8 @@ def kinship(scores: Scores) -> Kinship:
         kin,
         least,
         distinct_weights(alike, copies),
+        independent_weights(alike, copies),
+        same,
     )
 
 
@@ -88,10 +100,26 @@ def plain_name(name: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"#\d+$", "", name.strip()).replace("__", "/")).casefold()
 
 
-def kept(scores: Scores, group: Iterable[int]) -> int:
-    """Return which of a group to keep: fewest missing cells, then shortest name, then first."""
+def complete_first(scores: Scores, group: Iterable[int]) -> list[int]:
+    """Return a group with those first that are to be kept: fewest missing cells, shortest name."""
     missing = np.isnan(scores.values).sum(axis=1)
-    return min(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
+    return sorted(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
+
+
+def covered(scores: Scores, same: NDArray[np.bool_], group: Iterable[int]) -> dict[int, list[int]]:
+    """Return whom of a group to keep, each with those that say nothing beyond it.
+
+    That is, with the same score wherever both ran, and no cell that the one kept lacks.
+    """
+    run = ~np.isnan(scores.values)
+    keep: dict[int, list[int]] = {}
+    for m in complete_first(scores, group):
+        over = next((k for k in keep if same[m, k] and not (run[m] & ~run[k]).any()), None)
+        if over is None:
+            keep[m] = []
+        else:
+            keep[over].append(m)
+    return keep
 
 
 def _by_name(names: list[str]) -> Groups:
@@ -114,23 +142,35 @@ def _components(linked: NDArray[np.bool_]) -> Groups:
     return _together(connected_components(linked, directed=False)[1].astype(np.intp))
 
 
-def _chance_of_same(scores: Scores, group: tuple[int, ...]) -> float:
+def _high(scores: Scores) -> NDArray[np.bool_]:
+    """Whether a cell is right; of scores in between, whether it is above the item's median.
+
+    Where nothing is above the median, as the best score is the median, the best are high.
+    """
+    if scores.is_binary:
+        return scores.values > 0.5  # NaN is not
+    median = np.nanmedian(scores.values, axis=0)
+    above = scores.values > median
+    return np.where(above.any(axis=0), above, scores.values >= median)
+
+
+def _chance_of_same(
+    run: NDArray[np.bool_], high: NDArray[np.bool_], group: tuple[int, ...]
+) -> float:
     """About how likely some pair of the table's models had the same row by chance, as this group.
 
     Each item is right with a probability that follows from the group's score and from how the
-    models outside of the group did on it, items and answers apart. Scores between 0 and 1 count
-    as right from 1/2, which makes chance look likelier than it is.
+    models outside of the group did on it, items and answers apart. Of scores in between only high
+    and low are told apart, which makes chance look likelier than it is.
     """
-    run = ~np.isnan(scores.values)
-    right = np.where(run, scores.values, 0.0) >= 0.5
     common = run[list(group)].all(axis=0)
     if not common.any():  # alike in pairs only
         common = run[group[0]] & run[group[1]]
     outside = np.ones(len(run), dtype=np.bool_)
     outside[list(group)] = False
     n = (run & outside[:, None]).sum(axis=0)[common]
-    of_item = ((right & run)[outside].sum(axis=0)[common] + 0.5) / (n + 1)
-    of_group = (right[group[0], common].sum() + 0.5) / (common.sum() + 1)
+    of_item = (high[outside].sum(axis=0)[common] + 0.5) / (n + 1)
+    of_group = (high[group[0], common].sum() + 0.5) / (common.sum() + 1)
     easy = _logit(of_item)
     p = 1.0 / (1.0 + np.exp(-(easy - easy.mean() + _logit(of_group))))
     log_same = float(np.log(p * p + (1 - p) * (1 - p)).sum())

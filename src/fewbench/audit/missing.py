@@ -3,11 +3,11 @@
 import numpy as np
 
 from fewbench.algorithms.missingness import Missingness, missingness
-from fewbench.audit.finding import Finding, Table, counted, share
+from fewbench.audit.finding import Finding, Table, counted, number, share
 from fewbench.scores import Scores
 
 LEVEL = 0.01
-NEARLY_COMPLETE = 0.01  # what intervals still judge a method on
+NEARLY_COMPLETE = 0.01  # what intervals still judge a method on: evaluation/intervals.py
 
 
 def measure_missing(scores: Scores) -> Missingness | None:
@@ -58,13 +58,13 @@ def _where(scores: Scores, found: Missingness) -> Finding:
         "models",
         tuple(scores.model_ids[m] for m in lacking),
         table=Table(
-            ("model", "missing", "share", "others' score there less elsewhere", "p"),
+            ("model", "missing", "share", "others' score there less elsewhere", "p at most"),
             tuple(
                 (
                     scores.model_ids[m],
                     int(gone[m].sum()),
                     round(float(found.by_model[m]), 4),
-                    _rounded(found.easier[m], 3),
+                    _rounded(_on_scale(scores, found.easier[m]), 3),
                     _rounded(found.p_easier[m], 4),
                 )
                 for m in lacking
@@ -88,10 +88,11 @@ def _random_or_not(scores: Scores, found: Missingness) -> Finding:
         against.append("several models lack the same items")
     if p_difficulty * 3 <= LEVEL:
         worst_model = int(tested[np.argmin(found.p_easier[tested])])
+        easier = float(found.easier[worst_model])
         against.append(
             f"what {scores.model_ids[worst_model]} lacks is "
-            f"{'easier' if found.easier[worst_model] > 0 else 'harder'} for the others than what "
-            f"it ran, by {abs(100 * found.easier[worst_model]):.1f} points"
+            f"{'easier' if easier > 0 else 'harder'} for the others than what it ran: they score "
+            f"{number(abs(_on_scale(scores, easier)))} {'better' if easier > 0 else 'worse'} there"
         )
     biased = p_difficulty * 3 <= LEVEL or found.p_task * 3 <= LEVEL
     if not against:
@@ -123,6 +124,11 @@ def _most_heaped(scores: Scores, found: Missingness) -> tuple[int, int]:
     most = np.argwhere(excess == excess.max()).tolist()
     model, task = min(most, key=lambda at: (scores.model_ids[at[0]], scores.tasks[at[1]]))
     return model, task
+
+
+def _on_scale(scores: Scores, difference: float) -> float:
+    """Bring a difference of unit scores to the user's scale."""
+    return float(scores.scale.from_unit(difference) - scores.scale.from_unit(0.0))
 
 
 def _rounded(value: float, digits: int) -> float | None:

@@ -4,74 +4,91 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.audit.finding import Finding, Table, counted, share
+from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
 
 ONE_OPTION = 0.8
-MEDIUM = 0.5  # of a standard deviation: Cohen's medium effect
-SIDE = 1.645  # standard errors, for a one-sided bound at 95 %
+HARDLY = 1 / 3  # of what the middle model of the table does
+CHANCE = 0.01
 FEWEST = 5  # models, to have others
+MOST = 0.25  # of the models: where more would be named, they are a camp and not odd
 ANSWERS = 20  # to items of three options or more
 
 
-def odd_findings(scores: Scores) -> list[Finding]:
+def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
     """Return the findings on models that answer in an odd way."""
-    found = [_unlike_all(scores), _one_option(scores)]
+    found = [_unlike_all(scores, kinship), _one_option(scores)]
     return [finding for finding in found if finding is not None]
 
 
-def _unlike_all(scores: Scores) -> Finding | None:
-    """Models whose right answers are hardly on the items that others find easy."""
-    if scores.n_models < FEWEST:
+def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
+    """Models whose right answers are hardly on the items that others find easy.
+
+    Each is judged by what the middle model of the same table does, which has the same noise in
+    the items' easiness. So where items are alike, or many models guess, nothing is said.
+    """
+    from scipy.special import ndtri
+
+    if not scores.is_binary or scores.n_models < FEWEST:
         return None
-    effect, error = _follows_difficulty(scores)
+    follows, error = _follows_difficulty(scores, kinship)
+    known = ~np.isnan(follows)
+    if known.sum() < FEWEST:
+        return None
+    middle = float(np.median(follows[known]))
+    beyond = -ndtri(CHANCE / scores.n_models)  # one-sided, for all models at once
     with np.errstate(invalid="ignore"):
-        odd = np.flatnonzero(effect + SIDE * error < MEDIUM)
-    if not len(odd):
+        odd = np.flatnonzero(follows + beyond * error < HARDLY * middle)
+    if not len(odd) or len(odd) > MOST * scores.n_models:
         return None
-    odd = odd[np.argsort(effect[odd], kind="stable")]
+    odd = odd[np.argsort(follows[odd], kind="stable")]
     full = scores.scale.from_unit(np.nanmean(scores.values, axis=1))
+    rows = tuple(
+        (scores.model_ids[m], round(float(full[m]), 3), round(float(follows[m]) / middle, 2))
+        for m in odd
+    )
     return Finding(
         "unlike-all",
         "caution",
         f"{counted(len(odd), 'model answers', 'models answer')} almost without regard to what is "
-        "hard for the others (right and wrong items differ in easiness by less than half a "
-        "standard deviation)",
+        "hard for the others: how much easier for others the items are that a model gets right "
+        "than those that it gets wrong is less than a third of what it is for the middle model",
         "look at their outputs: a wrong prompt format, an answer that could not be read, or "
         "guessing; they teach methods little, so import the rest without those that are broken",
         "models",
         tuple(scores.model_ids[m] for m in odd),
-        table=Table(
-            ("model", "score", "easier by (sd)"),
-            tuple(
-                (scores.model_ids[m], round(float(full[m]), 3), round(float(effect[m]), 2))
-                for m in odd.tolist()
-            ),
-        ),
+        table=Table(("model", "score", "follows difficulty (middle model: 1)"), rows),
     )
 
 
-def _follows_difficulty(scores: Scores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How much easier for others a model's right items are than its wrong ones, in sd; its error.
+def _follows_difficulty(
+    scores: Scores, kinship: Kinship
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How much easier for others a model's right items are than its wrong ones, and its error.
 
-    NaN for a model that scores the same everywhere, or is alone.
+    In standard deviations of easiness. Others are those outside of the model's own near-twins,
+    each counting what it counts among distinct ones. NaN for a model that scores the same
+    everywhere, or is alone.
     """
     run = ~np.isnan(scores.values)
     x = np.where(run, scores.values, 0.0)
-    others = run.sum(axis=0) - run
-    mean = (x.sum(axis=0) - x) / np.maximum(others, 1)
-    there = run & (others > 0)
-    n = np.maximum(there.sum(axis=1), 1)
-
-    def centred(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        of_row = np.where(there, values, 0.0).sum(axis=1) / n
-        return np.where(there, values - of_row[:, None], 0.0)
-
-    own, easy = centred(x), centred(mean)
-    variance, spread = (own**2).sum(axis=1) / n, np.sqrt((easy**2).sum(axis=1) / n)
-    known = (variance > 1e-9) & (spread > 1e-9)
-    slope = (own * easy).sum(axis=1) / n / np.where(known, variance * spread, 1.0)
-    error = 1.0 / np.sqrt(n * np.where(known, variance, 1.0))
-    return np.where(known, slope, np.nan), np.where(known, error, np.nan)
+    weight = kinship.weights
+    right, ran = weight @ x, weight @ run
+    follows, error = np.full(len(x), np.nan), np.full(len(x), np.nan)
+    twins = {m: list(group) for group in kinship.near_twins for m in group}
+    for m in range(len(x)):
+        own = twins.get(m, [m])
+        others = ran - weight[own] @ run[own]
+        there = run[m] & (others > 1e-9)
+        if not there.any():
+            continue
+        easy = ((right - weight[own] @ x[own])[there]) / others[there]
+        answers = x[m, there]
+        variance, spread = answers.var(), easy.std()
+        if variance > 1e-9 and spread > 1e-9:
+            follows[m] = ((answers - answers.mean()) * easy).mean() / (variance * spread)
+            error[m] = 1.0 / np.sqrt(there.sum() * variance)
+    return follows, error
 
 
 def _one_option(scores: Scores) -> Finding | None:

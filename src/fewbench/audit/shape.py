@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from fewbench.audit.finding import Finding, Table, counted, share
+from fewbench.audit.finding import Finding, Table, counted, number, share
 from fewbench.scores import Scores
 
 SMALL_TASK = 30
@@ -28,7 +28,7 @@ def _tasks(scores: Scores) -> Finding:
         return Finding(
             "tasks",
             "fact",
-            f"all {scores.n_items:,} items are of one task, {scores.tasks[0]!r}",
+            f"{counted(scores.n_items, 'item')}, of one task, {scores.tasks[0]!r}",
             "name tasks if there are any (fewbench import … --task COLUMN, or --items items.csv)",
         )
     sizes = np.bincount(scores.task_of)
@@ -39,6 +39,8 @@ def _tasks(scores: Scores) -> Finding:
     what = (
         f"{len(scores.tasks)} tasks of {sizes[smallest]:,} to {sizes[largest]:,} items, the "
         f"largest {scores.tasks[largest]!r} ({share(sizes[largest] / scores.n_items)} of all)"
+        if sizes[largest] > sizes[smallest]
+        else f"{len(scores.tasks)} tasks of {counted(int(sizes[largest]), 'item')} each"
     )
     advice = ""
     if sizes[largest] > 2 * sizes[smallest]:
@@ -77,7 +79,7 @@ def _options(scores: Scores) -> Finding | None:
         "caution",
         f"items have {values[0]} to {values[-1]} options ({by})",
         "PDS divides by the number of options and so prefers items with few: "
-        "pds(normalise=excess) compares them fairly, JSD is not concerned",
+        "pds(normalise=excess)+mean compares them fairly, JSD is not concerned",
         table=Table(
             ("options", "items"),
             tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),
@@ -88,28 +90,37 @@ def _options(scores: Scores) -> Finding | None:
 def _spread(scores: Scores) -> Finding:
     unit = scores.full_scores()
     full = scores.scale.from_unit(unit)
-    low, q1, q2, q3, high = (_number(v) for v in np.quantile(full, [0, 0.25, 0.5, 0.75, 1]))
+    low, q1, q2, q3, high = (number(float(v)) for v in np.quantile(full, [0, 0.25, 0.5, 0.75, 1]))
     best = min(m for m, v in zip(scores.model_ids, unit, strict=True) if v > unit.max() - 1e-9)
     if scores.n_models == 1:
         return Finding("spread", "fact", f"the one model, {best}, scores {high}")
     what = (
         f"scores go from {low} to {high}, half of them between {q1} and {q3} (median {q2}); best "
         f"is {best}"
+        if np.ptp(unit) > 1e-9
+        else f"all models score {high}"
     )
-    top = float(unit.max())
-    error = float(np.sqrt(max(top * (1 - top), 1e-12) / scores.n_items))
-    level = int((unit > top - 2 * np.sqrt(2) * error - 1e-9).sum())
+    level = _level(scores, scores.model_ids.index(best))
     advice = "a target stronger than all sources is estimated well by plain random sampling only"
-    if top >= CEILING:
+    if unit.max() >= CEILING:
         advice = f"the best are near the ceiling: what separates them lies in a few items; {advice}"
-    if level > 1:
-        others = counted(level - 1, "other is", "others are")
-        what += f"; {others} level with it, within the noise of {scores.n_items:,} items"
+    if level and np.ptp(unit) > 1e-9:
+        others = counted(level, "other is", "others are")
+        what += f"; {others} level with it, within the noise of {counted(scores.n_items, 'item')}"
     return Finding("spread", "fact", what, advice)
 
 
-def _number(value: float) -> str:
-    return f"{value:.3g}"
+def _level(scores: Scores, best: int) -> int:
+    """How many others differ from the best by less than two standard errors, item by item."""
+    level = 0
+    for row in np.delete(scores.values, best, axis=0):
+        both = ~np.isnan(scores.values[best]) & ~np.isnan(row)
+        if both.any():
+            difference = scores.values[best, both] - row[both]
+            weight = scores.item_weights[both] / scores.item_weights[both].sum()
+            mean = weight @ difference
+            level += mean <= 2 * np.sqrt(weight**2 @ (difference - mean) ** 2) + 1e-9
+    return int(level)
 
 
 def _dates(scores: Scores) -> Finding:
@@ -142,8 +153,8 @@ def _dates(scores: Scores) -> Finding:
 
 def _families(scores: Scores, kin_found: bool) -> Finding:
     means = (
-        "name the groups found above (fewbench audit SCORES --families -o FILE), or add your own "
-        "(fewbench import … --models models.csv with a column family)"
+        "name the groups of like models (fewbench audit SCORES --families -o FILE), or add your "
+        "own (fewbench import … --models models.csv with a column family)"
         if kin_found
         else "add them if there are any (fewbench import … --models models.csv with a column "
         "family)"

@@ -50,7 +50,7 @@ def fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
         if any(need.required for need in lacks):
             verdict = "cannot"
             lacks = [need for need in lacks if need.required]
-        found.append(Fit(name, verdict, tuple(_because(need, has[need.what]) for need in lacks)))
+        found.append(Fit(name, verdict, _because(lacks, has)))
     return tuple(found)
 
 
@@ -60,9 +60,10 @@ def support_finding(scores: Scores, kinship: Kinship) -> Finding:
     few = distinct < ENOUGH
     what = f"the {counted(scores.n_models, 'model counts', 'models count')} as about "
     what += f"{distinct:.0f} distinct {'one' if round(distinct) == 1 else 'ones'}"
+    what += " (models that answer alike, beyond what easy and hard items explain, count as one)"
     if not few:
         return Finding(
-            "distinct-sources", "fact", what, "enough for the methods that learn from sources"
+            "distinct-sources", "fact", what, "enough for most methods that learn from sources"
         )
     return Finding(
         "distinct-sources",
@@ -73,9 +74,12 @@ def support_finding(scores: Scores, kinship: Kinship) -> Finding:
     )
 
 
-def _because(need: Need, here: int) -> str:
-    if need.what == "probabilities":
-        return f"no option probabilities: {need.without}"
-    if need.what == "tasks":
-        return need.without
-    return f"{here} of {need.least} {need.what}: {need.without}"
+def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
+    """Say what is lacking, and once for all parts that lack it what becomes of them."""
+    without: dict[str, dict[str, None]] = {}
+    for need in lacks:
+        said = {"probabilities": "no option probabilities: ", "tasks": ""}.get(
+            need.what, f"{has[need.what]} of {need.least} {need.what}: "
+        )
+        without.setdefault(said, {}).setdefault(need.without)
+    return tuple(said + ", and ".join(parts) for said, parts in without.items())

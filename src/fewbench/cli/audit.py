@@ -1,10 +1,12 @@
 """fewbench audit: what is wrong or peculiar in a table of past results."""
 
 import json
+import re
+import shlex
 import shutil
 import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +18,10 @@ from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 
 WIDEST = 100
+UNBROKEN = "\0"  # stands for a space at which no line ends
 INDENT = 9  # as wide as "problem  "
+# Facts that ask for nothing: one line here, all of them in --json and --report.
+QUIET = {"saturated": "nearly saturated items", "dates": "dates"}
 
 
 def audit(
@@ -49,8 +54,8 @@ def audit(
 
     \b
     What can be left out:
-    duplicates  all but one of the models of one name, or with identical rows
-    near-twins  all but one of each group that answers nearly alike
+    duplicates  models with the row of another, of the same name or not
+    near-twins  all but one of each group that answers almost alike
     constant    items with the same score from every model
     wrong-way   items on which better models do worse
     """
@@ -59,38 +64,73 @@ def audit(
             "--output says where to write scores without what --drop names, or with --families",
             hint="give -o FILE and at least one of the two, as in --drop duplicates -o FILE",
         )
-    if report is not None and report.is_dir():  # said now, not after the work
-        raise FewbenchError(f"{report}: a folder", hint="name a file to write")
+    _refuse_to_overwrite(scores_path, report, output)
     scores = load(scores_path, average)
     found = run_audit(scores)
+    changed: dict[str, Any] | None = None
     if output is not None:
-        changed = scores
-        said: list[str] = []
+        left, said = scores, list[str]()
         if dropped is not None:
-            changed, left_out = drop(changed, found, split_names(dropped))
+            left, left_out = drop(left, found, split_names(dropped))
             said += left_out
         if families:
-            changed, named = with_families(changed, run_audit(changed) if dropped else found)
+            left, named = with_families(left, run_audit(left) if dropped else found)
             said.append(named)
-        written = save_scores(changed, output)
+        written = save_scores(left, output)
         for line in said:
             say(line)
-        say(f"wrote {written}: {changed.n_models} models × {changed.n_items} items")
+        say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
+        changed = {"said": said, "written": str(written)}
     if report is not None:
         from fewbench.report import write_audit
 
-        write_audit(found, report, source=scores_path.name)
+        write_audit(found, report, source=scores_path.name, changed=changed)
         say(f"wrote {report}")
     if as_json:
-        print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        read = {**found.to_dict(), "changed": changed}
+        print(json.dumps(read, indent=2, ensure_ascii=False))
     else:
-        print(describe(found, min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)))
+        width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+        if changed is not None:
+            print(f"{scores_path} as it was, without the changes in {changed['written']}:\n")
+        print(describe(found, width, str(scores_path)))
 
 
-def describe(found: Audit, width: int = WIDEST) -> str:
+def _refuse_to_overwrite(scores_path: Path, report: Path | None, output: Path | None) -> None:
+    """Raise FewbenchError if what is to be written would replace what is read, or each other."""
+    read, folder = _files(scores_path), scores_path.resolve()
+    for path in (report, output):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise FewbenchError(f"{path}: a folder", hint="name a file to write")
+        if _files(path) & read or (path.exists() and folder in path.resolve().parents):
+            raise FewbenchError(
+                f"{path}: part of the scores that are audited", hint="name another file to write"
+            )
+    if report is not None and output is not None and _files(report) & _files(output):
+        raise FewbenchError(
+            f"{report}: named by --report and by --output", hint="name two different files"
+        )
+
+
+def _files(path: Path) -> set[Path]:
+    """Return a file and, of scores, the one with option probabilities beside it."""
+    whole = path.resolve()
+    beside = {whole.with_name(f"{whole.stem}.probabilities.npy")}
+    return {whole, *(beside if whole.suffix == ".parquet" else ())}
+
+
+def describe(found: Audit, width: int = WIDEST, path: str = "SCORES") -> str:
     """Return the findings for a terminal, most serious first, and what methods fit."""
     blocks = [*(_wrapped(line, width, 2) for line in _headline(found)), ""]
-    blocks += [_finding(finding, width) for finding in found.findings]
+    quiet = [f for f in found.findings if f.kind in QUIET and f.severity == "fact"]
+    blocks += [_finding(finding, width, path) for finding in found.findings if finding not in quiet]
+    if quiet:
+        words = " and ".join(QUIET[finding.kind] for finding in quiet)
+        blocks.append(
+            _wrapped(f"{'fact':<{INDENT}}on {words}: see --json or --report", width, INDENT)
+        )
     return "\n".join([*blocks, "", *_methods(found, width)])
 
 
@@ -122,7 +162,7 @@ def _headline(found: Audit) -> list[str]:
     ]
 
 
-def _finding(finding: Finding, width: int) -> str:
+def _finding(finding: Finding, width: int, path: str) -> str:
     what = finding.what
     if finding.groups:
         named = ["{" + some(group, 2) + "}" for group in finding.groups[:2]]
@@ -132,12 +172,21 @@ def _finding(finding: Finding, width: int) -> str:
         what += f": {some(finding.ids)}"
     lines = [_wrapped(f"{finding.severity:<{INDENT}}{what}", width, INDENT)]
     if finding.advice:
-        lines.append(_wrapped(f"{'':{INDENT}}→ {finding.advice}", width, INDENT + 2))
+        lines.append(_wrapped(f"{'':{INDENT}}→ {_pasted(finding.advice, path)}", width, INDENT + 2))
     return "\n".join(lines)
 
 
+def _pasted(advice: str, path: str) -> str:
+    """Advice whose commands name the scores, and are not broken between lines."""
+    return re.sub(
+        r"fewbench audit SCORES[^()]*",
+        lambda found: found[0].replace("SCORES", shlex.quote(path)).replace(" ", UNBROKEN),
+        advice,
+    )
+
+
 def _wrapped(line: str, width: int, indent: int) -> str:
-    return textwrap.fill(
+    filled = textwrap.fill(
         line,
         max(width, indent + 20),
         subsequent_indent=" " * indent,
@@ -147,3 +196,4 @@ def _wrapped(line: str, width: int, indent: int) -> str:
         replace_whitespace=False,
         expand_tabs=False,
     )
+    return filled.replace(UNBROKEN, " ")

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from fewbench.report.audit_pictures import item_cloud, score_bars
+from fewbench.report.audit_pictures import MARKED, item_cloud, score_bars
 from fewbench.report.frame import render_page, write_page
 from fewbench.report.svg import join, tag
 from fewbench.report.words import fixed, tick
 
 MOST_ROWS = 60
-MOST_COLUMNS = 30
+MOST_COLUMNS = 24  # with turned headings as many fit the page
+TURNED = 6
 
 
 class Audited(Protocol):
@@ -37,7 +38,12 @@ class TaskRow:
     mean: str
 
 
-def write_audit(audit: Audited, path: str | os.PathLike[str], source: str = "") -> Path:
+def write_audit(
+    audit: Audited,
+    path: str | os.PathLike[str],
+    source: str = "",
+    changed: dict[str, Any] | None = None,
+) -> Path:
     """Write an audit as one HTML file that needs nothing else.
 
     Parameters
@@ -48,16 +54,18 @@ def write_audit(audit: Audited, path: str | os.PathLike[str], source: str = "") 
         An existing file is replaced only once the new one is complete.
     source : str
         The name of the scores, for the title.
+    changed : dict, optional
+        If scores were written without what was found: sentences `said`, and the file `written`.
 
     Returns
     -------
     Path
         The file that was written.
     """
-    return write_page(render(audit.to_dict(), source), path)
+    return write_page(render(audit.to_dict(), source, changed), path)
 
 
-def render(found: dict[str, Any], source: str = "") -> str:
+def render(found: dict[str, Any], source: str = "", changed: dict[str, Any] | None = None) -> str:
     """The page as text."""
     numbers, table = found["numbers"], found["table"]
     findings = [_finding(finding) for finding in found["findings"]]
@@ -70,17 +78,25 @@ def render(found: dict[str, Any], source: str = "") -> str:
         title=f"Audit of {source}" if source else "Audit of a table of scores",
         answer=_answer(table, counts),
         shape=_shape(table),
+        changed=changed,
         findings=findings,
         histogram=score_bars(numbers["scores"], numbers["models"], table),
         tasks=_tasks(found),
         cloud=item_cloud(numbers, table),
-        wrong=len(numbers["item_wrong_way"]),
-        suspect=len(numbers["item_suspect"]),
+        wrong=_marked(numbers["item_wrong_way"]),
+        suspect=_marked(numbers["item_suspect"]),
         missing=_missing(numbers),
         methods=[(m["method"], m["verdict"], "; ".join(m["because"])) for m in found["methods"]],
         distinct=tick(round(table["distinct"])),
         facts={"Fingerprint": table["fingerprint"], "Full score": _average(table["average"])},
     )
+
+
+def _marked(items: list[int]) -> str:
+    """How many items are marked in the picture; nothing if none is."""
+    if len(items) <= MARKED:
+        return f"{len(items):,}" if items else ""
+    return f"{MARKED} worst of {len(items):,}"
 
 
 def _answer(table: dict[str, Any], counts: dict[str, int]) -> str:
@@ -191,6 +207,7 @@ def _missing(numbers: dict[str, Any]) -> dict[str, Any] | None:
     ]
     return {
         "tasks": [numbers["tasks"][t] for t in tasks[:MOST_COLUMNS]],
+        "turned": len(tasks) > TURNED,
         "rows": rows,
         "more_models": max(len(models) - MOST_ROWS, 0),
         "more_tasks": max(len(tasks) - MOST_COLUMNS, 0),

@@ -81,7 +81,8 @@ def item_cloud(numbers: dict[str, Any], table: dict[str, Any]) -> Markup | None:
     for value in nice_ticks(low, high, 5):
         body.append(rule(x(value), TOP, x(value), HEIGHT - BOTTOM, "grid"))
         body.append(text(x(value), HEIGHT - BOTTOM + 16, tick(value), "tick", "middle"))
-    marked = {*numbers["item_wrong_way"], *numbers["item_suspect"]}
+    # The worst come first; those beyond the most that are marked are dots like the others.
+    marked = {*numbers["item_wrong_way"][:MARKED], *numbers["item_suspect"][:MARKED]}
     places = Counter(
         (round(x(means[i]) / GRID), round(y(r[i]) / GRID)) for i in known if i not in marked
     )

@@ -1,4 +1,4 @@
-"""Duplicates and near-twins across the line between sources and targets."""
+"""Targets that answer as a source does, or nearly so."""
 
 from dataclasses import dataclass
 
@@ -26,9 +26,10 @@ class TwinCount:
         advice = "" if split == "group" else "; compare with a split by group"
         return (
             f"{split} split: {self.twins} of {self.targets} targets "
-            f"({self.twins / self.targets:.0%}) have a near-twin among the sources (answers "
-            f"correlated at {TWIN_CORRELATION:g} or more), {self.identical} an identical one, e.g. "
-            f"{some(self.examples, 2)}: errors for models without a twin will be larger{advice}"
+            f"({self.twins / self.targets:.0%}) have answers correlated at {TWIN_CORRELATION:g} or "
+            f"more with those of a source, {self.identical} the same answers, e.g. "
+            f"{some(self.examples, 2)}: errors for models without such a source will be larger"
+            f"{advice}"
         )
 
 

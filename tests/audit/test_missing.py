@@ -1,0 +1,96 @@
+"""Random gaps are called random, patterned ones are not."""
+
+import numpy as np
+import pytest
+
+from fewbench.audit import audit
+from fewbench.scores import Scale, from_arrays
+
+
+def kinds(found):
+    return {finding.kind for finding in found.findings}
+
+
+def test_random_gaps_are_random_and_patterned_ones_are_not(make):
+    def at_random(values, names):
+        values[np.random.default_rng(0).random(values.shape) < 0.05] = np.nan
+
+    def patterned(values, names):
+        values[2, :90] = np.nan
+
+    found = audit(make(at_random))
+    assert {"missing", "missing-at-random"} <= kinds(found)
+    found = audit(make(patterned))
+    finding = found.of_kind("missing-not-at-random")
+    assert finding.severity == "caution"
+    assert "'task-0': lab/model-02 lacks 90% of it" in finding.what
+    where = found.of_kind("missing").what
+    assert "90 cells (0.8%) were not run, in 1 model of 30 and on 90 items of 400" in where
+    assert "lab/model-02 lacks most: 22% of the items, 100% of all missing cells" in where
+
+
+def test_gaps_on_hard_items(make):
+    def plant(values, names):
+        hard = np.argsort(np.delete(values, 2, axis=0).mean(axis=0))[:60]
+        values[2, hard] = np.nan
+
+    what = audit(make(plant)).of_kind("missing-not-at-random").what
+    assert "lab/model-02 lacks is harder for the others than what it ran: they score 0." in what
+    assert what.endswith("worse there")
+
+
+def test_a_few_gaps_are_called_random(make):
+    """One to three cells of each model, on a benchmark where most items are right from all."""
+    patterned = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = 1 / (1 + np.exp(-(rng.normal(4, 1, (20, 1)) - rng.normal(0, 1, 1000))))
+        values = (rng.random(p.shape) < p).astype(float)
+        for row in values:
+            row[rng.choice(1000, rng.integers(1, 4), replace=False)] = np.nan
+        found = audit(from_arrays(values, models=[f"m{i}" for i in range(20)]))
+        patterned += "missing-not-at-random" in kinds(found)
+    assert patterned <= 3
+
+
+def test_a_hundredth_is_nearly_complete(make):
+    """The same hundredth from which intervals do without a model."""
+    from fewbench.audit.missing import NEARLY_COMPLETE
+    from fewbench.evaluation import intervals
+
+    assert NEARLY_COMPLETE == intervals.NEARLY_COMPLETE
+
+    def plant(values, names):
+        values[2, :4] = np.nan
+        values[3, :5] = np.nan
+
+    finding = audit(make(plant)).of_kind("missing")
+    assert finding.severity == "caution"
+    assert "the 1 that lack more than 1%" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("scale", "shown"),
+    [
+        (Scale(0, 1), "they score 0."),
+        (Scale(0, 10_000, lower_is_better=True), "they score 2,"),
+        (Scale(1, 7), "they score 1."),
+    ],
+)
+def test_differences_are_told_on_the_user_s_scale(scale, shown):
+    rng = np.random.default_rng(0)
+    unit = rng.random((12, 400))
+    hard = np.argsort(unit.mean(axis=0))[:60]
+    unit[:, hard] *= 0.6
+    unit[2, hard] = np.nan
+    names = [f"m{i}" for i in range(12)]
+    found = audit(from_arrays(scale.from_unit(unit), models=names, scale=scale))
+    what = found.of_kind("missing-not-at-random").what
+    assert "what m2 lacks is harder for the others than what it ran: " in what
+    assert shown in what
+    assert what.endswith(" worse there")
+    ((_, _, _, difference, _),) = found.of_kind("missing").table.rows
+    others = np.delete(scale.from_unit(unit), 2, axis=0).mean(axis=0)
+    expected = others[hard].mean() - np.delete(others, hard).mean()
+    assert difference == pytest.approx(expected, abs=1e-3)
+    assert (difference > 0) == scale.lower_is_better
