@@ -110,20 +110,6 @@ def test_the_ceiling_is_nineteen_of_twenty(score, near):
     assert ("near the ceiling" in found.of_kind("spread").advice) == near
 
 
-def test_who_is_level_with_the_best():
-    """By items that two ran, pair by pair: what they agree on says nothing of who is better."""
-    values = np.zeros((5, 400))
-    values[:, :200] = 1.0
-    values[0, 200:212] = 1.0  # the best
-    values[1, 200:209] = 1.0  # three of its answers less: 3 wrong to 0 is within noise
-    values[2, :120] = 0.0  # far behind
-    values[3, 200:400] = np.nan  # the same wherever it ran
-    found = audit(from_arrays(values, models=[f"m{i}" for i in range(5)]))
-    assert "best is m0; 2 others are level with it, within the noise of 400 items" in (
-        found.of_kind("spread").what
-    )
-
-
 def test_no_number_has_an_exponent():
     values = 10_000 * np.random.default_rng(0).random((12, 40))
     scale = Scale(0, 10_000, lower_is_better=True)

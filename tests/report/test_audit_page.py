@@ -11,7 +11,6 @@ import pytest
 
 from fewbench.audit import audit
 from fewbench.report import write_audit
-from fewbench.report.audit_page import render
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 
@@ -103,35 +102,6 @@ def test_many_items_make_no_heavy_page(page):
     values = (rng.random((15, 20_000)) < rng.random(20_000)).astype(float)
     text = page(from_arrays(values, models=[f"m{i}" for i in range(15)]))
     assert len(text) < 1_200_000
-
-
-def test_what_is_too_much_to_mark_is_drawn_with_the_others(page):
-    """Of 900 items that go the wrong way the 400 worst are marked, the rest are dots."""
-    rng = np.random.default_rng(0)
-    ability = np.linspace(-2, 2, 120)[:, None]
-    turned = np.where(np.arange(3000) < 900, -1.0, 1.0) * rng.uniform(0.8, 1.6, 3000)
-    p = 1 / (1 + np.exp(-(turned * ability - rng.normal(0, 1, 3000))))
-    values = (rng.random(p.shape) < p).astype(float)
-    table = from_arrays(values, models=[f"m{i}" for i in range(120)])
-    found = audit(table)
-    wrong = found.numbers["item_wrong_way"]
-    assert len(wrong) > 600
-    text = page(table)
-    assert text.count("goes the wrong way</title>") == 400
-    assert f"{found.numbers['items'][wrong[0]]}: mean" in text
-    assert f"{found.numbers['items'][wrong[-1]]}: mean" not in text
-    assert f"400 worst of {len(wrong)}" in text
-    drawn = sum(path.count("M") for path in re.findall(r'<path[^>]*class="cloud[^>]*>', text))
-    fewer = dict(found.to_dict())
-    fewer["numbers"] = {**fewer["numbers"], "item_wrong_way": wrong[:400]}
-    assert drawn == sum(
-        path.count("M") for path in re.findall(r'<path[^>]*class="cloud[^>]*>', render(fewer))
-    )
-    without = [None if i in wrong[400:] else r for i, r in enumerate(fewer["numbers"]["item_r"])]
-    fewer["numbers"] = {**fewer["numbers"], "item_r": without}
-    assert drawn > sum(
-        path.count("M") for path in re.findall(r'<path[^>]*class="cloud[^>]*>', render(fewer))
-    )
 
 
 @pytest.mark.browser
