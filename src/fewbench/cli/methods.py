@@ -5,7 +5,8 @@ import json
 from fewbench.cli.options import Json
 from fewbench.cli.text import table
 from fewbench.methods import CATALOGUE
-from fewbench.methods.parts import STAGES, settings_of
+from fewbench.methods.parts import STAGES
+from fewbench.methods.written import settings_of
 
 
 def methods(as_json: Json = False) -> None:

@@ -109,7 +109,11 @@ class Session(Protocol):
 
 
 class Method(Protocol):
-    """A published or user-written way from a few answers to a full score."""
+    """A published or user-written way from a few answers to a full score.
+
+    A method may also have `needs` (see `fewbench.methods.needs`), and `targets_apart`, which is
+    False if what it asks and says of a target depends on the other targets of the session.
+    """
 
     @property
     def plain_sampling(self) -> bool:

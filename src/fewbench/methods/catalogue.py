@@ -5,10 +5,11 @@ A new method is one file with its class and one line here.
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any, cast
 
 from fewbench.errors import MethodError
 from fewbench.methods.base import Method
-from fewbench.methods.parts import combine, split
+from fewbench.methods.parts import combine
 from fewbench.methods.prediction.features import AnswerFeatures, Signature, SubsetScore
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.reductions import PCA
@@ -19,6 +20,7 @@ from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiv
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
 from fewbench.methods.static import StaticMethod
+from fewbench.methods.written import split, with_settings
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Entry:
     summary: str
     citation: str
 
+
+# Methods that ask again when they have seen answers; their settings are written as a part's are.
+ADAPTIVE: dict[str, type[Any]] = {}
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
@@ -125,6 +130,9 @@ def find_method(text: str) -> Method:
     if name in CATALOGUE:
         return CATALOGUE[name].method
     pieces = split(name)
+    if len(pieces) == 1 and pieces[0].name in ADAPTIVE:
+        adaptive = ADAPTIVE[pieces[0].name]
+        return cast(Method, with_settings(adaptive, pieces[0].settings, pieces[0].name))
     if len(pieces) == 1 and pieces[0].name in CATALOGUE:
         known = CATALOGUE[pieces[0].name].method.describe()
         raise MethodError(

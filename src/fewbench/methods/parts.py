@@ -9,12 +9,7 @@ settings stand in parentheses:
     pds(models=100)+pca(components=64)+forest
 """
 
-import re
-from dataclasses import MISSING, dataclass, fields
-from types import NoneType
-from typing import Any, cast, get_args
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, cast
 
 from fewbench._names import some
 from fewbench.errors import MethodError
@@ -41,6 +36,7 @@ from fewbench.methods.selection.disagreement import (
 )
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {
     "random": Random,
@@ -75,63 +71,6 @@ STAGES = {
     "predictor": PREDICTORS,
 }
 _NAMES = {part: name for parts in STAGES.values() for name, part in parts.items()}
-_PIECE = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(([^()]*)\))?\s*")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A name and its settings as written."""
-
-    name: str
-    settings: dict[str, str]
-
-
-def split(text: str) -> list[Piece]:
-    """Split 'a(x=1)+b' into pieces; MethodError says which one cannot be read.
-
-    Examples
-    --------
-    >>> split("pds(models=100)+forest")
-    [Piece(name='pds', settings={'models': '100'}), Piece(name='forest', settings={})]
-    """
-    pieces = []
-    for written in text.split("+"):
-        match = _PIECE.fullmatch(written)
-        if match is None:
-            raise MethodError(
-                f"cannot read {written!r} in the method {text!r}",
-                hint="write name or name(setting=value,…), joined by +",
-            )
-        settings = {}
-        for setting in filter(str.strip, (match[2] or "").split(",")):
-            key, equals, value = setting.partition("=")
-            if not equals:
-                raise MethodError(f"setting {setting!r} in {text!r} has no value")
-            settings[key.strip()] = value.strip()
-        pieces.append(Piece(match[1], settings))
-    return pieces
-
-
-def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
-    """Make a part (a dataclass) with settings as text; MethodError names a wrong one."""
-    known = [setting.name for setting in fields(part)]
-    unknown = [key for key in settings if key not in known]
-    if unknown:
-        raise MethodError(
-            f"{name} has no setting {some(unknown)}",
-            hint=f"it has {', '.join(known)}" if known else "it has no settings",
-        )
-    optional = [setting.name for setting in fields(part) if NoneType in get_args(setting.type)]
-    values = {
-        key: None if value == "none" and key in optional else value
-        for key, value in settings.items()
-    }
-    try:
-        return TypeAdapter(part).validate_python(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = first["loc"][0] if first["loc"] else "?"
-        raise MethodError(f"{name}({key}={settings.get(str(key))}): {first['msg']}") from error
 
 
 def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
@@ -178,30 +117,7 @@ def describe(selector: Selector, predictor: Predictor) -> str:
     return "+".join(_write(part) for part in written if not isinstance(part, NoReduction))
 
 
-def settings_of(part: type[Any]) -> str:
-    """Return a part's settings with their defaults, as the command line writes them.
-
-    Examples
-    --------
-    >>> settings_of(PCA)
-    'components=256'
-    """
-    return ", ".join(f"{setting.name}={_plain(setting.default)}" for setting in fields(part))
-
-
 def _write(part: Any) -> str:
     if hasattr(part, "describe"):  # parts of your own that are no plain dataclasses
         return str(part.describe())
-    settings = []
-    for setting in fields(part):
-        value = getattr(part, setting.name)
-        if setting.default is MISSING or value != setting.default:
-            settings.append(f"{setting.name}={_plain(value)}")
-    name = _NAMES.get(type(part), type(part).__name__)
-    return f"{name}({','.join(settings)})" if settings else name
-
-
-def _plain(value: object) -> str:
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    return str(value).replace("e+", "e")  # + joins the parts
+    return write(_NAMES.get(type(part), type(part).__name__), part)

@@ -104,15 +104,12 @@ class MethodConformance:
         The method works on option probabilities only: every table has them.
     supports_missing : bool
         Sources may have missing cells.
-    targets_apart : bool
-        What is estimated of a target does not depend on the other targets.
     whole_budget : bool
         Every target is asked exactly as many items as the budget allows.
     """
 
     needs_probabilities: ClassVar[bool] = False
     supports_missing: ClassVar[bool] = True
-    targets_apart: ClassVar[bool] = True
     whole_budget: ClassVar[bool] = True
 
     @pytest.fixture
@@ -174,7 +171,7 @@ class MethodConformance:
 
     def test_one_target_alone_gets_what_it_gets_among_others(self, method: Method) -> None:
         """A target's estimate is its own matter, unless the method learns from targets together."""
-        if not self.targets_apart:
+        if not getattr(method, "targets_apart", True):
             pytest.skip("the method learns from its targets together")
         sources, targets = self._tables()
         together = self._play(method, sources, targets, 8)

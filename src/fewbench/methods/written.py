@@ -1,0 +1,104 @@
+"""How methods and their settings are written: `name(setting=value,…)`, joined by +."""
+
+import re
+from dataclasses import MISSING, dataclass, fields
+from types import NoneType
+from typing import Any, get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from fewbench._names import some
+from fewbench.errors import MethodError
+
+_PIECE = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(([^()]*)\))?\s*")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A name and its settings as written."""
+
+    name: str
+    settings: dict[str, str]
+
+
+def split(text: str) -> list[Piece]:
+    """Split 'a(x=1)+b' into pieces; MethodError says which one cannot be read.
+
+    Examples
+    --------
+    >>> split("pds(models=100)+forest")
+    [Piece(name='pds', settings={'models': '100'}), Piece(name='forest', settings={})]
+    """
+    pieces = []
+    for written in text.split("+"):
+        match = _PIECE.fullmatch(written)
+        if match is None:
+            raise MethodError(
+                f"cannot read {written!r} in the method {text!r}",
+                hint="write name or name(setting=value,…), joined by +",
+            )
+        settings = {}
+        for setting in filter(str.strip, (match[2] or "").split(",")):
+            key, equals, value = setting.partition("=")
+            if not equals:
+                raise MethodError(f"setting {setting!r} in {text!r} has no value")
+            settings[key.strip()] = value.strip()
+        pieces.append(Piece(match[1], settings))
+    return pieces
+
+
+def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
+    """Make a part (a dataclass) with settings as text; MethodError names a wrong one."""
+    known = [setting.name for setting in fields(part)]
+    unknown = [key for key in settings if key not in known]
+    if unknown:
+        raise MethodError(
+            f"{name} has no setting {some(unknown)}",
+            hint=f"it has {', '.join(known)}" if known else "it has no settings",
+        )
+    optional = [setting.name for setting in fields(part) if NoneType in get_args(setting.type)]
+    values = {
+        key: None if value == "none" and key in optional else value
+        for key, value in settings.items()
+    }
+    try:
+        return TypeAdapter(part).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = first["loc"][0] if first["loc"] else "?"
+        raise MethodError(f"{name}({key}={settings.get(str(key))}): {first['msg']}") from error
+
+
+def settings_of(part: type[Any]) -> str:
+    """Return a part's settings with their defaults, as the command line writes them.
+
+    Examples
+    --------
+    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> settings_of(Medoids)
+    'metric=manhattan, standardise=false, restarts=1'
+    """
+    return ", ".join(f"{setting.name}={_plain(setting.default)}" for setting in fields(part))
+
+
+def write(name: str, part: Any) -> str:
+    """Write a dataclass as `split` and `with_settings` read it, settings that differ only.
+
+    Examples
+    --------
+    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> write("medoids", Medoids(standardise=True))
+    'medoids(standardise=true)'
+    """
+    settings = []
+    for setting in fields(part):
+        value = getattr(part, setting.name)
+        if setting.default is MISSING or value != setting.default:
+            settings.append(f"{setting.name}={_plain(value)}")
+    return f"{name}({','.join(settings)})" if settings else name
+
+
+def _plain(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value).replace("e+", "e")  # + joins the parts
