@@ -71,6 +71,14 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     assert f"{found['score']:.1f}" in text  # one digit on a scale of 100
     assert "random would give" in text
     assert all(task in text for task in table.tasks)
+    past, ends = 100 * table.full_scores(), found["rank_interval"]
+    assert found["rank"] == 1 + (past > found["score"] + 1e-6).sum()
+    assert found["ranked_among"] == 21
+    assert f"\nrank {found['rank']} of 21 ({ends['best']} .. {ends['worst']})\n" in text
+    printed = [line.split() for line in text.splitlines()]
+    assert ["task", "score", "rank"] in printed
+    for task, score in found["tasks"].items():
+        assert [task, f"{score:.1f}", str(found["task_ranks"][task])] in printed
     wider = json.loads(ok("estimate", "run", "--json", "--level", "0.99"))["new"]
     assert wider["level"] == 0.99
     assert wider["interval"]["low"] <= found["interval"]["low"]

@@ -11,15 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["Metric", "item_distances"]
 
 Metric = Literal["manhattan", "euclidean", "cosine", "correlation"]
+Some = NDArray[np.intp] | None
+Part = slice | NDArray[np.intp]
 
 _BLOCK = 256  # items at a time: bounds the memory beyond the result
 _DECIMALS = 12  # of cosines, so that rounding does not part equal distances
 
 
 def item_distances(
-    columns: ArrayLike, metric: Metric = "manhattan", standardise: bool = False
+    columns: ArrayLike,
+    metric: Metric = "manhattan",
+    standardise: bool = False,
+    among: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float32]:
-    """Distances between all pairs of items.
+    """Distances between all pairs of items, or from all items to some.
 
     The matrix is exactly symmetric, identical items are at distance exactly 0, and distances
     that are equal stay so: where every model gives only two values (right or wrong, say), the
@@ -36,10 +41,12 @@ def item_distances(
     standardise : bool
         Bring each model's column to mean 0 and (population) variance 1 first; a constant
         column becomes 0.
+    among : (n_some,) array of int, optional
+        Positions of the items to which distances are wanted; all by default.
 
     Returns
     -------
-    (n_items, n_items) float32 array
+    (n_items, n_items) float32 array, or (n_items, n_some)
 
     Raises
     ------
@@ -64,25 +71,25 @@ def item_distances(
     if standardise:
         x = _standardised(x)
     if metric == "cosine":
-        return _cosine(x)
+        return _cosine(x, among)
     if metric == "correlation":
         centred = x - x.mean(axis=1, keepdims=True)
         centred[x.min(axis=1) == x.max(axis=1)] = 0  # not merely nearly so
-        return _cosine(centred)
+        return _cosine(centred, among)
 
     low, high = x.min(axis=0), x.max(axis=0)
     is_high = x == high
     if (is_high | (x == low)).all():
         if metric == "manhattan":
-            return _weighted_disagreement(is_high, high - low)
-        squared = _weighted_disagreement(is_high, (high - low) ** 2)
+            return _weighted_disagreement(is_high, high - low, among)
+        squared = _weighted_disagreement(is_high, (high - low) ** 2, among)
         return np.sqrt(squared, out=squared)
 
     from scipy.spatial.distance import cdist
 
     name: Literal["cityblock", "euclidean"]
     name = "cityblock" if metric == "manhattan" else "euclidean"
-    return _symmetric(len(x), lambda lo, hi: cdist(x[lo:hi], x[lo:], name))
+    return _fill(len(x), lambda rows, columns: cdist(x[rows], x[columns], name), among)
 
 
 def _standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,7 +101,7 @@ def _standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _weighted_disagreement(
-    x: NDArray[np.bool_], weights: NDArray[np.float64]
+    x: NDArray[np.bool_], weights: NDArray[np.float64], among: Some
 ) -> NDArray[np.float32]:
     """Sum of the weights of the columns in which two rows differ.
 
@@ -112,41 +119,50 @@ def _weighted_disagreement(
     weighted = plain * whole.astype(dtype)
     total = weighted.sum(axis=1)
 
-    def rows(lo: int, hi: int) -> NDArray[Any]:
-        d: NDArray[Any] = weighted[lo:hi] @ plain[lo:].T  # the weight of what both have
+    def between(rows: Part, columns: Part) -> NDArray[Any]:
+        d: NDArray[Any] = weighted[rows] @ plain[columns].T  # the weight of what both have
         d *= -2
-        d += total[lo:hi, None]
-        d += total[lo:]
+        d += total[rows, None]
+        d += total[columns]
         d *= unit
         return d
 
-    return _symmetric(len(x), rows)
+    return _fill(len(x), between, among)
 
 
-def _cosine(x: NDArray[np.float64]) -> NDArray[np.float32]:
+def _cosine(x: NDArray[np.float64], among: Some) -> NDArray[np.float32]:
     largest = np.abs(x).max(axis=1, keepdims=True)
     zero = np.flatnonzero(largest == 0)
     unit = x / np.where(largest > 0, largest, 1.0)  # so that no square over- or underflows
     norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))
     unit /= np.where(norm > 0, norm, 1.0)
 
-    def rows(lo: int, hi: int) -> NDArray[Any]:
-        d: NDArray[np.float64] = 1 - unit[lo:hi] @ unit[lo:].T
+    def between(rows: Part, columns: Part) -> NDArray[Any]:
+        d: NDArray[np.float64] = 1 - unit[rows] @ unit[columns].T
         np.round(d, _DECIMALS, out=d)
         np.clip(d, 0, 2, out=d)
         return d
 
-    distances = _symmetric(len(x), rows)
-    distances[np.ix_(zero, zero)] = 0
+    distances = _fill(len(x), between, among)
+    also_zero = zero if among is None else np.flatnonzero(np.isin(among, zero))
+    distances[np.ix_(zero, also_zero)] = 0
     return distances
 
 
-def _symmetric(n: int, rows: Callable[[int, int], NDArray[Any]]) -> NDArray[np.float32]:
-    """Fill a matrix from ``rows(lo, hi)``, its rows lo .. hi-1 from column lo on."""
+def _fill(
+    n: int, between: Callable[[Part, Part], NDArray[Any]], among: Some
+) -> NDArray[np.float32]:
+    """Fill a matrix, by blocks of rows, from distances between a slice of rows and a part."""
+    if among is not None:
+        rows = np.empty((len(among), n), np.float32)
+        for lo in range(0, len(among), _BLOCK):
+            rows[lo : lo + _BLOCK] = between(among[lo : lo + _BLOCK], slice(None))
+        rows[np.arange(len(among)), among] = 0
+        return rows.T
     out = np.empty((n, n), np.float32)
     for lo in range(0, n, _BLOCK):
         hi = min(lo + _BLOCK, n)
-        out[lo:hi, lo:] = rows(lo, hi)
+        out[lo:hi, lo:] = between(slice(lo, hi), slice(lo, None))
         out[hi:, lo:hi] = out[lo:hi, hi:].T
         square = out[lo:hi, lo:hi]
         square[:] = np.minimum(square, square.T)  # a product's last bits need not be symmetric

@@ -236,7 +236,10 @@ def estimate(
     scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
-    """Print score, interval and task scores, and what random sampling would have given.
+    """Print score, interval, rank and task scores, and what random sampling would have given.
+
+    The rank is among the sources and the new model itself, 1 being the best; in brackets the
+    ranks at the ends of the score's interval.
 
     \b
     fewbench estimate run
@@ -269,8 +272,14 @@ def describe(one: Estimate, scale: Scale) -> str:
         f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
         table(["", "score", f"{one.level:.0%} interval", "typical error"], rows),
     ]
+    if one.rank is not None and one.rank_interval is not None:
+        ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
+        lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
     if len(one.tasks) > 1:
-        of_tasks = [[task, number(score, digits)] for task, score in one.tasks.items()]
-        lines += ["", table(["task", "score"], of_tasks)]
+        of_tasks = [
+            [task, number(score, digits), str(one.task_ranks.get(task, "–"))]
+            for task, score in one.tasks.items()
+        ]
+        lines += ["", table(["task", "score", "rank"], of_tasks)]
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)

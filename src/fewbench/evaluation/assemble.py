@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.evaluation.bounds import bound_score, fit_tasks, known_bounds
-from fewbench.evaluation.estimate import Estimate, Interval, RandomSampling
+from fewbench.evaluation.estimate import Estimate, Interval, RandomSampling, RankInterval
 from fewbench.evaluation.intervals import (
     Calibration,
     expected_random_error,
     sampling_interval,
     wilson_interval,
 )
+from fewbench.evaluation.ranks import Past, past_scores, places
 from fewbench.methods import Provenance
 from fewbench.scores import Scores
 
@@ -69,11 +70,14 @@ def make_estimate(
     level: float,
     provenance: Provenance,
     effect: float,
+    past: Past | None = None,
 ) -> Estimate:
     """Make an estimate on the user's scale, beside what random sampling would give.
 
-    `effect` is `sampling_effect` of the scores, the same for all targets.
+    `effect` is `sampling_effect` of the scores and `past` their `past_scores`, the same for all
+    targets; `past` is worked out if it is not given.
     """
+    past = past_scores(scores) if past is None else past
     score = bound_score(said.score, scores, said.items, said.answers)
     tasks = fit_tasks(said.tasks, score, scores, said.items, said.answers)
     low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)
@@ -82,12 +86,19 @@ def make_estimate(
     plain = wilson_interval(score, n, n_items, level, effect)
     plain_error = expected_random_error(score, n, n_items, effect)
     error = plain_error if calibration is None else calibration.mean_error
+    # In [0, 1], where 1 is the best whatever the user's scale says.
+    rank, best, worst = places(past.full, [score, high, low])
+    task_ranks = [places(past.tasks[:, at], [task_score])[0] for at, task_score in enumerate(tasks)]
     return Estimate(
         target=said.target,
         score=float(scale.from_unit(score)),
         interval=_interval(scores, low, high),
         level=level,
         tasks=dict(zip(scores.tasks, scale.from_unit(tasks).tolist(), strict=True)),
+        rank=rank,
+        ranked_among=len(past.full) + 1,
+        rank_interval=RankInterval(best=best, worst=worst),
+        task_ranks=dict(zip(scores.tasks, task_ranks, strict=True)),
         items_run=n,
         items_total=n_items,
         random=RandomSampling(

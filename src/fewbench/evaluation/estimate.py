@@ -16,6 +16,15 @@ class Interval(BaseModel):
     high: float
 
 
+class RankInterval(BaseModel):
+    """The best and the worst rank that a score's interval leaves possible; 1 is the best."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    best: int
+    worst: int
+
+
 class RandomSampling(BaseModel):
     """What plain random sampling of as many items would give a model of this score.
 
@@ -38,6 +47,13 @@ class Estimate(BaseModel):
     tasks
         Estimated score of every task; their mean (weighted by size, or not, as the average says)
         is the score.
+    rank, ranked_among, rank_interval
+        Where the score stands among the sources' full scores and itself, 1 being the best on any
+        scale; how many models that are; and the ranks at the ends of the score's interval. The
+        sources' scores are taken as exact. None in estimates that were saved before there were
+        ranks.
+    task_ranks
+        The same rank in every task, by the task's score; empty where `rank` is None.
     items_run, items_total
         How many items the target was run on, and how many there are.
     expected_error
@@ -55,6 +71,10 @@ class Estimate(BaseModel):
     interval: Interval
     level: float
     tasks: dict[str, float]
+    rank: int | None = None
+    ranked_among: int | None = None
+    rank_interval: RankInterval | None = None
+    task_ranks: dict[str, int] = {}
     items_run: int
     items_total: int
     random: RandomSampling

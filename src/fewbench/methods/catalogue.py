@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from fewbench.errors import MethodError
+from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
 from fewbench.methods.base import Method
 from fewbench.methods.parts import combine
 from fewbench.methods.prediction.features import AnswerFeatures, Signature, SubsetScore
@@ -33,12 +34,13 @@ class Entry:
 
 
 # Methods that ask again when they have seen answers; their settings are written as a part's are.
-ADAPTIVE: dict[str, type[Any]] = {}
+ADAPTIVE: dict[str, type[Any]] = {"tailored": Tailored}
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
 VIVEK = "Vivek et al. 2023, arXiv 2309.08638"
 FILTERING = "Two-Stage Collaborative Filtering 2025, Eq. 5"
+TAILORED = "Yuan et al. 2025, TailoredBench"
 DISCO = "Rubinstein et al. 2025, DISCO"
 
 # The paper measures disagreement among 100 random sources (its M for MMLU).
@@ -76,6 +78,14 @@ CATALOGUE: dict[str, Entry] = {
         StaticMethod(Clusters(), Mean()),
         "k-means of source scores in each task, cluster-weighted mean",
         FILTERING,
+    ),
+    "tailored": Entry(
+        Tailored(),
+        "items by the sources that answer as the target does; calibrated clusters",
+        TAILORED,
+    ),
+    "tailored-as-printed": Entry(
+        AS_PRINTED, "the same by the paper's equations, not its program", TAILORED
     ),
     "disco-pds-rf": Entry(
         StaticMethod(_pds, _pca_forest),

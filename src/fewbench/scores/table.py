@@ -163,8 +163,12 @@ class Scores:
 
     def task_scores(self) -> NDArray[np.float64]:
         """Return each model's mean score per task, shape (models, tasks)."""
+        return self.task_means(self.filled)
+
+    def task_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
         member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
-        return np.asarray(self.filled @ (member / member.sum(axis=0)))
+        return np.asarray(values @ (member / member.sum(axis=0)))
 
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""

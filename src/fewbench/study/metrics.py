@@ -9,6 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.evaluation.ranks import EXACT, ranks_among
+
 FloatArray = NDArray[np.float64]
 TOP = 10
 
@@ -29,7 +31,7 @@ def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) 
     (0.05, 1.0, 0.5)
     """
     # Equal scores must tie, though sums of floats came out a hair apart.
-    truth, estimate, sources = (np.round(scores, 12) for scores in (truth, estimate, sources))
+    truth, estimate, sources = (np.round(scores, EXACT) for scores in (truth, estimate, sources))
     error = np.abs(estimate - truth)
     rank, guessed = ranks_among(sources, truth), ranks_among(sources, estimate)
     off = np.abs(rank - guessed)
@@ -49,12 +51,6 @@ def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) 
         "top10_recall": top_recall(truth, estimate, sources),
         "ndcg": ndcg(truth, estimate, sources),
     }
-
-
-def ranks_among(sources: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return each score's rank among the sources and itself, 1 being the best."""
-    ordered = np.sort(sources)
-    return np.asarray(1.0 + len(sources) - np.searchsorted(ordered, scores, side="right"))
 
 
 def kendall_tau(a: FloatArray, b: FloatArray) -> float:

@@ -1,0 +1,77 @@
+"""How well items tell models apart, and which models answer most like another.
+
+Equations 6 and 11 of "Efficient Evaluation of Large Language Models via Collaborative Filtering".
+Everything is rounded to 12 decimals, so that what is equal ties whatever the order of sums.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Importance = Literal["variance", "balance"]
+_DECIMALS = 12
+
+
+def importance(values: FloatArray, kind: Importance) -> FloatArray:
+    """Importance v(x | F) of items to tell the models F apart.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+    kind : {"variance", "balance"}
+        The sample variance of an item's scores (Eq. 6; 0 of one model), or, of right-or-wrong
+        scores, 1 / |right - wrong| (Eq. 11; as many right as wrong counts as a difference of 1,
+        still more than any other an even number of models can have).
+
+    Returns
+    -------
+    ndarray, shape (items,)
+
+    Examples
+    --------
+    >>> answers = np.array([[1.0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]])
+    >>> importance(answers, "variance").round(3).tolist()
+    [0.0, 0.333, 0.25]
+    >>> importance(answers, "balance").tolist()
+    [0.25, 1.0, 0.5]
+    """
+    if kind == "balance":
+        return np.asarray(1.0 / np.maximum(np.abs(2.0 * values.sum(axis=0) - len(values)), 1.0))
+    if len(values) < 2:
+        return np.zeros(values.shape[1])
+    return np.asarray(np.round(values.var(axis=0, ddof=1), _DECIMALS))
+
+
+def cosine_similarities(rows: FloatArray, among: FloatArray) -> FloatArray:
+    """Cosine similarity of every row with every one of `among`.
+
+    A row of zeros has similarity 1 with rows like it and 0 with others.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> cosine_similarities(rows, np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    lengths, others = _lengths(rows), _lengths(among)
+    similarities = rows @ among.T
+    similarities /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    similarities /= np.where(others > 0, others, 1.0)
+    similarities[np.ix_(lengths == 0, others == 0)] = 1.0
+    return np.asarray(np.round(similarities, _DECIMALS, out=similarities))
+
+
+def most_similar(row: FloatArray, among: FloatArray, n: int) -> IntArray:
+    """Positions of the n rows most similar to one by the cosine, the most similar first.
+
+    Of equally similar rows the first; all rows if there are fewer than n.
+    """
+    similarities = cosine_similarities(row[None], among)[0]
+    return np.argsort(-similarities, kind="stable")[:n]
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))

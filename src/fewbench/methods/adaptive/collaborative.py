@@ -1,0 +1,235 @@
+"""Two-stage collaborative filtering: models are users, items are items.
+
+"Efficient Evaluation of Large Language Models via Collaborative Filtering" (anonymous, 2025).
+Stage 1 asks for the items that tell apart the sources, and among them those that answer as the
+target does; stage 2 predicts every other item from the answers to items like it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.importance import Importance
+from fewbench.algorithms.item_neighbours import ItemNeighbours
+from fewbench.algorithms.low_rank import fit_low_rank
+from fewbench.algorithms.transport import check_solver
+from fewbench.errors import MethodError
+from fewbench.methods.adaptive.past_tasks import Mixture, Past, past_by_task
+from fewbench.methods.adaptive.task_completion import TaskCompletion
+from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need
+from fewbench.methods.written import write
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Collaborative:
+    """Items chosen for each target in rounds, other items predicted by those like them.
+
+    The paper gives no values of its settings and finds the errors robust to them; the defaults
+    were chosen by cross-validation over sources (benchmarks/tune_collaborative.py). Random is
+    only which of equally important items is taken. The transport plan need not be unique: where
+    it is not, the solver's is taken.
+
+    Parameters
+    ----------
+    similar_sources : int
+        |S|: how many sources most like the target (cosine of the answers to a task's items).
+    alpha : float
+        Weight of an item's importance to all sources; the rest is that to the similar ones
+        (Eq. 7).
+    rounds : int
+        How often a target is asked; the first asks for the probe set, the same for all.
+    similar_tasks : float
+        tau_0: tasks are similar where the cosine of the sources' scores on them is so high.
+    low_importance : float
+        tau_1: items whose importance is below the mean of the selected over this are predicted
+        by the mean of all sources (Eq. 10).
+    least_similarity : float
+        tau_2, and `quantile` q: an item is predicted by the target's answers to the items most
+        like it if their mean similarity is tau_3 or more, the larger of tau_2 and the
+        q-quantile over the task; else by the mean of the similar sources.
+    quantile : float
+    neighbours : int
+        How many items most like it.
+    weighted : bool
+        Weigh them by similarity.
+    importance : {"variance", "balance"}
+        Eq. 6, or Eq. 11 for right-or-wrong scores.
+    transport : bool
+        Add items made by optimal transport of the answers to similar tasks (Eq. 9); needs the
+        extra `transport`.
+    minimum : int
+        Items of every task that the budget should pay for; smaller tasks are taken whole.
+    prediction : {"similarity", "low-rank"}
+        Stage 2, or a low-rank completion of all items in its place (as UCBE-LRF in Table 5).
+
+    Examples
+    --------
+    >>> Collaborative(transport=False, alpha=0.8).describe()
+    'collaborative(alpha=0.8,transport=false)'
+    """
+
+    similar_sources: int = 20
+    alpha: float = 0.5
+    rounds: int = 5
+    similar_tasks: float = 0.99
+    low_importance: float = 2.0
+    least_similarity: float = 0.5
+    quantile: float = 0.5
+    neighbours: int = 3
+    weighted: bool = False
+    importance: Importance = "variance"
+    transport: bool = True
+    minimum: int = 20
+    prediction: Literal["similarity", "low-rank"] = "similarity"
+    plain_sampling: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = (
+        Need("distinct sources", 20, "few sources tell few items apart"),
+    )
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "CollaborativeSession":
+        """Share the budget among the tasks and open a session."""
+        self._check(scores)
+        return CollaborativeSession(self, scores, budget, seed, targets)
+
+    def describe(self) -> str:
+        """Return the method and the settings that differ, as the command line writes them."""
+        return write("collaborative", self)
+
+    def completion(self) -> TaskCompletion:
+        """Return stage 2 with these settings."""
+        return TaskCompletion(
+            mixture=Mixture(self.importance, self.alpha),
+            similar_sources=self.similar_sources,
+            similar_tasks=self.similar_tasks,
+            low_importance=self.low_importance,
+            nearest=ItemNeighbours(
+                self.neighbours, self.weighted, self.least_similarity, self.quantile
+            ),
+            transport=self.transport,
+        )
+
+    def _check(self, scores: Scores) -> None:
+        for name in ("similar_sources", "rounds", "neighbours"):
+            if getattr(self, name) < 1:
+                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 1 or more")
+        for name in ("alpha", "quantile"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 0 to 1")
+        for name in ("similar_tasks", "least_similarity"):
+            if np.isnan(getattr(self, name)):
+                raise MethodError(f"{name} is nan", hint="use a cosine, 0 to 1")
+        if not self.low_importance > 0:
+            raise MethodError(
+                f"low_importance is {self.low_importance}", hint="use a number above 0"
+            )
+        if self.minimum < 0:
+            raise MethodError(f"minimum is {self.minimum}", hint="use 0 or more")
+        if self.importance not in ("variance", "balance"):
+            raise MethodError(
+                f"unknown importance {self.importance!r}", hint="use variance or balance"
+            )
+        if self.prediction not in ("similarity", "low-rank"):
+            raise MethodError(
+                f"unknown prediction {self.prediction!r}", hint="use similarity or low-rank"
+            )
+        if self.importance == "balance" and not scores.is_binary:
+            raise MethodError(
+                "importance=balance is for scores that are right or wrong",
+                hint="use importance=variance",
+            )
+        if self.transport and self.prediction == "similarity":
+            check_solver()  # before the user has paid for answers
+
+
+class CollaborativeSession:
+    """Asks every target in rounds, independently of the others.
+
+    Parameters
+    ----------
+    settings : Collaborative
+        Checked.
+    """
+
+    def __init__(
+        self,
+        settings: Collaborative,
+        scores: Scores,
+        budget: int,
+        seed: int,
+        targets: Sequence[str],
+    ) -> None:
+        self._settings, self._scores = settings, scores
+        self._past: Past = past_by_task(scores, settings.importance, seed)
+        self._mixture = Mixture(settings.importance, settings.alpha)
+        sizes = task_sizes(budget, np.bincount(scores.task_of), settings.minimum)
+        self._rounds = in_rounds(sizes, settings.rounds)
+        self._seed, self._budget = seed, budget
+        none = [np.empty(0, dtype=np.intp) for _ in scores.tasks]
+        self._chosen = {target: none for target in targets}
+        self._round = dict.fromkeys(targets, 0)
+        self._answers = {target: np.full(scores.n_items, np.nan) for target in targets}
+        self._next: dict[str, list[IntArray]] = {}
+
+    def ask(self) -> dict[str, IntArray]:
+        """Return the next round's items of every target that has one, task by task."""
+        wanted = {}
+        for target, done in self._round.items():
+            if done < len(self._rounds):
+                items = zip(self._past.tasks, self._coming(target), strict=True)
+                wanted[target] = np.concatenate([part.items[new] for part, new in items])
+        return wanted
+
+    def tell(self, target: str, answers: Answers) -> None:
+        """Take a target's answers to its round."""
+        coming = self._coming(target)
+        self._answers[target][answers.items] = answers.scores[0]
+        before = self._chosen[target]
+        self._chosen[target] = [np.append(a, b) for a, b in zip(before, coming, strict=True)]
+        self._round[target] += 1
+        del self._next[target]
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict every item of every target; scores are their means."""
+        items = np.array([self._complete(target) for target in targets])
+        of_tasks = None
+        if tasks:
+            parts = self._past.tasks
+            of_tasks = np.stack([items[:, part.items].mean(axis=1) for part in parts], axis=1)
+        return Prediction(items @ self._scores.item_weights, of_tasks, items)
+
+    def _coming(self, target: str) -> list[IntArray]:
+        """The next round's items of each task, as positions within it."""
+        if target not in self._next:
+            counts = self._rounds[self._round[target]]
+            parts = zip(self._past.tasks, self._chosen[target], counts, strict=True)
+            answers = self._answers[target]
+            self._next[target] = [self._choose(*one, answers) for one in parts]
+        return self._next[target]
+
+    def _choose(self, part, seen, count, answers):  # type: ignore[no-untyped-def]
+        if not count:
+            return seen[:0]
+        weight = part.importance
+        if len(seen):
+            n = self._settings.similar_sources
+            similar = part.similar(seen, answers[part.items[seen]], n)
+            weight = self._mixture.of(part.values, similar, part.importance)
+        return part.most_important(weight, seen, count)
+
+    def _complete(self, target: str) -> FloatArray:
+        answers = self._answers[target]
+        if self._settings.prediction == "similarity":
+            return self._completion.complete(self._past, self._chosen[target], answers)
+        run = np.flatnonzero(~np.isnan(answers))
+        return self._low_rank.complete(run, answers[None, run])[0]

@@ -1,0 +1,130 @@
+"""The N-set: items chosen for a target by its native sources, and what they say of all items.
+
+TailoredBench, Sections 3.4 (anchored k-medoids) and 3.5 (calibrated estimation).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.alternating import alternating_kmedoids
+from fewbench.algorithms.distances import Metric, item_distances
+from fewbench.algorithms.kmedoids import kmedoids
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Search = Literal["swap", "alternate"]
+Clip = Literal["none", "above", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class NativeSet:
+    """Medoids and the items that each stands for.
+
+    Attributes
+    ----------
+    new : ndarray of int
+        The medoids that are not of the probe set, ascending.
+    medoids : ndarray of int, shape (m,)
+        All medoids.
+    share : ndarray, shape (items, m)
+        How much of an item's estimate each medoid gives; rows sum to 1.
+    mean : ndarray, shape (items,)
+        Mean score of the native sources.
+    """
+
+    new: IntArray
+    medoids: IntArray
+    share: NDArray[np.float32]
+    mean: FloatArray
+
+    def expected(
+        self, answers: FloatArray, *, calibrate: bool = True, clip: Clip = "above"
+    ) -> FloatArray:
+        """Expected score of every item from the answers on all items (Eq. 8-9).
+
+        Parameters
+        ----------
+        answers : ndarray, shape (items,)
+            Only those on medoids are looked at.
+        calibrate : bool
+            Scale a medoid's answer by the native sources' means on the item and on the medoid.
+        clip : {"none", "above", "both"}
+            Keep expectations as they come, at most 1, or from 0 to 1.
+        """
+        said = answers[self.medoids]
+        if calibrate:
+            factor = (said + 0.5) / (self.mean[self.medoids] + 0.5)
+            found = (self.share @ factor) * (self.mean + 0.5) - 0.5
+        else:
+            found = self.share @ said
+        if clip == "none":
+            return np.asarray(found)
+        return np.clip(found, 0.0 if clip == "both" else None, 1.0)
+
+
+def make_native_set(
+    columns: FloatArray,
+    probe: IntArray,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    metric: Metric = "manhattan",
+    standardise: bool = True,
+    search: Search = "swap",
+    anchored: bool = True,
+    shared: bool = False,
+    restarts: int = 1,
+    candidates: int = 2000,
+) -> NativeSet:
+    """Choose `k` items beside the probe items, and give every item to its nearest medoid.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (items, native sources)
+        Scores of the native sources.
+    probe : ndarray of int
+        Items that the target has answered.
+    anchored : bool
+        Whether the probe items are medoids too. If not, they are only answers that are known.
+    shared : bool
+        Whether an item that is equally near several medoids takes from all of them, or from one,
+        drawn once for all items.
+    restarts : int
+        Random starts of the swap search; the cheapest clustering is kept.
+    candidates : int
+        At most so many items, drawn at random, are tried as medoids by the swap search.
+
+    Other parameters are those of `Tailored`.
+    """
+    among = np.setdiff1d(np.arange(len(columns)), probe)
+    anchors = probe if anchored or not k else np.empty(0, dtype=np.intp)
+    if k == len(among):
+        new = among
+    elif not k:
+        new = np.empty(0, dtype=np.intp)
+    elif search == "alternate":
+        distances = item_distances(columns, metric, standardise)
+        if not len(anchors):
+            distances = distances[np.ix_(among, among)]
+            new = among[alternating_kmedoids(distances, k, rng)]
+        else:
+            new = alternating_kmedoids(distances, k, rng, anchors=anchors)
+    else:
+        if len(among) > max(candidates, k):
+            among = np.sort(rng.choice(among, max(candidates, k), replace=False))
+        distances = item_distances(columns, metric, standardise, among)
+        if len(anchors):  # which makes plain k-medoids of it
+            near = item_distances(columns, metric, standardise, anchors).min(axis=1)
+            np.minimum(distances, near[:, None], out=distances)
+        new = among[kmedoids(distances, k, rng, restarts=restarts).medoids]
+    # In random order, so that of medoids equally near none is preferred for its place in the table.
+    medoids = rng.permutation(np.concatenate([anchors, new]))
+    to_medoids = item_distances(columns, metric, standardise, medoids)
+    nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
+    if not shared:
+        nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(len(medoids)))
+    share = nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32)
+    return NativeSet(np.sort(new), medoids, share, columns.mean(axis=1))

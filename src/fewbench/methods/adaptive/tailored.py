@@ -1,0 +1,205 @@
+"""TailoredBench: items chosen for each target by the sources that answer as it does.
+
+Yuan et al. 2025, "Beyond One-Size-Fits-All: Tailored Benchmarks for Efficient Evaluation".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.alternating import alternating_kmedoids
+from fewbench.algorithms.distances import Metric, item_distances
+from fewbench.algorithms.kmedoids import kmedoids
+from fewbench.algorithms.natives import Count, native_sources
+from fewbench.errors import MethodError
+from fewbench.methods.adaptive.native_set import Clip, NativeSet, Search, make_native_set
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need
+from fewbench.methods.written import write
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Tailored:
+    """A probe set for all targets, then a set for each by its native sources.
+
+    The defaults are what the paper's tables were made with; `AS_PRINTED` is what its equations
+    say. Ties: of sources equally near a target the first in the table is taken, of medoids
+    equally near an item one drawn at random.
+
+    Parameters
+    ----------
+    probe : int
+        Items of the probe set (the G-set), at most the budget.
+    metric : {"manhattan", "euclidean", "cosine", "correlation"}
+        Distance between items and between models.
+    standardise : bool
+        Bring every column of what distances are measured on to mean 0 and variance 1 first:
+        each source's scores between items, each probe item's between models.
+    search : {"swap", "alternate"}
+        How medoids are found: by swaps while the total distance falls, or by Eq. 6-7.
+    natives : {"average", "dynamic", "own", "all"}
+        How many native sources a target has (see `algorithms.natives`).
+    inclusive : bool
+        Whether sources at exactly the mean distance count as near.
+    company : {"targets", "sources"}
+        Among whom the number of native sources is averaged: the targets of the session, which
+        then wait for one another; or the sources, each taken for a target in its turn, so that
+        no target depends on another. A target alone always keeps company with the sources.
+    anchored : bool
+        Keep the probe items as medoids. If not, they are run all the same, and count as answers.
+    calibrate : bool
+        Calibrate by the native sources' means (Eq. 8-9).
+    clip : {"none", "above", "both"}
+        Keep items' expected scores as they come, at most 1, or from 0 to 1.
+    ties : {"one", "shared"}
+        Whether an item equally near several medoids takes its score from one or from all.
+    restarts : int
+        Random starts of the swap search; the cheapest clustering is kept.
+    candidates : int
+        The swap search tries at most so many items, drawn at random, as medoids of a target.
+    """
+
+    probe: int = 10
+    metric: Metric = "manhattan"
+    standardise: bool = True
+    search: Search = "swap"
+    natives: Count = "average"
+    inclusive: bool = True
+    company: Literal["targets", "sources"] = "targets"
+    anchored: bool = True
+    calibrate: bool = True
+    clip: Clip = "above"
+    ties: Literal["one", "shared"] = "one"
+    restarts: int = 1
+    candidates: int = 2000
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
+    plain_sampling: ClassVar[bool] = False
+
+    @property
+    def targets_apart(self) -> bool:
+        """Whether a target's items and estimate do not depend on the other targets."""
+        return self.company == "sources" or self.natives in ("own", "all")
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "TailoredSession":
+        """Choose the probe set; MethodError if a setting is out of range."""
+        for name in ("probe", "restarts", "candidates"):
+            if getattr(self, name) < 1:
+                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 1 or more")
+        return TailoredSession(self, scores, budget, seed, targets)
+
+    def describe(self) -> str:
+        """Return the method and its settings as the command line writes them."""
+        return write("tailored", self)
+
+
+AS_PRINTED = Tailored(standardise=False, search="alternate", inclusive=False, clip="none")
+
+
+class TailoredSession:
+    """Asks for the probe set, then, of each target, for the items of its own.
+
+    Attributes
+    ----------
+    probe : ndarray of int
+        Positions of the probe items, ascending.
+    natives : dict of str to ndarray of int
+        Positions of the native sources of the targets for which they are known.
+    """
+
+    def __init__(
+        self, method: Tailored, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> None:
+        self._method, self._scores, self._seed = method, scores, seed
+        self._columns = scores.filled.T
+        self._new = max(0, budget - method.probe)
+        self.probe = self._choose_probe(min(method.probe, budget))
+        self.natives: dict[str, IntArray] = {}
+        self._answers = {target: np.full(scores.n_items, np.nan) for target in targets}
+        self._sets: dict[bytes, NativeSet] = {}
+
+    def _choose_probe(self, k: int) -> IntArray:
+        method, rng = self._method, np.random.default_rng([self._seed, 0])
+        if k == len(self._columns):
+            return np.arange(k)
+        distances = item_distances(self._columns, method.metric, method.standardise)
+        if method.search == "alternate":
+            return np.sort(alternating_kmedoids(distances, k, rng))
+        return kmedoids(distances, k, rng, restarts=method.restarts).medoids
+
+    def native_set(self, target: str) -> NativeSet:
+        """Return the items chosen for a target and what they stand for.
+
+        Targets with the same native sources share one set.
+        """
+        natives = self.natives[target]
+        key = natives.tobytes()
+        if key not in self._sets:
+            method = self._method
+            self._sets[key] = make_native_set(
+                np.ascontiguousarray(self._columns[:, natives]),
+                self.probe,
+                self._new,
+                np.random.default_rng([self._seed, 1, *natives.tolist()]),
+                metric=method.metric,
+                standardise=method.standardise,
+                search=method.search,
+                anchored=method.anchored,
+                shared=method.ties == "shared",
+                restarts=method.restarts,
+                candidates=method.candidates,
+            )
+        return self._sets[key]
+
+    def ask(self) -> dict[str, IntArray]:
+        """Return the probe set, or what was chosen for a target; nothing yet for one that waits."""
+        wanted = {}
+        for target, answers in self._answers.items():
+            if np.isnan(answers[self.probe]).any():
+                wanted[target] = self.probe
+            elif target not in self.natives:
+                wanted[target] = np.empty(0, dtype=np.intp)
+            elif self._new and np.isnan(answers[self.native_set(target).new]).any():
+                wanted[target] = self.native_set(target).new
+        return wanted
+
+    def tell(self, target: str, answers: Answers) -> None:
+        """Take answers; once the probe set is answered, find the native sources."""
+        self._answers[target][answers.items] = answers.scores[0]
+        if self._method.targets_apart:
+            self._find_natives([target])
+        elif not any(np.isnan(known[self.probe]).any() for known in self._answers.values()):
+            self._find_natives(list(self._answers))
+
+    def _find_natives(self, targets: list[str]) -> None:
+        method = self._method
+        found = native_sources(
+            self._columns[self.probe].T,
+            np.stack([self._answers[target][self.probe] for target in targets]),
+            method.metric,
+            method.standardise,
+            count=method.natives,
+            inclusive=method.inclusive,
+        )
+        self.natives.update(zip(targets, found, strict=True))
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict from every item's expected score (Eq. 10), answers standing for themselves."""
+        method, scores = self._method, self._scores
+        items = np.empty((len(targets), scores.n_items))
+        for row, target in enumerate(targets):
+            answers = self._answers[target]
+            expected = self.native_set(target).expected(
+                answers, calibrate=method.calibrate, clip=method.clip
+            )
+            items[row] = np.where(np.isnan(answers), expected, answers)
+        of_tasks = scores.task_means(items) if tasks else None
+        return Prediction(items @ scores.item_weights, of_tasks, items)

@@ -1,0 +1,115 @@
+"""Stage 2 of two-stage collaborative filtering: what a target would score on unselected items."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.importance import most_similar
+from fewbench.algorithms.item_neighbours import ItemNeighbours
+from fewbench.algorithms.transport import oversample
+from fewbench.methods.adaptive.past_tasks import Mixture, Past, PastTask
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class TaskCompletion:
+    """How a task's unselected items are predicted.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    similar_sources : int
+    similar_tasks : float
+        Least cosine similarity of tasks whose items are transported to each other.
+    low_importance : float
+        Items are unimportant below the mean importance of the selected over this.
+    nearest : ItemNeighbours
+    transport : bool
+    """
+
+    mixture: Mixture
+    similar_sources: int
+    similar_tasks: float
+    low_importance: float
+    nearest: ItemNeighbours
+    transport: bool
+
+    def complete(self, past: Past, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
+        """Return a target's expected score of every item, shape (items,).
+
+        Parameters
+        ----------
+        chosen : list of ndarray of int, one a task
+            The items run, as positions within their task, in the order they were asked.
+        answers : ndarray, shape (items,)
+            The target's scores there; NaN elsewhere.
+        """
+        expected = answers.copy()
+        target = _Target(past, chosen, answers, self.similar_sources)
+        for task, part in enumerate(past.tasks):
+            rest = np.setdiff1d(np.arange(len(part.items)), chosen[task])
+            if len(rest):
+                expected[part.items[rest]] = self._task(target, task, rest)
+        return expected
+
+    def _task(self, target: "_Target", task: int, rest: IntArray) -> FloatArray:
+        part, own = target.past.tasks[task], target.chosen[task]
+        similar = target.similar(task)
+        unselected = part.values[:, rest]
+        selected, answers = part.values[:, own], target.answers[part.items[own]]
+        weights = [self.mixture.of(selected, similar, part.importance[own])]
+        if self.transport:
+            near = target.past.likeness[task] >= self.similar_tasks
+            near[task] = True
+            items = target.run_on(np.flatnonzero(near))
+            if len(items):
+                columns, carried = oversample(
+                    target.past.values[:, items],
+                    unselected,
+                    target.answers[items],
+                    binary=target.past.binary,
+                )
+                weights.append(self.mixture.of(columns, similar, None))
+                selected = np.concatenate([selected, columns], axis=1)
+                answers = np.concatenate([answers, carried])
+        importance = self.mixture.of(unselected, similar, part.importance[rest])
+        known = np.concatenate(weights)
+        least = known.mean() / self.low_importance if len(known) else 0.0
+        unimportant = importance < least
+        expected = unselected.mean(axis=0)
+        others = unselected[:, ~unimportant]
+        fallback = others[similar].mean(axis=0)
+        expected[~unimportant] = self.nearest.predict(others, selected, answers, fallback)
+        return expected
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """One target's answers, and the sources like it."""
+
+    past: Past
+    chosen: list[IntArray]
+    answers: FloatArray
+    n_similar: int
+
+    def run_on(self, tasks: IntArray) -> IntArray:
+        """Return the positions of the items of some tasks that the target was run on."""
+        parts: list[PastTask] = [self.past.tasks[task] for task in tasks]
+        items = [part.items[self.chosen[t]] for part, t in zip(parts, tasks, strict=True)]
+        return np.concatenate(items)
+
+    def similar(self, task: int) -> IntArray:
+        """Return the sources most like the target on a task; overall where it ran none of it."""
+        own, part = self.chosen[task], self.past.tasks[task]
+        if not len(own):
+            return self._similar_overall
+        return part.similar(own, self.answers[part.items[own]], self.n_similar)
+
+    @cached_property
+    def _similar_overall(self) -> IntArray:
+        items = self.run_on(np.arange(len(self.chosen)))
+        return most_similar(self.answers[items], self.past.values[:, items], self.n_similar)
