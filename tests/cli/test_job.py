@@ -130,6 +130,43 @@ def test_select_then_start_with_the_subset(ok, cli, scores, asked, tmp_path):
     assert asked("again") == {"target": printed}
 
 
+def test_select_what_a_method_that_adapts_asks_first(ok, cli, scores, asked, tmp_path):
+    words = ["-m", "tailored(probe=4)", "-n", "9", "--seed", "3"]
+    first = cli("select", scores, *words)
+    assert len(first.out.split()) == 4
+    assert "asks for these 4 items first and chooses the rest of the 9" in first.err
+    ok("select", scores, *words, "-o", "first.json")
+    assert json.loads((tmp_path / "first.json").read_text())["items"] == first.out.split()
+    refused = cli("start", scores, "--subset", "first.json", "-o", "run")
+    assert refused.code == 2
+    assert "takes no given subset" in refused.err
+    ok("start", scores, *words, "-o", "run")
+    assert asked()["target"] == first.out.split()
+
+
+def test_a_job_with_a_method_that_adapts(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "tailored(probe=4)", "-n", "9", "-t", "a", "-t", "b", "-o", "run")
+    probe = asked()["a"]
+    assert asked()["b"] == probe
+    told = ok("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE, "-t", "a")
+    assert "ask run for 4 more" in told  # b's; until then a waits, as their sources are counted
+    assert list(asked()) == ["b"]
+    early = cli("estimate", "run", "-t", "a")
+    assert early.code == 2
+    assert "waits for the answers of 'b'" in early.err
+    ok("tell", "run", answers(dict.fromkeys(probe, 0)), *ONE, "-t", "b")
+    then = asked()
+    assert [len(then[name]) for name in "ab"] == [5, 5]
+    assert not set(then["a"]) & set(probe)
+    assert ok("ask", "run", "-t", "a").split() == then["a"]
+    for name, right in (("a", 1), ("b", 0)):
+        ok("tell", "run", answers(dict.fromkeys(then[name], right)), *ONE, "-t", name)
+    found = json.loads(ok("estimate", "run", "--json"))
+    assert found["a"]["items_run"] == 9
+    assert found["a"]["score"] > found["b"]["score"]
+    assert found["a"]["provenance"]["settings"] == "tailored(probe=4)"
+
+
 def test_the_average_is_kept(ok, scores, answers, asked):
     for average in ("micro", "macro"):
         ok("start", scores, "-m", "random", "-n", "40", "--average", average, "-o", average)

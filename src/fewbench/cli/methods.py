@@ -4,7 +4,7 @@ import json
 
 from fewbench.cli.options import Json
 from fewbench.cli.text import table
-from fewbench.methods import CATALOGUE
+from fewbench.methods import ADAPTIVE, CATALOGUE
 from fewbench.methods.parts import STAGES
 from fewbench.methods.written import settings_of
 
@@ -49,6 +49,14 @@ def methods(as_json: Json = False) -> None:
                 for at, (name, part) in enumerate(parts.items())
             ],
             left=3,
+        )
+    )
+    print("\nMethods that choose as answers come in, with their settings:\n")
+    print(
+        table(
+            ["method", "settings, with their defaults"],
+            [[name, settings_of(method)] for name, method in ADAPTIVE.items()],
+            left=2,
         )
     )
     print("\nfor example: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")

@@ -1,4 +1,4 @@
-"""fewbench select: a plain subset file, for static methods."""
+"""fewbench select: a plain subset file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 
 from fewbench._files import written_whole
 from fewbench.cli.options import AverageOption, Budget, MethodName, ScoresPath, Seed, load, say
-from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
+from fewbench.methods import Subset
 from fewbench.runners import EXPORTS, export_items
 
 
@@ -25,7 +25,7 @@ def select(
     seed: Seed = 0,
     average: AverageOption = None,
 ) -> None:
-    """Choose the items once and for all, for a method that needs no target to choose.
+    """Choose the items; of a method that chooses as answers come in, the first ones.
 
     \b
     fewbench select scores.parquet --method kmedoids-ridge --budget 50 -o subset.json
@@ -33,14 +33,25 @@ def select(
     Later:  fewbench start scores.parquet --subset subset.json -o run
     """
     scores = load(scores_path, average)
-    subset = Evaluation(scores, method, budget, seed=seed).subset
-    if subset is None:
-        raise MethodError(
-            f"{method} chooses items for the target at hand", hint="use fewbench start"
-        )
+    evaluation = Evaluation(scores, method, budget, seed=seed)
+    subset = evaluation.subset or _first_items(evaluation)
+    for note in subset.notes:
+        say(f"note: {note}")
     if output is None:
         print(export_items(scores, subset.items, harness))
         return
     with written_whole(output) as temporary:
         temporary.write_text(subset.to_json() + "\n", encoding="utf-8")
     say(f"{output}: {len(subset.items)} items of {scores.n_items}; estimate with the same method")
+
+
+def _first_items(evaluation: Evaluation) -> Subset:
+    """Return what any target is asked first, with a note on how to go on."""
+    (items,) = evaluation.ask().values()
+    made = evaluation.provenance
+    note = (
+        f"{made.method} asks for these {len(items)} items first and chooses the rest of the "
+        f"{made.budget} when it has seen the answers: fewbench start SCORES --method "
+        f"'{made.method}' --budget {made.budget} --seed {made.seed} -o FOLDER, then ask and tell"
+    )
+    return Subset(items=tuple(items), notes=(note,), provenance=made)

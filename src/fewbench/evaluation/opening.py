@@ -100,7 +100,8 @@ def with_items(method: Method, subset: Subset) -> Method:
     """Return the method with a user's own items; with its own, if the subset says whose it is."""
     if not isinstance(method, StaticMethod):
         raise EvaluationError(
-            f"{method.describe()} chooses items as it goes and takes no given subset"
+            f"{method.describe()} chooses items as it goes and takes no given subset",
+            hint="start it with the method and the budget; it asks for the same first items",
         )
     made = subset.provenance
     if made is None or made.settings.startswith("given("):

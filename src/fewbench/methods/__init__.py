@@ -9,12 +9,13 @@ from fewbench.methods.base import (
     Selector,
     Session,
 )
-from fewbench.methods.catalogue import CATALOGUE, Entry, find_method
+from fewbench.methods.catalogue import ADAPTIVE, CATALOGUE, Entry, find_method
 from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
 
 __all__ = [
+    "ADAPTIVE",
     "CATALOGUE",
     "Answers",
     "Entry",

@@ -1,0 +1,117 @@
+"""The N-set and its calibrated estimate against the equations written out."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fewbench.algorithms.distances import item_distances
+from fewbench.methods.adaptive.native_set import make_native_set
+
+KINDS = [
+    {},
+    {"search": "alternate"},
+    {"anchored": False},
+    {"anchored": False, "search": "alternate"},
+]
+
+
+def table(seed=0, n_items=40, n_models=9):
+    rng = np.random.default_rng(seed)
+    easy, able = rng.normal(size=n_items), rng.normal(size=n_models)
+    return (rng.random((n_items, n_models)) < 1 / (1 + np.exp(-easy[:, None] - able))) * 1.0
+
+
+def made(k=6, seed=0, columns=None, probe=(3, 11, 20), **kind):
+    columns = table() if columns is None else columns
+    return make_native_set(columns, np.array(probe), k, np.random.default_rng(seed), **kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_items_are_as_many_as_asked_for_and_not_of_the_probe_set(kind):
+    for k in (0, 1, 6, 37):
+        found = made(k, **kind)
+        assert len(set(found.new.tolist())) == k
+        assert not {3, 11, 20} & set(found.new.tolist())
+        anchored = kind.get("anchored", True) or k == 0
+        assert set(found.medoids.tolist()) == {*found.new.tolist(), *((3, 11, 20) * anchored)}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_item_is_given_to_its_nearest_medoids(shared):
+    columns = table()
+    found = made(columns=columns, shared=shared)
+    to_medoids = item_distances(columns, standardise=True)[:, found.medoids]
+    nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.share.sum(axis=1), 1, rtol=1e-6)
+    assert not found.share[~nearest].any()
+    if shared:
+        assert (found.share[nearest] > 0).all()
+    else:
+        assert set(np.unique(found.share)) == {0.0, 1.0}
+
+
+def test_the_swap_search_finds_the_best_two_beside_the_anchors():
+    """Against every pair of items, on a table small enough to try all."""
+    columns = table(5, n_items=14)
+    distances = item_distances(columns, standardise=True)
+    pairs = itertools.combinations([i for i in range(14) if i != 4], 2)
+    best = min(distances[:, [4, *pair]].min(axis=1).sum() for pair in pairs)
+    found = made(2, columns=columns, probe=[4], restarts=20)
+    assert distances[:, found.medoids].min(axis=1).sum() == pytest.approx(best, rel=1e-5)
+
+
+def test_swaps_are_cheaper_than_alternation():
+    columns = table(2, n_items=120, n_models=12)
+    distances = item_distances(columns, standardise=True)
+
+    def cost(**kind):
+        found = [made(8, seed, columns, **kind) for seed in range(6)]
+        return np.mean([distances[:, one.medoids].min(axis=1).sum() for one in found])
+
+    assert cost() < cost(search="alternate")
+    assert cost(restarts=5) <= cost()
+    assert cost() <= cost(candidates=10) < cost(candidates=8)
+
+
+def plainly(found, answers, calibrate, upper, lower):
+    """Eq. 8-9, an item at a time, the mean over the medoids that share it."""
+    expected = []
+    for item, shares in enumerate(found.share):
+        total = 0.0
+        for share, medoid in zip(shares, found.medoids, strict=True):
+            said = answers[medoid]
+            if calibrate:
+                ratio = (found.mean[item] + 0.5) / (found.mean[medoid] + 0.5)
+                said = (said + 0.5) * ratio - 0.5
+            total += share * said
+        expected.append(min(max(total, lower), upper))
+    return expected
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize(
+    ("clip", "lower", "upper"),
+    [("none", -np.inf, np.inf), ("above", -np.inf, 1), ("both", 0, 1)],
+)
+def test_expected_scores_are_those_of_the_equations(shared, calibrate, clip, lower, upper):
+    found = made(shared=shared)
+    for answers in ((np.arange(40) % 2) * 1.0, np.zeros(40), np.ones(40)):
+        said = found.expected(answers, calibrate=calibrate, clip=clip)
+        np.testing.assert_allclose(
+            said, plainly(found, answers, calibrate, upper, lower), rtol=1e-6, atol=1e-7
+        )
+
+
+def test_a_target_that_answers_as_the_mean_source_is_expected_to_go_on_so():
+    """With the native sources' mean as answers the calibrated estimate is that mean."""
+    found = made()
+    np.testing.assert_allclose(found.expected(found.mean), found.mean, rtol=1e-6, atol=1e-7)
+
+
+def test_answers_elsewhere_are_not_looked_at():
+    found = made()
+    answers = np.full(40, np.nan)
+    answers[found.medoids] = 1.0
+    assert np.isfinite(found.expected(answers)).all()

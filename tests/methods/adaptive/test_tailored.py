@@ -1,0 +1,142 @@
+"""TailoredBench as a method: its settings, its rounds, and who depends on whom."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import MethodError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import Answers, find_method
+from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
+from fewbench.testing import simulate
+from fewbench.testing.conformance import MethodConformance
+
+OPTIONS = [
+    "tailored(company=sources,ties=shared,restarts=2)",
+    "tailored(natives=dynamic,clip=both)",
+    "tailored(natives=own,metric=cosine)",
+    "tailored(natives=all,metric=correlation,calibrate=false)",
+    "tailored(anchored=false,probe=2,clip=both)",
+    "tailored(anchored=false,probe=3,search=alternate)",
+    "tailored(candidates=5,probe=4,standardise=false)",
+]
+
+
+class TestOptions(MethodConformance):
+    @pytest.fixture(params=OPTIONS)
+    def method(self, request):
+        return find_method(request.param)
+
+
+def tables(n_targets=4, **kind):
+    table = simulate(20 + n_targets, 60, **kind)
+    return table.take(models=np.arange(20)), table.take(models=np.arange(20, 20 + n_targets))
+
+
+def tell(session, targets, name, items):
+    session.tell(name, Answers(items, targets.values[[targets.model_ids.index(name)]][:, items]))
+
+
+def test_written_out_and_read_again():
+    assert AS_PRINTED.describe() == (
+        "tailored(standardise=false,search=alternate,inclusive=false,clip=none)"
+    )
+    for text in OPTIONS:
+        assert find_method(find_method(text).describe()) == find_method(text)
+
+
+@pytest.mark.parametrize("setting", ["probe", "restarts", "candidates"])
+def test_settings_out_of_range(setting):
+    with pytest.raises(MethodError, match=f"{setting} is 0"):
+        replay(Tailored(**{setting: 0}), *tables(), 8, 0)
+
+
+@pytest.mark.parametrize("wrong", ["tailored(natives=some)", "tailored(probes=3)", "tailored(x)"])
+def test_settings_that_do_not_exist(wrong):
+    with pytest.raises(MethodError):
+        find_method(wrong)
+
+
+def test_two_rounds_and_targets_that_wait():
+    sources, targets = tables()
+    names = targets.model_ids
+    session = Tailored().start(sources, 16, 0, names)
+    probe = session.ask()
+    assert all(np.array_equal(items, session.probe) for items in probe.values())
+    assert len(session.probe) == 10
+    for name in names[:-1]:
+        tell(session, targets, name, session.probe)
+    waiting = session.ask()
+    assert [len(waiting[name]) for name in names] == [0, 0, 0, 10]
+    tell(session, targets, names[-1], session.probe)
+    then = session.ask()
+    assert [len(items) for items in then.values()] == [6] * 4
+    for name, items in then.items():
+        assert not set(items) & set(session.probe)
+        tell(session, targets, name, items)
+    assert session.ask() == {}
+
+
+def test_with_the_sources_for_company_no_target_waits():
+    sources, targets = tables()
+    names = targets.model_ids
+    session = Tailored(company="sources").start(sources, 16, 0, names)
+    tell(session, targets, names[0], session.probe)
+    assert [len(items) for items in session.ask().values()] == [6, 10, 10, 10]
+
+
+def test_a_budget_within_the_probe_set_asks_once():
+    sources, targets = tables()
+    said = replay(Tailored(), sources, targets, 4, 0)
+    assert all(len(items) == 4 for items in said.items)
+    assert all(np.array_equal(items, said.items[0]) for items in said.items)
+
+
+def test_targets_with_the_same_answers_are_asked_the_same():
+    sources, targets = tables()
+    values = targets.values.copy()
+    values[2] = values[0]
+    said = replay(Tailored(), sources, replace(targets, values=values), 20, 0)
+    assert np.array_equal(said.items[0], said.items[2])
+    assert not np.array_equal(said.items[0], said.items[1])
+
+
+def test_a_target_alone_keeps_company_with_the_sources():
+    sources, targets = tables(1)
+    among_targets = replay(Tailored(), sources, targets, 20, 0)
+    among_sources = replay(Tailored(company="sources"), sources, targets, 20, 0)
+    assert np.array_equal(among_targets.items[0], among_sources.items[0])
+    assert among_targets.scores == among_sources.scores
+
+
+def test_item_expectations_make_the_scores():
+    sources, targets = tables(n_tasks=3)
+    for average in ("micro", "macro"):
+        past, new = sources.averaged(average), targets.averaged(average)
+        session = Tailored(probe=5).start(past, 12, 0, new.model_ids)
+        asked = {name: [] for name in new.model_ids}
+        while wanted := session.ask():
+            for name, items in wanted.items():
+                tell(session, new, name, items)
+                asked[name] += items.tolist()
+        said = session.predict(new.model_ids)
+        np.testing.assert_allclose(said.items @ past.item_weights, said.scores)
+        for task in range(3):
+            of_task = said.items[:, past.task_of == task].mean(axis=1)
+            np.testing.assert_allclose(of_task, said.tasks[:, task])
+        for row, items in enumerate(asked.values()):
+            assert np.array_equal(said.items[row, items], new.values[row, items])
+
+
+def test_another_order_of_the_items_asks_for_other_items_but_errs_alike():
+    """Ties are not broken by the table's order: no place in it is better than another."""
+    table = simulate(60, 200, n_tasks=1, seed=3)
+    order = np.random.default_rng(0).permutation(200)
+    errors = []
+    for items in (np.arange(200), order):
+        part = table.take(items=items)
+        sources, targets = part.take(models=np.arange(40)), part.take(models=np.arange(40, 60))
+        said = [replay(Tailored(), sources, targets, 20, seed).scores for seed in range(8)]
+        errors.append(np.abs(np.array(said) - targets.full_scores()).mean())
+    assert errors[0] == pytest.approx(errors[1], abs=0.02)
