@@ -17,6 +17,7 @@ from fewbench.evaluation.intervals import (
     sampling_effect,
     wilson_interval,
 )
+from fewbench.evaluation.ranks import past_scores
 from fewbench.methods import Provenance
 from fewbench.scores import Scale
 from fewbench.testing import simulate
@@ -29,7 +30,8 @@ TABLE = simulate(10, 30, seed=1)
 
 def make_estimate(of_one, scores, calibration, level, provenance):
     effect = sampling_effect(scores)
-    return assemble.make_estimate(of_one, scores, calibration, level, provenance, effect)
+    past = past_scores(scores)
+    return assemble.make_estimate(of_one, scores, calibration, level, provenance, effect, past)
 
 
 def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):

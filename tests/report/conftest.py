@@ -64,6 +64,7 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         row = {"method": method, "budget": budget, "split": split, "n_targets": n}
         for metric in frame:
             row[metric] = frame[metric].mean()
+            row[f"{metric}_sd"] = frame[metric].std() if len(frame) > 1 else np.nan
             row[f"{metric}_se"] = frame[metric].sem() if len(frame) > 1 else np.nan
         rows.append(row)
     cells = pd.DataFrame(rows)

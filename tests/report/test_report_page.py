@@ -65,7 +65,9 @@ def test_names_are_escaped(page, make_comparison):
 def test_small_and_large_inputs(page, options):
     text = page(**options)
     assert ("There is one task" in text) == (options.get("tasks", 8) < 2)
-    assert "Error against budget" in text
+    several = len(options.get("budgets", (20, 50, 100))) > 1
+    assert ("Error against budget" in text) == several
+    assert ("Error and its spread" in text) == (not several)
 
 
 def test_gaps_are_dashes(page, make_comparison):

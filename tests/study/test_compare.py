@@ -66,6 +66,24 @@ def test_cells_follow_from_the_estimates(outcome):
         np.testing.assert_allclose(cells[f"{ours}_se"], errors[theirs].astype(float))
 
 
+def test_the_spread_is_that_of_the_repeats(outcome):
+    """How far one run may lie from the mean, beside how sure the mean is."""
+    table = outcome.estimates.assign(gap=lambda t: (t["estimate"] - t["truth"]).abs())
+    keys = ["method", "budget", "split"]
+    runs = table.groupby([*keys, "repeat"])["gap"].mean().unstack("repeat")
+    assert runs.shape[1] == 3
+    cells = outcome.cells.set_index(keys).loc[runs.index]
+    np.testing.assert_allclose(cells["mae_sd"], runs.std(axis=1, ddof=1))
+    for metric in ("mae", "kendall_tau", "coverage90"):
+        np.testing.assert_allclose(cells[f"{metric}_sd"], cells[f"{metric}_se"] * 3**0.5)
+    assert not {f"{name}_sd" for name in (*TIMES, "items_run")} & set(cells)
+
+
+def test_one_repeat_has_no_spread(scores):
+    cells = compare(scores, [], [5], repeats=1, level=None).cells
+    assert cells["mae_sd"].isna().all()
+
+
 def test_truth_is_the_full_score(outcome, scores):
     full = dict(zip(scores.model_ids, scores.full_scores(), strict=True))
     table = outcome.estimates

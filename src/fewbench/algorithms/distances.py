@@ -117,13 +117,14 @@ def _weighted_disagreement(
         whole, dtype = np.rint(weights / unit), np.float64
     plain = x.astype(dtype)
     weighted = plain * whole.astype(dtype)
-    total = weighted.sum(axis=1)
+    total = weighted.sum(axis=1, keepdims=True)
+    ones = np.ones_like(total)
+    # What either has, less twice what both have, in one product.
+    left = np.concatenate([weighted * -2, total, ones], axis=1)
+    right = np.concatenate([plain, ones, total], axis=1)
 
     def between(rows: Part, columns: Part) -> NDArray[Any]:
-        d: NDArray[Any] = weighted[rows] @ plain[columns].T  # the weight of what both have
-        d *= -2
-        d += total[rows, None]
-        d += total[columns]
+        d: NDArray[Any] = left[rows] @ right[columns].T
         d *= unit
         return d
 

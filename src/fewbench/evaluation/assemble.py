@@ -13,7 +13,7 @@ from fewbench.evaluation.intervals import (
     sampling_interval,
     wilson_interval,
 )
-from fewbench.evaluation.ranks import Past, past_scores, places
+from fewbench.evaluation.ranks import Past, places
 from fewbench.methods import Provenance
 from fewbench.scores import Scores
 
@@ -70,14 +70,13 @@ def make_estimate(
     level: float,
     provenance: Provenance,
     effect: float,
-    past: Past | None = None,
+    past: Past,
 ) -> Estimate:
     """Make an estimate on the user's scale, beside what random sampling would give.
 
     `effect` is `sampling_effect` of the scores and `past` their `past_scores`, the same for all
-    targets; `past` is worked out if it is not given.
+    targets.
     """
-    past = past_scores(scores) if past is None else past
     score = bound_score(said.score, scores, said.items, said.answers)
     tasks = fit_tasks(said.tasks, score, scores, said.items, said.answers)
     low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)

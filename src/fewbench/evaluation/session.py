@@ -26,6 +26,7 @@ from fewbench.evaluation.opening import (
     check_targets,
     with_items,
 )
+from fewbench.evaluation.ranks import past_scores
 from fewbench.methods import (
     Answers,
     Method,
@@ -374,7 +375,7 @@ class Evaluation:
             said = self._session.predict(names, tasks=True)
         if said.tasks is None:
             raise EvaluationError(f"{self.provenance.method} predicted no task scores")
-        effect = sampling_effect(self.scores)
+        effect, past = sampling_effect(self.scores), past_scores(self.scores)
         estimates = {}
         for row, name in enumerate(names):
             answered = self._book.answered(name)
@@ -388,7 +389,7 @@ class Evaluation:
                 np.array(list(answered.values())),
             )
             estimates[name] = make_estimate(
-                of_one, self.scores, self._calibration, level, self.provenance, effect
+                of_one, self.scores, self._calibration, level, self.provenance, effect, past
             )
         return estimates
 

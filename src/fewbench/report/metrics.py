@@ -78,8 +78,8 @@ def metric(key: str) -> Metric:
 
 
 def is_side_column(key: str) -> bool:
-    """Whether `key` only qualifies another metric: a standard error or an interval end."""
-    return key.endswith(("_se", "_low", "_high"))
+    """Whether `key` only qualifies another metric: a spread or an interval end."""
+    return key.endswith(("_sd", "_se", "_low", "_high"))
 
 
 def headline(keys: list[str]) -> list[Metric]:

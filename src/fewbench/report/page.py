@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from fewbench.report import heat, panels, shares, tables, words
+from fewbench.report import bands, heat, panels, shares, tables, words
 from fewbench.report.frame import render_page, write_page
 from fewbench.report.identity import looks
 from fewbench.report.lines import error_lines
@@ -76,7 +76,11 @@ def _parts(comparison: Comparison) -> dict[str, Any]:
             for b in results.budgets
         ],
         "judged": any(c.has("mae_se") for c in results.cells.values()),
-        "lines": each(lambda s: error_lines(results, s, look) if _any(results, "mae") else None),
+        "lines": each(lambda s: _lines(results, s, look)),
+        "bands": each(lambda s: bands.panels(results, s, look) or None)
+        if bands.several(results) else [],
+        "spread": bands.spread_known(results),
+        "steady": _steady(results),
         "ratios": each(lambda s: shares.ratio_rows(results, s, order, look)),
         "scores": each(lambda s: _scores(results, s, order, look)),
         "ranks": each(lambda s: _ranks(results, s, order, look)),
@@ -100,8 +104,17 @@ def _columns(panels: int) -> int:
     return 3 if panels in (3, 5, 6, 9) else 4
 
 
-def _any(results: Results, key: str) -> bool:
-    return any(c.has(key) for c in results.cells.values())
+def _lines(results: Results, split: str, look: Any) -> Markup | None:
+    if not bands.series(results, split):
+        return None
+    draw = error_lines if len(results.budgets) > 1 else bands.one_budget
+    return draw(results, split, look)
+
+
+def _steady(results: Results) -> bool:
+    """Whether some methods have a spread over repeats and others none."""
+    known = [c.has("mae_sd") for c in results.cells.values() if c.has("mae")]
+    return any(known) and not all(known)
 
 
 def _covered(

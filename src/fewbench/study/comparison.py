@@ -19,6 +19,7 @@ from fewbench.study.paired import Difference, error_difference, error_ratio
 
 REFERENCES = ("random", "random-ridge")
 ERRORS = ("mae", "rmse", "max_error", "weighted_mae")  # on the scores' own scale in JSON
+BESIDE = ("_sd", "_se", "_low", "_high")  # columns that qualify the one they are named after
 KEYS = ["method", "budget", "split"]
 
 
@@ -30,9 +31,10 @@ class Comparison:
     ----------
     cells : DataFrame
         One row a method, budget and split: `n_targets`, and for each metric its mean over the
-        repeats and its standard error (`…_se`). `ratio_to_random` and `ratio_to_random_ridge`
-        are ratios of mean absolute errors with a 90 % interval (`…_low`, `…_high`) by a paired
-        bootstrap over targets. Scores are in [0, 1].
+        repeats, its standard deviation over them (`…_sd`: how far one run may lie from the mean)
+        and its standard error (`…_se`: how sure the mean is). `ratio_to_random` and
+        `ratio_to_random_ridge` are ratios of mean absolute errors with a 90 % interval (`…_low`,
+        `…_high`) by a paired bootstrap over targets. Scores are in [0, 1].
     estimates : DataFrame
         One row a method, budget, split, repeat and target: truth, estimate, low, high.
     task_errors : DataFrame
@@ -70,7 +72,7 @@ class Comparison:
         for row in self.cells.to_dict("records"):
             metrics: dict[str, Any] = {}
             for name in [str(column) for column in self.cells.columns]:
-                if name in (*KEYS, "n_targets") or name.endswith(("_se", "_low", "_high")):
+                if name in (*KEYS, "n_targets") or name.endswith(BESIDE):
                     continue
                 if name.startswith("seconds_"):
                     metrics[name] = _plain(row[name])
@@ -137,6 +139,7 @@ def summarise(
             spread = values.std(ddof=1) if len(values) > 1 else math.nan
             if fixed and spread == 0:  # a method without randomness on always the same targets
                 spread = math.nan
+            row[f"{metric}_sd"] = spread
             row[f"{metric}_se"] = spread / len(values) ** 0.5 if len(values) else math.nan
         for reference in REFERENCES:
             ratio = error_ratio(errors[key], errors[reference, budget, split], seed)
@@ -145,8 +148,8 @@ def summarise(
             row[f"{column}_low"], row[f"{column}_high"] = ratio.low, ratio.high
         rows.append(row)
     table = pd.DataFrame(rows)
-    for column in ("seconds_fit_se", "seconds_predict_se", "items_run_se"):
-        table = table.drop(columns=column)
+    for metric in ("seconds_fit", "seconds_predict", "items_run"):
+        table = table.drop(columns=[f"{metric}_sd", f"{metric}_se"])
     tasks = _task_errors(scores, cells, results)
     return Comparison(table, estimates, tasks, facts, warnings, scores.scale, seed)
 

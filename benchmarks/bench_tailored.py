@@ -1,0 +1,96 @@
+"""Time of TailoredBench against limits, and beside a plain search for its medoids.
+
+    python benchmarks/bench_tailored.py [--full]
+
+Simulated answers, so that it runs anywhere: 75 sources and 75 targets on 1,319 items (the paper's
+GSM8K) at 30 items, with --full also one target among 400 sources on 14,042 items (MMLU). Limits
+are processor seconds. The plain search makes the best of all swaps, one after the other (PAM).
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from fewbench._threads import one_thread
+from fewbench.algorithms.distances import item_distances
+from fewbench.evaluation.replay import replay
+from fewbench.methods import Answers
+from fewbench.methods.adaptive.tailored import Tailored
+from fewbench.scores import Scores
+from fewbench.testing import simulate
+
+FloatArray = np.ndarray
+
+
+def plain_search(distances: FloatArray, anchors: FloatArray, k: int) -> float:
+    """Best swaps of the free medoids until the cost falls no more; return the cost."""
+    rng = np.random.default_rng(0)
+    free = np.setdiff1d(np.arange(len(distances)), anchors)
+    medoids = [*anchors, *rng.choice(free, k, replace=False)]
+    cost = distances[:, medoids].min(axis=1).sum()
+    while True:
+        best = (cost, None, None)
+        for place in range(len(anchors), len(medoids)):
+            rest = distances[:, medoids[:place] + medoids[place + 1 :]].min(axis=1)
+            costs = np.minimum(distances, rest[:, None]).sum(axis=0)
+            costs[medoids] = np.inf
+            if costs.min() < best[0]:
+                best = (costs.min(), place, int(costs.argmin()))
+        if best[1] is None:
+            return float(cost)
+        cost = best[0]
+        medoids[best[1]] = best[2]
+
+
+def first_ask(sources: Scores, target: Scores, budget: int) -> tuple[float, object]:
+    """Seconds from the answers on the probe set to the items of the target."""
+    (name,) = target.model_ids
+    session = Tailored().start(sources, budget, 0, [name])
+    answers = Answers(session.probe, target.values[:, session.probe])
+    started = time.process_time()
+    session.tell(name, answers)
+    session.ask()
+    return time.process_time() - started, session
+
+
+def line(what: str, seconds: float, limit: float) -> None:
+    print(f"  {what:<52} {seconds:8.3f} s   {seconds / limit:5.2f} of the limit of {limit:g} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the size of MMLU too")
+    full = parser.parse_args().full
+    table = simulate(150, 1319, 1, seed=1)
+    sources, targets = table.take(models=np.arange(75)), table.take(models=np.arange(75, 150))
+    replay(Tailored(), sources, targets.take(models=[0]), 30, 0)  # so that imports are not timed
+    print("75 sources, 1,319 items, 30 asked, one core")
+    started = time.process_time()
+    replay(Tailored(), sources, targets, 30, 1)
+    line("75 targets together, selection and prediction", time.process_time() - started, 1.5)
+    seconds, session = first_ask(sources, targets.take(models=[0]), 30)
+    line("one target's items, once the probe set is answered", seconds, 0.05)
+    (natives,) = session.natives.values()  # type: ignore[attr-defined]
+    columns = sources.values.T[:, natives]
+    distances = item_distances(columns, standardise=True)
+    started = time.process_time()
+    cost = plain_search(distances, session.probe, 20)  # type: ignore[attr-defined]
+    plain = time.process_time() - started
+    medoids = session.native_set(targets.model_ids[0]).medoids  # type: ignore[attr-defined]
+    ours = float(distances[:, medoids].min(axis=1).sum())
+    print(
+        f"  a plain search for them takes {plain / seconds:.0f} × as long (cost {cost / ours:.4f})"
+    )
+    if full:
+        table = simulate(401, 14042, 57, seed=1)
+        rows = np.arange(401)
+        print("400 sources, 14,042 items, one core")
+        for budget in (30, 100):
+            seconds, _ = first_ask(table.take(models=rows[1:]), table.take(models=rows[:1]), budget)
+            line(f"one target's items of {budget}", seconds, 1.0)
+
+
+if __name__ == "__main__":
+    with one_thread():
+        main()
