@@ -449,3 +449,13 @@ def test_an_error_of_a_method_names_its_cell(scores, first_items):
     ) as e:
         compare(scores, [Refusing()], [5])
     assert e.value.hint == "come back"
+
+
+def test_every_repeat_is_kept(outcome):
+    """The means and spreads of the cells are those of the repeats."""
+    by = ["method", "budget", "split"]
+    each = outcome.repeats.groupby(by)["mae"]
+    cells = outcome.cells.set_index(by)
+    assert not outcome.repeats.duplicated([*by, "repeat"]).any()
+    np.testing.assert_allclose(cells["mae"], each.mean()[cells.index])
+    np.testing.assert_allclose(cells["mae_sd"], each.std()[cells.index])

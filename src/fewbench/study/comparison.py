@@ -35,6 +35,8 @@ class Comparison:
         and its standard error (`…_se`: how sure the mean is). `ratio_to_random` and
         `ratio_to_random_ridge` are ratios of mean absolute errors with a 90 % interval (`…_low`,
         `…_high`) by a paired bootstrap over targets. Scores are in [0, 1].
+    repeats : DataFrame
+        One row a method, budget, split and repeat: every metric, for paired comparisons.
     estimates : DataFrame
         One row a method, budget, split, repeat and target: truth, estimate, low, high.
     task_errors : DataFrame
@@ -46,6 +48,7 @@ class Comparison:
     """
 
     cells: pd.DataFrame
+    repeats: pd.DataFrame
     estimates: pd.DataFrame
     task_errors: pd.DataFrame
     facts: dict[str, str]
@@ -121,7 +124,8 @@ def summarise(
     frame = pd.DataFrame(
         [
             {"method": cell.name, "budget": cell.budget, "split": cell.split_name}
-            | {"n_targets": len(result.targets), "divided": cell.split.targets.tobytes()}
+            | {"repeat": cell.repeat, "n_targets": len(result.targets)}
+            | {"divided": cell.split.targets.tobytes()}
             | result.metrics
             for cell, result in zip(cells, results, strict=True)
         ]
@@ -133,7 +137,7 @@ def summarise(
         row: dict[str, Any] = dict(zip(KEYS, key, strict=True))
         row["n_targets"] = round(group["n_targets"].mean())
         fixed = group["divided"].nunique() == 1
-        for metric in group.columns.drop([*KEYS, "n_targets", "divided"]):
+        for metric in group.columns.drop([*KEYS, "repeat", "n_targets", "divided"]):
             values = group[metric].dropna().to_numpy(np.float64)
             row[str(metric)] = values.mean() if len(values) else math.nan
             spread = values.std(ddof=1) if len(values) > 1 else math.nan
@@ -151,7 +155,8 @@ def summarise(
     for metric in ("seconds_fit", "seconds_predict", "items_run"):
         table = table.drop(columns=[f"{metric}_sd", f"{metric}_se"])
     tasks = _task_errors(scores, cells, results)
-    return Comparison(table, estimates, tasks, facts, warnings, scores.scale, seed)
+    repeats = frame.drop(columns="divided")
+    return Comparison(table, repeats, estimates, tasks, facts, warnings, scores.scale, seed)
 
 
 def _estimates(
