@@ -38,9 +38,8 @@ def test_weights_are_shares_of_the_full_score(name, average):
         if subset.weights is not None:
             assert min(subset.weights) >= 0
             chosen = np.unique(scores.task_of[scores.positions(subset.items)])
-            known = (
-                1.0 if name != "clusters" else scores.item_weights @ np.isin(scores.task_of, chosen)
-            )
+            by_task = name in ("clusters", "sorted")
+            known = scores.item_weights @ np.isin(scores.task_of, chosen) if by_task else 1.0
             assert sum(subset.weights) == pytest.approx(known)
         assert subset == SELECTORS[name]().select(scores, budget, 3)
 

@@ -5,6 +5,8 @@ optional package POT). The best plan need not be unique: of several of the same 
 returns one, always the same for the same matrix.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,7 +72,7 @@ def barycentric_weights(costs: FloatArray) -> FloatArray:
     n_from, n_to = costs.shape
     # Whole masses, so that the solver only adds and subtracts whole numbers and the shares are
     # exact: a share of one half is one half.
-    common = np.gcd(n_from, n_to)
+    common = math.gcd(n_from, n_to)
     given, taken = n_to // common, n_from // common
     plan = ot.emd(
         np.full(n_from, float(given)),
@@ -79,7 +81,7 @@ def barycentric_weights(costs: FloatArray) -> FloatArray:
         numItermax=_MOST_PIVOTS,
         center_dual=False,
     )
-    return np.asarray(plan, dtype=np.float64) / taken
+    return np.asarray(plan / taken, dtype=np.float64)
 
 
 def oversample(
@@ -107,7 +109,7 @@ def oversample(
     columns, mixed = selected @ shares, answers @ shares
     if binary:
         columns, mixed = _halved(columns), _halved(mixed)
-    return columns, mixed
+    return np.asarray(columns), np.asarray(mixed)
 
 
 def _halved(values: FloatArray) -> FloatArray:

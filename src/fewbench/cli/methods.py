@@ -1,12 +1,13 @@
 """fewbench methods: the catalogue."""
 
 import json
+from dataclasses import fields
 
 from fewbench.cli.options import Json
 from fewbench.cli.text import table
 from fewbench.methods import ADAPTIVE, CATALOGUE
 from fewbench.methods.parts import STAGES
-from fewbench.methods.written import settings_of
+from fewbench.methods.written import choices, settings_of
 
 
 def methods(as_json: Json = False) -> None:
@@ -39,7 +40,7 @@ def methods(as_json: Json = False) -> None:
             left=2,
         )
     )
-    print("\nselector + features + reduction + regressor, or selector + mean:\n")
+    print("\nselector + features + reduction + regressor, or selector + predictor:\n")
     print(
         table(
             ["part", "name", "settings, with their defaults"],
@@ -52,11 +53,10 @@ def methods(as_json: Json = False) -> None:
         )
     )
     print("\nMethods that choose as answers come in, with their settings:\n")
-    print(
-        table(
-            ["method", "settings, with their defaults"],
-            [[name, settings_of(method)] for name, method in ADAPTIVE.items()],
-            left=2,
-        )
-    )
+    listed = []
+    for name, method in ADAPTIVE.items():
+        for at, setting in enumerate(fields(method)):
+            listed.append([name if at == 0 else "", setting.name, *choices(setting)])
+    print(table(["method", "setting", "default", "choices"], listed, left=4))
     print("\nfor example: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")
+    print("         or: --method 'tailored(metric=cosine,restarts=5)'")

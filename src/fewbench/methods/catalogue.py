@@ -8,18 +8,22 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from fewbench.errors import MethodError
+from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
 from fewbench.methods.base import Method
 from fewbench.methods.parts import combine
 from fewbench.methods.prediction.features import AnswerFeatures, Signature, SubsetScore
+from fewbench.methods.prediction.low_rank import LowRankCompletion
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.reductions import PCA
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import Forest, Linear, Neighbours, Ridge
+from fewbench.methods.prediction.threshold import Threshold
 from fewbench.methods.selection.clusters import Clusters
 from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.sorted_items import SortedItems
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import split, with_settings
 
@@ -34,12 +38,12 @@ class Entry:
 
 
 # Methods that ask again when they have seen answers; their settings are written as a part's are.
-ADAPTIVE: dict[str, type[Any]] = {"tailored": Tailored}
+ADAPTIVE: dict[str, type[Any]] = {"tailored": Tailored, "collaborative": Collaborative}
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
 VIVEK = "Vivek et al. 2023, arXiv 2309.08638"
-FILTERING = "Two-Stage Collaborative Filtering 2025, Eq. 5"
+FILTERING = "Two-Stage Collaborative Filtering 2025"
 TAILORED = "Yuan et al. 2025, TailoredBench"
 DISCO = "Rubinstein et al. 2025, DISCO"
 
@@ -77,7 +81,30 @@ CATALOGUE: dict[str, Entry] = {
     "clustering": Entry(
         StaticMethod(Clusters(), Mean()),
         "k-means of source scores in each task, cluster-weighted mean",
+        f"{FILTERING}, Eq. 5",
+    ),
+    "random-low-rank": Entry(
+        StaticMethod(Random(), LowRankCompletion()),
+        "random items, low-rank completion of the others",
+        "Tipping & Bishop 1999; completion as in UCBE-LRF, Zhou et al. 2025",
+    ),
+    "sort-and-search": Entry(
+        StaticMethod(SortedItems(), Threshold()),
+        "items at equal steps of difficulty; right before a threshold, wrong after",
+        "Prabhu et al. 2024, arXiv 2402.19472",
+    ),
+    "collaborative": Entry(
+        Collaborative(),
+        "items in rounds by importance to like sources; optimal transport between tasks",
         FILTERING,
+    ),
+    "collaborative-no-transport": Entry(
+        Collaborative(transport=False), "the same within each task", FILTERING
+    ),
+    "low-rank": Entry(
+        Collaborative(prediction="low-rank"),
+        "items as collaborative chooses them, low-rank completion of the others",
+        f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
     ),
     "tailored": Entry(
         Tailored(),

@@ -15,6 +15,7 @@ from fewbench._names import some
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction.features import AnswerFeatures, Features, Signature, SubsetScore
+from fewbench.methods.prediction.low_rank import LowRankCompletion
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction, Reduction
 from fewbench.methods.prediction.regression import Regression
@@ -28,6 +29,7 @@ from fewbench.methods.prediction.regressors import (
     Regressor,
     Ridge,
 )
+from fewbench.methods.prediction.threshold import Threshold
 from fewbench.methods.selection.clusters import Clusters
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
@@ -36,6 +38,7 @@ from fewbench.methods.selection.disagreement import (
 )
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.sorted_items import SortedItems
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {
@@ -46,6 +49,7 @@ SELECTORS: dict[str, type[Any]] = {
     "pds": PredictiveDiversity,
     "jsd": JensenShannon,
     "variance": CorrectnessVariance,
+    "sorted": SortedItems,
 }
 FEATURES: dict[str, type[Any]] = {
     "signature": Signature,
@@ -62,7 +66,11 @@ REGRESSORS: dict[str, type[Any]] = {
     "boosting": Boosting,
     "mlp": MLP,
 }
-PREDICTORS: dict[str, type[Any]] = {"mean": Mean}
+PREDICTORS: dict[str, type[Any]] = {
+    "mean": Mean,
+    "completion": LowRankCompletion,
+    "threshold": Threshold,
+}
 STAGES = {
     "selector": SELECTORS,
     "features": FEATURES,
@@ -88,14 +96,18 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
         if any(order.index(done) >= order.index(stage) for done in made):
             raise MethodError(
                 f"{piece.name!r} is out of place",
-                hint="the order is selector + features + reduction + regressor, or selector + mean",
+                hint="the order is selector + features + reduction + regressor, "
+                "or selector + predictor",
             )
         made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
     if "selector" not in made:
         raise MethodError("the method does not begin with a selector", hint=some(SELECTORS, 9))
     if "predictor" in made:
         if len(made) > 2:
-            raise MethodError("mean takes the answers as they are", hint="selector + mean")
+            name = next(piece.name for piece in pieces if piece.name in PREDICTORS)
+            raise MethodError(
+                f"{name} takes the answers as they are", hint=f"selector + {name}, nothing between"
+            )
         return cast(Selector, made["selector"]), cast(Predictor, made["predictor"])
     if "regressor" not in made:
         raise MethodError(

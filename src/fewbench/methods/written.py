@@ -1,7 +1,7 @@
 """How methods and their settings are written: `name(setting=value,…)`, joined by +."""
 
 import re
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from types import NoneType
 from typing import Any, get_args
 
@@ -79,6 +79,20 @@ def settings_of(part: type[Any]) -> str:
     'metric=manhattan, standardise=false, restarts=1'
     """
     return ", ".join(f"{setting.name}={_plain(setting.default)}" for setting in fields(part))
+
+
+def choices(setting: Field[Any]) -> tuple[str, str]:
+    """Return a setting's default, and the values it can have, if they are a few words.
+
+    Examples
+    --------
+    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> choices(fields(Medoids)[0])
+    ('manhattan', 'manhattan, euclidean, cosine, correlation')
+    """
+    of = get_args(setting.type)
+    words = "true, false" if setting.type is bool else ", ".join(str(value) for value in of)
+    return _plain(setting.default), "" if NoneType in of else words
 
 
 def write(name: str, part: Any) -> str:

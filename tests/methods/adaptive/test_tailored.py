@@ -15,7 +15,7 @@ from fewbench.testing.conformance import MethodConformance
 OPTIONS = [
     "tailored(company=sources,ties=shared,restarts=2)",
     "tailored(natives=dynamic,clip=both)",
-    "tailored(natives=own,metric=cosine)",
+    "tailored(natives=own,metric=cosine,corrected=true)",
     "tailored(natives=all,metric=correlation,calibrate=false)",
     "tailored(anchored=false,probe=2,clip=both)",
     "tailored(anchored=false,probe=3,search=alternate)",
@@ -127,6 +127,23 @@ def test_item_expectations_make_the_scores():
             np.testing.assert_allclose(of_task, said.tasks[:, task])
         for row, items in enumerate(asked.values()):
             assert np.array_equal(said.items[row, items], new.values[row, items])
+
+
+def test_corrected_by_what_the_estimate_errs_on_the_native_sources():
+    """A target that is one of its native sources' kind is told what they were off by."""
+    sources, targets = tables(1)
+    (name,) = targets.model_ids
+    said = {}
+    for corrected in (False, True):
+        session = Tailored(corrected=corrected, natives="all").start(sources, 20, 0, [name])
+        while wanted := session.ask():
+            tell(session, targets, name, wanted[name])
+        said[corrected] = session.predict([name]).items[0]
+    chosen = session.native_set(name)
+    errs = [chosen.expected(row) - row for row in sources.values]
+    run = np.union1d(session.probe, chosen.new)
+    expected = np.where(np.isin(np.arange(60), run), 0, np.mean(errs, axis=0))
+    np.testing.assert_allclose(said[False] - said[True], expected, atol=1e-12)
 
 
 def test_another_order_of_the_items_asks_for_other_items_but_errs_alike():

@@ -10,23 +10,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench.algorithms.importance import Importance
 from fewbench.algorithms.item_neighbours import ItemNeighbours
-from fewbench.algorithms.low_rank import fit_low_rank
 from fewbench.algorithms.transport import check_solver
 from fewbench.errors import MethodError
-from fewbench.methods.adaptive.past_tasks import Mixture, Past, past_by_task
+from fewbench.methods.adaptive.importance_session import ImportanceSession, ItemCompletion
+from fewbench.methods.adaptive.low_rank_completion import LowRankCompletion
+from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
 from fewbench.methods.adaptive.task_completion import TaskCompletion
 from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
-from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.written import write
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,8 @@ class Collaborative:
     rounds : int
         How often a target is asked; the first asks for the probe set, the same for all.
     similar_tasks : float
-        tau_0: tasks are similar where the cosine of the sources' scores on them is so high.
+        tau_0: tasks are similar where the cosine of the sources' scores on them is so high. Lower
+        values transport between more tasks, which is the slow part.
     low_importance : float
         tau_1: items whose importance is below the mean of the selected over this are predicted
         by the mean of all sources (Eq. 10).
@@ -73,16 +70,16 @@ class Collaborative:
 
     Examples
     --------
-    >>> Collaborative(transport=False, alpha=0.8).describe()
-    'collaborative(alpha=0.8,transport=false)'
+    >>> Collaborative(transport=False, alpha=0.5).describe()
+    'collaborative(alpha=0.5,transport=false)'
     """
 
-    similar_sources: int = 20
-    alpha: float = 0.5
+    similar_sources: int = 10
+    alpha: float = 0.75
     rounds: int = 5
     similar_tasks: float = 0.99
-    low_importance: float = 2.0
-    least_similarity: float = 0.5
+    low_importance: float = 1.5
+    least_similarity: float = 0.8
     quantile: float = 0.5
     neighbours: int = 3
     weighted: bool = False
@@ -97,19 +94,15 @@ class Collaborative:
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
-    ) -> "CollaborativeSession":
+    ) -> ImportanceSession:
         """Share the budget among the tasks and open a session."""
         self._check(scores)
-        return CollaborativeSession(self, scores, budget, seed, targets)
-
-    def describe(self) -> str:
-        """Return the method and the settings that differ, as the command line writes them."""
-        return write("collaborative", self)
-
-    def completion(self) -> TaskCompletion:
-        """Return stage 2 with these settings."""
-        return TaskCompletion(
-            mixture=Mixture(self.importance, self.alpha),
+        past = past_by_task(scores, self.importance, seed)
+        sizes = task_sizes(budget, np.bincount(scores.task_of), self.minimum)
+        mixture = Mixture(self.importance, self.alpha)
+        completion: ItemCompletion = TaskCompletion(
+            past,
+            mixture,
             similar_sources=self.similar_sources,
             similar_tasks=self.similar_tasks,
             low_importance=self.low_importance,
@@ -118,6 +111,21 @@ class Collaborative:
             ),
             transport=self.transport,
         )
+        if self.prediction == "low-rank":
+            completion = LowRankCompletion(scores, budget, seed)
+        return ImportanceSession(
+            scores,
+            past,
+            in_rounds(sizes, self.rounds),
+            mixture,
+            self.similar_sources,
+            completion,
+            targets,
+        )
+
+    def describe(self) -> str:
+        """Return the method and the settings that differ, as the command line writes them."""
+        return write("collaborative", self)
 
     def _check(self, scores: Scores) -> None:
         for name in ("similar_sources", "rounds", "neighbours"):
@@ -150,86 +158,3 @@ class Collaborative:
             )
         if self.transport and self.prediction == "similarity":
             check_solver()  # before the user has paid for answers
-
-
-class CollaborativeSession:
-    """Asks every target in rounds, independently of the others.
-
-    Parameters
-    ----------
-    settings : Collaborative
-        Checked.
-    """
-
-    def __init__(
-        self,
-        settings: Collaborative,
-        scores: Scores,
-        budget: int,
-        seed: int,
-        targets: Sequence[str],
-    ) -> None:
-        self._settings, self._scores = settings, scores
-        self._past: Past = past_by_task(scores, settings.importance, seed)
-        self._mixture = Mixture(settings.importance, settings.alpha)
-        sizes = task_sizes(budget, np.bincount(scores.task_of), settings.minimum)
-        self._rounds = in_rounds(sizes, settings.rounds)
-        self._seed, self._budget = seed, budget
-        none = [np.empty(0, dtype=np.intp) for _ in scores.tasks]
-        self._chosen = {target: none for target in targets}
-        self._round = dict.fromkeys(targets, 0)
-        self._answers = {target: np.full(scores.n_items, np.nan) for target in targets}
-        self._next: dict[str, list[IntArray]] = {}
-
-    def ask(self) -> dict[str, IntArray]:
-        """Return the next round's items of every target that has one, task by task."""
-        wanted = {}
-        for target, done in self._round.items():
-            if done < len(self._rounds):
-                items = zip(self._past.tasks, self._coming(target), strict=True)
-                wanted[target] = np.concatenate([part.items[new] for part, new in items])
-        return wanted
-
-    def tell(self, target: str, answers: Answers) -> None:
-        """Take a target's answers to its round."""
-        coming = self._coming(target)
-        self._answers[target][answers.items] = answers.scores[0]
-        before = self._chosen[target]
-        self._chosen[target] = [np.append(a, b) for a, b in zip(before, coming, strict=True)]
-        self._round[target] += 1
-        del self._next[target]
-
-    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict every item of every target; scores are their means."""
-        items = np.array([self._complete(target) for target in targets])
-        of_tasks = None
-        if tasks:
-            parts = self._past.tasks
-            of_tasks = np.stack([items[:, part.items].mean(axis=1) for part in parts], axis=1)
-        return Prediction(items @ self._scores.item_weights, of_tasks, items)
-
-    def _coming(self, target: str) -> list[IntArray]:
-        """The next round's items of each task, as positions within it."""
-        if target not in self._next:
-            counts = self._rounds[self._round[target]]
-            parts = zip(self._past.tasks, self._chosen[target], counts, strict=True)
-            answers = self._answers[target]
-            self._next[target] = [self._choose(*one, answers) for one in parts]
-        return self._next[target]
-
-    def _choose(self, part, seen, count, answers):  # type: ignore[no-untyped-def]
-        if not count:
-            return seen[:0]
-        weight = part.importance
-        if len(seen):
-            n = self._settings.similar_sources
-            similar = part.similar(seen, answers[part.items[seen]], n)
-            weight = self._mixture.of(part.values, similar, part.importance)
-        return part.most_important(weight, seen, count)
-
-    def _complete(self, target: str) -> FloatArray:
-        answers = self._answers[target]
-        if self._settings.prediction == "similarity":
-            return self._completion.complete(self._past, self._chosen[target], answers)
-        run = np.flatnonzero(~np.isnan(answers))
-        return self._low_rank.complete(run, answers[None, run])[0]

@@ -47,7 +47,7 @@ class NativeSet:
 
         Parameters
         ----------
-        answers : ndarray, shape (items,)
+        answers : ndarray, shape (items,) or (items, models)
             Only those on medoids are looked at.
         calibrate : bool
             Scale a medoid's answer by the native sources' means on the item and on the medoid.
@@ -56,8 +56,8 @@ class NativeSet:
         """
         said = answers[self.medoids]
         if calibrate:
-            factor = (said + 0.5) / (self.mean[self.medoids] + 0.5)
-            found = (self.share @ factor) * (self.mean + 0.5) - 0.5
+            level = (self.mean + 0.5).reshape(-1, *[1] * (said.ndim - 1))
+            found = (self.share @ ((said + 0.5) / level[self.medoids])) * level - 0.5
         else:
             found = self.share @ said
         if clip == "none":

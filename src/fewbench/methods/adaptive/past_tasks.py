@@ -102,6 +102,4 @@ def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
         values = np.ascontiguousarray(scores.filled[:, items])
         tasks.append(PastTask(items, values, importance(values, kind), priority[items]))
     of_tasks = scores.task_scores()
-    return Past(
-        scores.filled, tasks, cosine_similarities(of_tasks.T, of_tasks.T), scores.is_binary
-    )
+    return Past(scores.filled, tasks, cosine_similarities(of_tasks.T, of_tasks.T), scores.is_binary)

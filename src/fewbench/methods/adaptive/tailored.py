@@ -60,6 +60,9 @@ class Tailored:
         Keep items' expected scores as they come, at most 1, or from 0 to 1.
     ties : {"one", "shared"}
         Whether an item equally near several medoids takes its score from one or from all.
+    corrected : bool
+        Take from every item's expected score what the same estimate errs there on the native
+        sources, on average: it errs low for targets that are stronger than most.
     restarts : int
         Random starts of the swap search; the cheapest clustering is kept.
     candidates : int
@@ -77,6 +80,7 @@ class Tailored:
     calibrate: bool = True
     clip: Clip = "above"
     ties: Literal["one", "shared"] = "one"
+    corrected: bool = False
     restarts: int = 1
     candidates: int = 2000
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
@@ -193,13 +197,19 @@ class TailoredSession:
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from every item's expected score (Eq. 10), answers standing for themselves."""
-        method, scores = self._method, self._scores
+        scores = self._scores
         items = np.empty((len(targets), scores.n_items))
         for row, target in enumerate(targets):
             answers = self._answers[target]
-            expected = self.native_set(target).expected(
-                answers, calibrate=method.calibrate, clip=method.clip
-            )
-            items[row] = np.where(np.isnan(answers), expected, answers)
+            items[row] = np.where(np.isnan(answers), self._expected(target, answers), answers)
         of_tasks = scores.task_means(items) if tasks else None
         return Prediction(items @ scores.item_weights, of_tasks, items)
+
+    def _expected(self, target: str, answers: FloatArray) -> FloatArray:
+        method, native_set = self._method, self.native_set(target)
+        expected = native_set.expected(answers, calibrate=method.calibrate, clip=method.clip)
+        if not method.corrected:
+            return expected
+        natives = self._columns[:, self.natives[target]]
+        errs = native_set.expected(natives, calibrate=method.calibrate, clip=method.clip) - natives
+        return np.asarray(expected - errs.mean(axis=1))

@@ -15,12 +15,13 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TaskCompletion:
     """How a task's unselected items are predicted.
 
     Attributes
     ----------
+    past : Past
     mixture : Mixture
     similar_sources : int
     similar_tasks : float
@@ -31,6 +32,7 @@ class TaskCompletion:
     transport : bool
     """
 
+    past: Past
     mixture: Mixture
     similar_sources: int
     similar_tasks: float
@@ -38,7 +40,7 @@ class TaskCompletion:
     nearest: ItemNeighbours
     transport: bool
 
-    def complete(self, past: Past, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
+    def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
         """Return a target's expected score of every item, shape (items,).
 
         Parameters
@@ -49,29 +51,29 @@ class TaskCompletion:
             The target's scores there; NaN elsewhere.
         """
         expected = answers.copy()
-        target = _Target(past, chosen, answers, self.similar_sources)
-        for task, part in enumerate(past.tasks):
+        target = _Target(self.past, chosen, answers, self.similar_sources)
+        for task, part in enumerate(self.past.tasks):
             rest = np.setdiff1d(np.arange(len(part.items)), chosen[task])
             if len(rest):
                 expected[part.items[rest]] = self._task(target, task, rest)
-        return expected
+        return np.asarray(expected)
 
     def _task(self, target: "_Target", task: int, rest: IntArray) -> FloatArray:
-        part, own = target.past.tasks[task], target.chosen[task]
+        part, own = self.past.tasks[task], target.chosen[task]
         similar = target.similar(task)
         unselected = part.values[:, rest]
         selected, answers = part.values[:, own], target.answers[part.items[own]]
         weights = [self.mixture.of(selected, similar, part.importance[own])]
         if self.transport:
-            near = target.past.likeness[task] >= self.similar_tasks
+            near = self.past.likeness[task] >= self.similar_tasks
             near[task] = True
             items = target.run_on(np.flatnonzero(near))
             if len(items):
                 columns, carried = oversample(
-                    target.past.values[:, items],
+                    self.past.values[:, items],
                     unselected,
                     target.answers[items],
-                    binary=target.past.binary,
+                    binary=self.past.binary,
                 )
                 weights.append(self.mixture.of(columns, similar, None))
                 selected = np.concatenate([selected, columns], axis=1)
@@ -84,7 +86,7 @@ class TaskCompletion:
         others = unselected[:, ~unimportant]
         fallback = others[similar].mean(axis=0)
         expected[~unimportant] = self.nearest.predict(others, selected, answers, fallback)
-        return expected
+        return np.asarray(expected)
 
 
 @dataclass(frozen=True, eq=False)

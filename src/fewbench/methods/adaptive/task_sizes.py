@@ -48,7 +48,7 @@ def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
     whole = np.floor(shares).astype(np.intp)
     order = np.lexsort((-sizes, np.round(whole - shares, 9)))
     whole[order[: budget - whole.sum()]] += 1
-    return whole
+    return np.asarray(whole, dtype=np.intp)
 
 
 def in_rounds(sizes: IntArray, rounds: int) -> IntArray:

@@ -1,0 +1,64 @@
+"""Low-rank completion: the target's other answers from those it gave, over the sources.
+
+Matrix factorisation, as Zhou et al. 2025 have it predict a benchmark's missing cells, fitted in
+closed form: the sources are complete.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fewbench.algorithms.low_rank import LowRank, fit_low_rank
+from fewbench.errors import MethodError
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class LowRankCompletion:
+    """A few abilities, estimated from the target's answers, predict the items not run.
+
+    Scores are the mean of the answers and of what is expected of the other items. That mean is
+    not the mean of `Prediction.items`, in which each item is kept within 0 to 1 (see
+    `fewbench.algorithms.low_rank`).
+
+    Parameters
+    ----------
+    rank : int, optional
+        Number of abilities; by default the one that best predicts held-out sources.
+    """
+
+    rank: int | None = None
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few abilities apart"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
+        """Fit the sources' answers; missing cells are filled first."""
+        if self.rank is not None and self.rank < 0:
+            raise MethodError(f"rank is {self.rank}", hint="use 0 or more, or leave it out")
+        model = fit_low_rank(
+            scores.filled,
+            self.rank,
+            observed=len(subset.items),
+            weights=scores.item_weights,
+            rng=np.random.default_rng(seed),
+        )
+        return FittedLowRank(scores, model)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLowRank:
+    """A low-rank model of the sources."""
+
+    scores: Scores
+    model: LowRank
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        member = np.equal.outer(self.scores.task_of, np.arange(len(self.scores.tasks)))
+        weights = np.column_stack([self.scores.item_weights, member / member.sum(axis=0)])
+        means = self.model.average(answers.items, answers.scores, weights)
+        items = self.model.complete(answers.items, answers.scores)
+        return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)

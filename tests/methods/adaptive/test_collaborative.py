@@ -1,0 +1,222 @@
+"""Two-stage collaborative filtering: what every method keeps, and its own settings."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import MethodError, MissingExtraError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import Answers
+from fewbench.methods.adaptive.collaborative import Collaborative
+from fewbench.methods.written import split, with_settings
+from fewbench.testing import simulate
+from fewbench.testing.conformance import MethodConformance, play
+
+
+def tables(n_targets=3, **kind):
+    whole = simulate(**{"n_models": 24, "n_items": 120, "n_tasks": 4, "seed": 1, **kind})
+    rows = np.arange(whole.n_models)
+    return whole.take(models=rows[n_targets:]), whole.take(models=rows[:n_targets])
+
+
+class WithTransport(MethodConformance):
+    @pytest.fixture(autouse=True)
+    def pot(self):
+        pytest.importorskip("ot", reason="optimal transport needs POT")
+
+
+class TestDefault(WithTransport):
+    @pytest.fixture
+    def method(self):
+        return Collaborative()
+
+
+class TestManySimilarTasks(WithTransport):
+    @pytest.fixture
+    def method(self):
+        return Collaborative(similar_tasks=0.5, weighted=True, similar_sources=4, rounds=2)
+
+
+class TestWithoutTransport(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return Collaborative(transport=False)
+
+
+class TestNoMinimum(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return Collaborative(transport=False, minimum=0, neighbours=1, quantile=0.0, rounds=50)
+
+
+class TestLowRank(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return Collaborative(prediction="low-rank")
+
+
+class TestBalance(WithTransport):
+    @pytest.fixture
+    def method(self):
+        return Collaborative(importance="balance")
+
+    @pytest.mark.parametrize(
+        "shape", [{"n_models": 8, "n_items": 150}, {"n_items": 24, "n_tasks": 24}]
+    )
+    def test_tables_of_every_shape(self, method, shape):
+        """Right-or-wrong scores only."""
+        super().test_tables_of_every_shape(method, shape)
+
+    def test_continuous_scores_are_refused(self, method):
+        sources, targets = tables(continuous=True)
+        with pytest.raises(MethodError, match="right or wrong"):
+            play(method, sources, targets, 8)
+
+
+# -- what is asked -------------------------------------------------------------------------------
+
+
+def rounds_of(method, sources, targets, budget, seed=0):
+    session = method.start(sources, budget, seed, targets.model_ids)
+    asked = []
+    while wanted := session.ask():
+        asked.append(wanted)
+        for name, items in wanted.items():
+            row = targets.model_ids.index(name)
+            session.tell(name, Answers(items, targets.values[[row]][:, items]))
+    return asked
+
+
+def test_all_targets_get_the_probe_set_and_then_their_own_items():
+    sources, targets = tables(n_items=300)
+    method = Collaborative(transport=False, rounds=3, alpha=0.0, similar_sources=3)
+    rounds = rounds_of(method, sources, targets, 90)
+    assert len(rounds) == 3
+    first = [items.tolist() for items in rounds[0].values()]
+    assert first[0] == first[1] == first[2]
+    later = [set(items.tolist()) for items in rounds[2].values()]
+    assert len(set(map(frozenset, later))) > 1
+
+
+def test_tasks_get_their_sizes():
+    sources, targets = tables(n_items=400)
+    assert np.bincount(sources.task_of).tolist() == [37, 81, 121, 161]
+    run = replay(Collaborative(transport=False), sources, targets, 110, 0).items[0]
+    # About a quarter of each, but for the first, which has its minimum of 20.
+    assert np.bincount(sources.task_of[run]).tolist() == [20, 20, 30, 40]
+
+
+def test_equally_important_items_are_drawn_by_chance():
+    """Half of all items tie; the table's order must not decide among them."""
+    sources, targets = tables(n_models=10, n_items=400, n_tasks=1)
+    method = Collaborative(transport=False, rounds=1)
+    one, two, again = (replay(method, sources, targets, 20, seed).items[0] for seed in (0, 1, 0))
+    assert not np.array_equal(one, two)
+    assert np.array_equal(one, again)
+    best = sources.values.var(axis=0, ddof=1)
+    assert np.round(best[one], 9).tolist() == np.sort(np.round(best, 9))[::-1][:20].tolist()
+
+
+def test_alpha_one_asks_every_target_the_same():
+    sources, targets = tables()
+    run = replay(Collaborative(transport=False, alpha=1.0), sources, targets, 30, 0).items
+    assert set(run[0]) == set(run[1]) == set(run[2])
+
+
+# -- what is predicted ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+@pytest.mark.parametrize("prediction", ["similarity", "low-rank"])
+def test_score_tasks_and_items_agree(average, prediction):
+    sources, targets = (table.averaged(average) for table in tables())
+    method = Collaborative(transport=False, prediction=prediction)
+    played = play(method, sources, targets, 30, tasks=True)
+    said = played.prediction
+    np.testing.assert_allclose(said.scores, said.items @ sources.item_weights, atol=1e-12)
+    for task in range(len(sources.tasks)):
+        mean = said.items[:, sources.task_of == task].mean(axis=1)
+        np.testing.assert_allclose(said.tasks[:, task], mean, atol=1e-12)
+    for row, items in enumerate(played.asked.values()):
+        assert np.array_equal(said.items[row, items], targets.values[row, items])
+    assert said.items.min() >= 0
+    assert said.items.max() <= 1
+
+
+def test_a_copy_of_a_source_is_predicted_as_it_where_it_is_alone_similar():
+    sources, _ = tables(n_items=200, n_tasks=2)
+    target = sources.take(models=[5])
+    target = replace(target, models=target.models.rename({target.model_ids[0]: "copy"}))
+    method = Collaborative(transport=False, similar_sources=1, quantile=1.0, low_importance=1e9)
+    said = play(method, sources, target, 60).prediction
+    # All but the few items at the highest quantile are the most similar source's: the copied one.
+    assert abs(said.scores[0] - target.full_scores()[0]) < 0.01
+
+
+def test_a_task_without_an_answer_is_the_mean_of_sources_like_the_target():
+    sources, targets = tables(n_items=60, n_tasks=3)
+    method = Collaborative(transport=False, similar_sources=3)
+    played = play(method, sources, targets, 1)
+    run = played.asked[targets.model_ids[0]]
+    answer = targets.values[0, run]
+    alike = np.flatnonzero((sources.values[:, run] == answer).all(axis=1))[:3]
+    other = sources.task_of != sources.task_of[run[0]]
+    np.testing.assert_allclose(
+        played.prediction.items[0, other], sources.values[alike][:, other].mean(axis=0)
+    )
+
+
+def test_it_is_better_than_the_mean_of_all_sources():
+    sources, targets = tables(n_targets=10, n_models=60, n_items=300)
+    said = replay(Collaborative(transport=False), sources, targets, 100, 0).scores
+    truth = targets.full_scores()
+    ours = np.abs(said - truth).mean()
+    assert ours < 0.5 * np.abs(sources.full_scores().mean() - truth).mean()
+
+
+# -- settings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"similar_sources": 0},
+        {"alpha": 1.5},
+        {"alpha": float("nan")},
+        {"rounds": 0},
+        {"similar_tasks": float("nan")},
+        {"low_importance": 0.0},
+        {"low_importance": float("nan")},
+        {"least_similarity": float("nan")},
+        {"quantile": -0.1},
+        {"neighbours": 0},
+        {"minimum": -1},
+        {"importance": "other"},
+        {"prediction": "other"},
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_named(wrong):
+    sources, targets = tables()
+    with pytest.raises(MethodError, match=next(iter(wrong))) as caught:
+        Collaborative(transport=False, **wrong).start(sources, 8, 0, targets.model_ids)
+    assert caught.value.hint
+
+
+def test_settings_are_written_and_read():
+    method = Collaborative(transport=False, alpha=0.75, importance="balance", minimum=5)
+    piece = split(method.describe())[0]
+    assert piece.name == "collaborative"
+    assert with_settings(Collaborative, piece.settings, piece.name) == method
+    assert Collaborative().describe() == "collaborative"
+
+
+def test_the_missing_package_is_named_before_anything_is_asked(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ot", None)
+    sources, targets = tables()
+    with pytest.raises(MissingExtraError, match=r"fewbench\[transport\]"):
+        Collaborative().start(sources, 8, 0, targets.model_ids)
+    for needless in (Collaborative(transport=False), Collaborative(prediction="low-rank")):
+        play(needless, sources, targets, 8)

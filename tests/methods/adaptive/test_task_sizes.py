@@ -1,0 +1,84 @@
+"""How a budget is shared among tasks and rounds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
+
+
+@st.composite
+def shared(draw):
+    sizes = np.array(draw(st.lists(st.integers(1, 400), min_size=1, max_size=30)))
+    budget = draw(st.integers(1, int(sizes.sum())))
+    return budget, sizes, draw(st.integers(0, 40))
+
+
+@given(shared())
+def test_the_whole_budget_is_spent_and_no_task_overdrawn(given_):
+    budget, sizes, minimum = given_
+    found = task_sizes(budget, sizes, minimum)
+    assert found.sum() == budget
+    assert (found >= 0).all()
+    assert (found <= sizes).all()
+
+
+@given(shared())
+def test_every_task_has_its_minimum_where_the_budget_can_pay_it(given_):
+    budget, sizes, minimum = given_
+    found = task_sizes(budget, sizes, minimum)
+    least = np.minimum(sizes, minimum)
+    if budget >= least.sum():
+        assert (found >= least).all()
+    else:
+        assert (found <= least).all()
+        # As level as can be: who has less than another has one less at most, or is whole.
+        assert (found[found < sizes] >= found.max() - 1).all()
+
+
+@given(shared())
+def test_above_the_minimum_one_ratio_holds_for_all(given_):
+    budget, sizes, minimum = given_
+    found = task_sizes(budget, sizes, minimum)
+    above = found > np.minimum(sizes, minimum)
+    if budget >= np.minimum(sizes, minimum).sum() and above.any():
+        # Some ratio explains all: each is within one item of it.
+        low = ((found - 1) / sizes)[above].max()
+        high = ((found + 1) / sizes).min()
+        assert low < high + 1e-9
+
+
+def test_small_tasks_are_taken_whole_and_the_paper_s_ratio_is_kept():
+    sizes = np.array([15, 100, 199, 300, 1000])
+    found = task_sizes(15 + 20 + 20 + 30 + 100, sizes, 20)
+    assert found.tolist() == [15, 20, 20, 30, 100]
+
+
+def test_a_budget_of_all_items_takes_all():
+    sizes = np.array([3, 50, 20])
+    assert task_sizes(73, sizes, 20).tolist() == sizes.tolist()
+
+
+def test_fewer_items_than_tasks_go_to_the_largest():
+    assert task_sizes(2, np.array([5, 30, 10, 40]), 20).tolist() == [0, 1, 0, 1]
+
+
+def test_without_a_minimum_sizes_are_proportional():
+    assert task_sizes(14, np.array([10, 20, 40]), 0).tolist() == [2, 4, 8]
+
+
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=20).filter(any), st.integers(1, 12))
+def test_rounds_add_up_and_none_is_empty(sizes, rounds):
+    each = in_rounds(np.array(sizes), rounds)
+    assert each.sum(axis=0).tolist() == sizes
+    assert (each.sum(axis=1) > 0).all()
+    assert 1 <= len(each) <= rounds
+    assert (each >= 0).all()
+    for task in each.T:
+        assert task.max() - task.min() <= 1
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_first_round_has_an_item_of_every_task_that_gets_one(rounds):
+    assert (in_rounds(np.array([1, 2, 30]), rounds)[0] > 0).all()
