@@ -84,9 +84,12 @@ def predict(tasks, truths, chosen, i, m, binary):  # type: ignore[no-untyped-def
     selected, answers = D[:, P], d[P]
     if m.transport:
         means = [t.mean(axis=1) for t in tasks]
-        near = [
-            k for k in range(len(tasks)) if k == i or cosine(means[k], means[i]) >= m.similar_tasks
-        ]
+        likeness = [cosine(means[k], means[i]) for k in range(len(tasks))]
+        near = sorted((k for k in range(len(tasks)) if k != i), key=lambda k: -likeness[k])
+        near = [k for k in near if likeness[k] >= m.similar_tasks]
+        while len(P) + sum(len(chosen[k]) for k in near) > m.most_items and near:
+            near.pop()
+        near = [i, *near]
         st = np.concatenate([tasks[k][:, chosen[k]] for k in near], axis=1)
         d_st = np.concatenate([truths[k][chosen[k]] for k in near])
         if st.shape[1]:

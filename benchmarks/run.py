@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FULL = {"bench_disagreement.py", "bench_readers.py"}
-QUICK = {"bench_kmedoids.py": ["--quick"]}
+FULL = {"bench_disagreement.py", "bench_readers.py", "bench_tailored.py"}
+QUICK = {"bench_kmedoids.py": ["--quick"], "bench_collaborative.py": ["--quick"]}
 
 
 def main() -> None:

@@ -74,14 +74,15 @@ class LowRank:
         told = (answers - self.means[items]) @ weighed
         return np.asarray(np.linalg.solve(precision, told.T).T)
 
-    def complete(self, items: IntArray, answers: FloatArray) -> FloatArray:
-        """Return the expected score of every item, shape (targets, items), in [0, 1].
+    def complete(self, items: IntArray, answers: FloatArray, *, clip: bool = True) -> FloatArray:
+        """Return the expected score of every item, shape (targets, items).
 
-        On `items` (as in `abilities`) they are the answers themselves. Means over items are
-        better taken by `average`.
+        On `items` (as in `abilities`) they are the answers themselves. Elsewhere they are in
+        [0, 1], or as they come without `clip`: means of those err less (see above).
         """
         completed = self.means + self.abilities(items, answers) @ self.loadings.T
-        np.clip(completed, 0.0, 1.0, out=completed)
+        if clip:
+            np.clip(completed, 0.0, 1.0, out=completed)
         completed[:, items] = answers
         return np.asarray(completed)
 

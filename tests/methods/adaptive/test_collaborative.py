@@ -135,10 +135,11 @@ def test_score_tasks_and_items_agree(average, prediction):
     method = Collaborative(transport=False, prediction=prediction)
     played = play(method, sources, targets, 30, tasks=True)
     said = played.prediction
-    np.testing.assert_allclose(said.scores, said.items @ sources.item_weights, atol=1e-12)
+    close = 1e-12 if prediction == "similarity" else 0.02  # items are clipped, means are not
+    np.testing.assert_allclose(said.scores, said.items @ sources.item_weights, atol=close)
     for task in range(len(sources.tasks)):
         mean = said.items[:, sources.task_of == task].mean(axis=1)
-        np.testing.assert_allclose(said.tasks[:, task], mean, atol=1e-12)
+        np.testing.assert_allclose(said.tasks[:, task], mean, atol=close)
     for row, items in enumerate(played.asked.values()):
         assert np.array_equal(said.items[row, items], targets.values[row, items])
     assert said.items.min() >= 0
@@ -193,6 +194,7 @@ def test_it_is_better_than_the_mean_of_all_sources():
         {"quantile": -0.1},
         {"neighbours": 0},
         {"minimum": -1},
+        {"most_items": -1},
         {"importance": "other"},
         {"prediction": "other"},
     ],

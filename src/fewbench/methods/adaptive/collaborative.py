@@ -16,7 +16,7 @@ from fewbench.algorithms.item_neighbours import ItemNeighbours
 from fewbench.algorithms.transport import check_solver
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.importance_session import ImportanceSession, ItemCompletion
-from fewbench.methods.adaptive.low_rank_completion import LowRankCompletion
+from fewbench.methods.adaptive.low_rank_items import LowRankItems
 from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
 from fewbench.methods.adaptive.task_completion import TaskCompletion
 from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
@@ -44,8 +44,10 @@ class Collaborative:
     rounds : int
         How often a target is asked; the first asks for the probe set, the same for all.
     similar_tasks : float
-        tau_0: tasks are similar where the cosine of the sources' scores on them is so high. Lower
-        values transport between more tasks, which is the slow part.
+        tau_0: tasks are similar where the cosine of the sources' scores on them is so high.
+    most_items : int
+        Similar tasks are taken, the most similar first, while their answered items and the task's
+        own are no more than this: with more, transport is slow and gains nothing.
     low_importance : float
         tau_1: items whose importance is below the mean of the selected over this are predicted
         by the mean of all sources (Eq. 10).
@@ -77,7 +79,8 @@ class Collaborative:
     similar_sources: int = 10
     alpha: float = 0.75
     rounds: int = 5
-    similar_tasks: float = 0.99
+    similar_tasks: float = 0.95
+    most_items: int = 200
     low_importance: float = 1.5
     least_similarity: float = 0.8
     quantile: float = 0.5
@@ -105,6 +108,7 @@ class Collaborative:
             mixture,
             similar_sources=self.similar_sources,
             similar_tasks=self.similar_tasks,
+            most_items=self.most_items,
             low_importance=self.low_importance,
             nearest=ItemNeighbours(
                 self.neighbours, self.weighted, self.least_similarity, self.quantile
@@ -112,7 +116,7 @@ class Collaborative:
             transport=self.transport,
         )
         if self.prediction == "low-rank":
-            completion = LowRankCompletion(scores, budget, seed)
+            completion = LowRankItems(scores, budget, seed)
         return ImportanceSession(
             scores,
             past,
@@ -141,8 +145,9 @@ class Collaborative:
             raise MethodError(
                 f"low_importance is {self.low_importance}", hint="use a number above 0"
             )
-        if self.minimum < 0:
-            raise MethodError(f"minimum is {self.minimum}", hint="use 0 or more")
+        for name in ("minimum", "most_items"):
+            if getattr(self, name) < 0:
+                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 0 or more")
         if self.importance not in ("variance", "balance"):
             raise MethodError(
                 f"unknown importance {self.importance!r}", hint="use variance or balance"

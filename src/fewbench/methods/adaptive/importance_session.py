@@ -20,6 +20,8 @@ class ItemCompletion(Protocol):
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
         """Return the expected score of every item, shape (items,), answers where there are any.
 
+        What comes out below 0 or above 1 counts so in the means.
+
         Parameters
         ----------
         chosen : list of ndarray of int, one a task
@@ -92,9 +94,9 @@ class ImportanceSession:
         )
         of_tasks = None
         if tasks:
-            means = [items[:, task.items].mean(axis=1) for task in self._tasks]
-            of_tasks = np.stack(means, axis=1)
-        return Prediction(items @ self._scores.item_weights, of_tasks, items)
+            of_tasks = np.clip(self._scores.task_means(items), 0.0, 1.0)
+        full = np.clip(items @ self._scores.item_weights, 0.0, 1.0)
+        return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0))
 
     def _coming(self, target: str) -> list[IntArray]:
         """Return the next round's items of each task, as positions within it."""

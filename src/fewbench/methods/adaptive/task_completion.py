@@ -26,6 +26,9 @@ class TaskCompletion:
     similar_sources : int
     similar_tasks : float
         Least cosine similarity of tasks whose items are transported to each other.
+    most_items : int
+        Similar tasks are taken, the most similar first, while their answered items and the task's
+        own are no more than this.
     low_importance : float
         Items are unimportant below the mean importance of the selected over this.
     nearest : ItemNeighbours
@@ -36,6 +39,7 @@ class TaskCompletion:
     mixture: Mixture
     similar_sources: int
     similar_tasks: float
+    most_items: int
     low_importance: float
     nearest: ItemNeighbours
     transport: bool
@@ -65,9 +69,7 @@ class TaskCompletion:
         selected, answers = part.values[:, own], target.answers[part.items[own]]
         weights = [self.mixture.of(selected, similar, part.importance[own])]
         if self.transport:
-            near = self.past.likeness[task] >= self.similar_tasks
-            near[task] = True
-            items = target.run_on(np.flatnonzero(near))
+            items = target.run_on(self._like(task, target.chosen))
             if len(items):
                 columns, carried = oversample(
                     self.past.values[:, items],
@@ -87,6 +89,13 @@ class TaskCompletion:
         fallback = others[similar].mean(axis=0)
         expected[~unimportant] = self.nearest.predict(others, selected, answers, fallback)
         return np.asarray(expected)
+
+    def _like(self, task: int, chosen: list[IntArray]) -> IntArray:
+        """Return the tasks from which a task's items are made, itself first."""
+        order = np.argsort(-self.past.likeness[task], kind="stable")
+        others = order[(order != task) & (self.past.likeness[task, order] >= self.similar_tasks)]
+        items = len(chosen[task]) + np.cumsum([len(chosen[other]) for other in others])
+        return np.append(task, others[items <= self.most_items])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-class LowRankCompletion:
+class LowRankItems:
     """Completes a target's answers by the low-rank model of the sources.
 
     Parameters
@@ -28,7 +28,7 @@ class LowRankCompletion:
         self._scores, self._budget, self._seed = scores, budget, seed
 
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
-        """Return a target's expected score of every item, shape (items,).
+        """Return a target's expected score of every item, shape (items,), as it comes.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class LowRankCompletion:
             NaN where the target was not run.
         """
         run = np.flatnonzero(~np.isnan(answers))
-        return np.asarray(self._fitted.complete(run, answers[None, run])[0])
+        return np.asarray(self._fitted.complete(run, answers[None, run], clip=False)[0])
 
     @cached_property
     def _fitted(self) -> LowRank:
