@@ -208,6 +208,7 @@ TABLES = (
             Row("collaborative"),
             Row("collaborative-no-transport", "the ablation"),
             Row("low-rank", "low-rank completion as stage 2"),
+            Row("random-low-rank", "the same of random items"),
             Row("random-stratified", "random sampling in each task"),
             Row("clustering"),
             Row("sort-and-search"),
@@ -244,7 +245,7 @@ def figure(value: float, metric: str) -> str:
     return text.removeprefix("0") if metric == "kendall_tau" else text
 
 
-def run(table: Table, folder: Path, workers: int) -> Iterator[str]:
+def run(table: Table, folder: Path, workers: int, cache: Path | None) -> Iterator[str]:
     scores = read(folder / f"{table.data}.npz").scores
     if table.data != "gsm8k_150":
         scores = without_duplicates(scores)
@@ -256,6 +257,7 @@ def run(table: Table, folder: Path, workers: int) -> Iterator[str]:
         table.repeats,
         level=None,
         workers=workers,
+        cache=cache,
     )
     yield f"## {table.title}\n\n{table.text}\n"
     for metric in table.metrics:
@@ -320,12 +322,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="tables whose title holds this")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--cache", type=Path, help="file of finished cells, to go on after a stop")
     parser.add_argument("-o", "--output", type=Path, help="by default it is printed")
     given = parser.parse_args()
     page = [HEAD]
     for table in TABLES:
         if given.only in table.title:
-            page.extend(run(table, given.folder, given.workers))
+            page.extend(run(table, given.folder, given.workers, given.cache))
     text = "\n".join(page)
     if given.output is None:
         print(text)

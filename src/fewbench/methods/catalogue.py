@@ -182,4 +182,10 @@ def find_method(text: str) -> Method:
             hint=(f"did you mean {close[0]}? " if close else "")
             + "fewbench methods lists them; or write parts, as in random+answers+ridge",
         )
+    whole = [piece.name for piece in pieces if piece.name in ADAPTIVE]
+    if whole:
+        raise MethodError(
+            f"{whole[0]} is a whole method, to which no part is joined",
+            hint=f"write {whole[0]} by itself, or with settings as in {whole[0]}(name=value)",
+        )
     return StaticMethod(*combine(pieces))

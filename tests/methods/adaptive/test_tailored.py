@@ -58,6 +58,12 @@ def test_settings_that_do_not_exist(wrong):
         find_method(wrong)
 
 
+@pytest.mark.parametrize("text", ["tailored+mean", "random+collaborative(alpha=1)"])
+def test_nothing_is_joined_to_a_whole_method(text):
+    with pytest.raises(MethodError, match="is a whole method"):
+        find_method(text)
+
+
 def test_two_rounds_and_targets_that_wait():
     sources, targets = tables()
     names = targets.model_ids
