@@ -53,16 +53,18 @@ def plain(method: Collaborative, sources: Scores, target: Scores, budget: int): 
     of = [np.flatnonzero(sources.task_of == task) for task in range(len(sources.tasks))]
     tasks = [sources.values[:, items] for items in of]
     truths = [target.values[0, items] for items in of]
-    priority = np.random.default_rng(0).permutation(sources.n_items)
+    rng = np.random.default_rng(0)
+    priority, turn = rng.permutation(sources.n_items), rng.permutation(sources.n_models)
     clock = [time.perf_counter()]
     sizes = task_sizes(budget, np.array([len(items) for items in of]), method.minimum)
     chosen = [
-        select(tasks[i], truths[i], int(sizes[i]), method, priority[of[i]]) for i in range(len(of))
+        select(tasks[i], truths[i], int(sizes[i]), method, priority[of[i]], turn)
+        for i in range(len(of))
     ]
     clock.append(time.perf_counter())
     said = np.empty(sources.n_items)
     for i, items in enumerate(of):
-        said[items] = predict(tasks, truths, chosen, i, method, binary=True)
+        said[items] = predict(tasks, truths, chosen, i, method, binary=True, turn=turn)
     clock.append(time.perf_counter())
     return said, np.diff(clock)
 

@@ -25,23 +25,23 @@ def v(columns, kind):  # type: ignore[no-untyped-def]
     return np.array(found)
 
 
-def most_similar_sources(D, d, n):  # type: ignore[no-untyped-def]
-    similarity = [cosine(row, d) for row in D]
-    return sorted(range(len(D)), key=lambda m: (-similarity[m], m))[:n]
+def most_similar_sources(D, d, m, turn):  # type: ignore[no-untyped-def]
+    keys = [(-cosine(row, d), round(abs(row - d).sum(), 12), turn[s]) for s, row in enumerate(D)]
+    return sorted(range(len(D)), key=lambda s: keys[s])[: m.similar_sources]
 
 
 def eq7(columns, S, alpha, kind):  # type: ignore[no-untyped-def]
     return np.round(alpha * v(columns, kind) + (1 - alpha) * v(columns[S], kind), 12)
 
 
-def select(D, d, size, m, priority):  # type: ignore[no-untyped-def]
+def select(D, d, size, m, priority, turn):  # type: ignore[no-untyped-def]
     """Stage 1 for one task: positions in the order they are asked; d is the target's truth."""
     steps = [-(-r * size // m.rounds) for r in range(m.rounds + 1)]
     P: list[int] = []
     for r in range(m.rounds):
         importance = v(D, m.importance)
         if P:
-            S = most_similar_sources(D[:, P], d[P], m.similar_sources)
+            S = most_similar_sources(D[:, P], d[P], m, turn)
             importance = eq7(D, S, m.alpha, m.importance)
         unseen = [j for j in range(D.shape[1]) if j not in P]
         unseen.sort(key=lambda j: (-importance[j], priority[j]))
@@ -65,7 +65,7 @@ def transported(st, ns, d_st, binary):  # type: ignore[no-untyped-def]
     return columns, carried
 
 
-def predict(tasks, truths, chosen, i, m, binary):  # type: ignore[no-untyped-def]
+def predict(tasks, truths, chosen, i, m, binary, turn):  # type: ignore[no-untyped-def]
     """Stage 2 for task i: the expected score of each of its items.
 
     tasks: matrices (sources, items); truths: the target's scores; chosen: stage 1's positions.
@@ -76,11 +76,11 @@ def predict(tasks, truths, chosen, i, m, binary):  # type: ignore[no-untyped-def
     if not ns:
         return expected
     if P:
-        S = most_similar_sources(D[:, P], d[P], m.similar_sources)
+        S = most_similar_sources(D[:, P], d[P], m, turn)
     else:
         everything = np.concatenate([t[:, c] for t, c in zip(tasks, chosen, strict=True)], axis=1)
         told = np.concatenate([t[c] for t, c in zip(truths, chosen, strict=True)])
-        S = most_similar_sources(everything, told, m.similar_sources)
+        S = most_similar_sources(everything, told, m, turn)
     selected, answers = D[:, P], d[P]
     if m.transport:
         means = [t.mean(axis=1) for t in tasks]

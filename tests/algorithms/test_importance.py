@@ -63,8 +63,11 @@ def test_cosines_are_those_of_the_formula(values):
             assert found[i, j] == pytest.approx(plain, abs=1e-11)
 
 
-def test_equally_similar_sources_are_taken_in_the_order_of_the_table():
-    sources = np.array([[1.0, 0], [0, 1], [1, 1], [0, 1], [0, 0]])
-    assert most_similar(np.array([0.0, 1.0]), sources, 3).tolist() == [1, 3, 2]
-    assert most_similar(np.array([0.0, 0.0]), sources, 2).tolist() == [4, 0]
-    assert most_similar(np.array([0.0, 1.0]), sources, 99).tolist() == [1, 3, 2, 0, 4]
+def test_equally_similar_sources_by_distance_then_by_chance():
+    sources = np.array([[1.0, 1], [0, 1], [1, 0], [0, 1], [0, 0]])
+    first, last = np.arange(5), np.arange(5)[::-1]
+    assert most_similar(np.array([0.0, 1.0]), sources, 2, first).tolist() == [1, 3]
+    assert most_similar(np.array([0.0, 1.0]), sources, 2, last).tolist() == [3, 1]
+    # to nothing but zeros all others are equally similar: not so near are those with more right
+    assert most_similar(np.array([0.0, 0.0]), sources, 3, first).tolist() == [4, 1, 2]
+    assert most_similar(np.array([0.0, 0.0]), sources, 99, first).tolist() == [4, 1, 2, 3, 0]

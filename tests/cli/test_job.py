@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,10 @@ def test_select_what_a_method_that_adapts_asks_first(ok, cli, scores, asked, tmp
     assert "asks for these 4 items first and chooses the rest of the 9" in first.err
     ok("select", scores, *words, "-o", "first.json")
     assert json.loads((tmp_path / "first.json").read_text())["items"] == first.out.split()
+    note = json.loads((tmp_path / "first.json").read_text())["notes"][0]
+    command = note[note.index("fewbench start") : note.index(", then")]
+    ok(*shlex.split(command.replace("SCORES", str(scores)).replace("FOLDER", "as-told"))[1:])
+    assert asked("as-told")["target"] == first.out.split()
     refused = cli("start", scores, "--subset", "first.json", "-o", "run")
     assert refused.code == 2
     assert "takes no given subset" in refused.err

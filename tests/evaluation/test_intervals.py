@@ -12,6 +12,7 @@ from scipy.stats import hypergeom
 from fewbench.errors import FewbenchError, MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.intervals import (
+    MOST_JUDGED,
     Calibration,
     _folds,
     cross_fit,
@@ -21,7 +22,9 @@ from fewbench.evaluation.intervals import (
     source_groups,
     wilson_interval,
 )
-from fewbench.methods import Prediction, find_method
+from fewbench.methods import Prediction, Subset, find_method
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.static import StaticSession
 from fewbench.testing import simulate
 
 
@@ -268,3 +271,25 @@ def coverage(method, average, repeats, seed0=0, **kind):
 def test_intervals_cover_new_models_of_new_families(method, average, kind):
     """At 90 %, over 25 tables of 16 targets; four standard errors below that for kin in pairs."""
     assert coverage(method, average, 25, **kind) > 0.84
+
+
+class _Learner:
+    """A method that adapts, in name: it asks for the first items and says their mean."""
+
+    plain_sampling = False
+
+    def describe(self):
+        return "learner"
+
+    def start(self, scores, budget, seed, targets):
+        first = Subset(items=tuple(scores.item_ids[:budget]))
+        return StaticSession(Mean(), scores, first, seed, targets)
+
+
+def test_methods_that_adapt_are_judged_on_a_hundred_sources_at_most():
+    table = simulate(130, 30, seed=2)
+    found = cross_fit(_Learner(), table, 5, 0)
+    assert (len(found.errors), found.unused) == (MOST_JUDGED, 30)
+    again = cross_fit(_Learner(), table, 5, 0)
+    assert np.array_equal(found.errors, again.errors)
+    assert len(cross_fit(find_method("random-ridge"), table, 5, 0).errors) == 130

@@ -64,13 +64,22 @@ def cosine_similarities(rows: FloatArray, among: FloatArray) -> FloatArray:
     return np.asarray(np.round(similarities, _DECIMALS, out=similarities))
 
 
-def most_similar(row: FloatArray, among: FloatArray, n: int) -> IntArray:
+def most_similar(row: FloatArray, among: FloatArray, n: int, priority: IntArray) -> IntArray:
     """Positions of the n rows most similar to one by the cosine, the most similar first.
 
-    Of equally similar rows the first; all rows if there are fewer than n.
+    Of equally similar rows those at the least Manhattan distance come first (to a row of zeros
+    all others are equally similar), then those of the least priority; all rows if there are fewer
+    than n.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> most_similar(np.zeros(2), rows, 2, np.arange(3)).tolist()
+    [2, 1]
     """
     similarities = cosine_similarities(row[None], among)[0]
-    return np.argsort(-similarities, kind="stable")[:n]
+    apart = np.round(np.abs(among - row).sum(axis=1), _DECIMALS)
+    return np.lexsort((priority, apart, -similarities))[:n]
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

@@ -28,6 +28,7 @@ from fewbench.cli.options import (
     open_evaluation,
     say,
 )
+from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, table
 from fewbench.errors import AnswersError, EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation
@@ -246,7 +247,8 @@ def estimate(
     fewbench estimate run --level 0.95 --json
     """
     evaluation = open_evaluation(folder, scores)
-    estimates = evaluation.estimate(level, None if target is None else [target])
+    with at_work("how far off the method is on sources that it did not learn from …"):
+        estimates = evaluation.estimate(level, None if target is None else [target])
     if as_json:
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
         print(json.dumps(found, indent=2))

@@ -31,10 +31,12 @@ def select(
     fewbench select scores.parquet --method kmedoids-ridge --budget 50 -o subset.json
     fewbench select scores.parquet --method kmedoids-ridge --budget 50 --for lm-eval
     Later:  fewbench start scores.parquet --subset subset.json -o run
+    A method that asks again is started with its own words: a note says which.
     """
     scores = load(scores_path, average)
     evaluation = Evaluation(scores, method, budget, seed=seed)
-    subset = evaluation.subset or _first_items(evaluation)
+    whole = evaluation.subset
+    subset = whole or _first_items(evaluation)
     for note in subset.notes:
         say(f"note: {note}")
     if output is None:
@@ -42,7 +44,8 @@ def select(
         return
     with written_whole(output) as temporary:
         temporary.write_text(subset.to_json() + "\n", encoding="utf-8")
-    say(f"{output}: {len(subset.items)} items of {scores.n_items}; estimate with the same method")
+    then = "estimate with the same method" if whole else f"the first of {budget} to run"
+    say(f"{output}: {len(subset.items)} items of {scores.n_items}; {then}")
 
 
 def _first_items(evaluation: Evaluation) -> Subset:
@@ -52,6 +55,7 @@ def _first_items(evaluation: Evaluation) -> Subset:
     note = (
         f"{made.method} asks for these {len(items)} items first and chooses the rest of the "
         f"{made.budget} when it has seen the answers: fewbench start SCORES --method "
-        f"'{made.method}' --budget {made.budget} --seed {made.seed} -o FOLDER, then ask and tell"
+        f"'{made.method}' --budget {made.budget} --seed {made.seed} --average {made.average} "
+        "-o FOLDER, then ask and tell"
     )
     return Subset(items=tuple(items), notes=(note,), provenance=made)

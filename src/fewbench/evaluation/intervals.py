@@ -20,10 +20,12 @@ from fewbench.algorithms.twins import duplicate_groups
 from fewbench.errors import FewbenchError, MethodError, ScoresError
 from fewbench.evaluation.replay import replay
 from fewbench.methods.base import Method
+from fewbench.methods.static import StaticMethod
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
 FOLDS = 5
+MOST_JUDGED = 100
 NEARLY_COMPLETE = 0.01
 
 
@@ -141,7 +143,8 @@ class Calibration:
     groups : ndarray of int, shape (sources,)
         Numbers of the groups that were left out together.
     unused : int
-        Sources whose error could not be measured: cells are missing, or too few others are left.
+        Sources whose error was not measured: cells are missing, too few others are left, or
+        enough were drawn without them.
     """
 
     errors: FloatArray
@@ -196,7 +199,8 @@ def cross_fit(
 
     The whole method is repeated on the other groups, selection included, so that its choice of
     items cannot have seen the model that it is judged on. Sources with more than a hundredth of
-    their cells missing are learned from, but not judged: their truth is not known.
+    their cells missing are learned from, but not judged: their truth is not known. A method that
+    adapts, and so chooses items anew for every source, is judged on at most `MOST_JUDGED` of them.
 
     Parameters
     ----------
@@ -217,6 +221,9 @@ def cross_fit(
     n_groups = int(apart.max()) + 1
     fold_of = _folds(apart, n_groups, min(folds, n_groups), seed)
     known = np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE
+    if not isinstance(method, StaticMethod):  # which choose items anew for each
+        order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
+        known[order[MOST_JUDGED:]] = False
     whole = scores.complete()
     errors = np.full(scores.n_models, np.nan)
     for fold in range(int(fold_of.max()) + 1):

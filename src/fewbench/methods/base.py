@@ -56,7 +56,8 @@ class Prediction:
     tasks : ndarray, shape (targets, tasks), optional
         Task scores, if they were asked for.
     items : ndarray, shape (targets, items), optional
-        Expected score of every item, where the method has it.
+        Expected score of every item in [0, 1], where the method has it. Means of what a method
+        expected before it was brought there may err less, so they need not make `scores`.
     outside : ndarray of bool, shape (targets,), optional
         Whether a target is unlike all sources, so that a method that cannot extrapolate errs.
     notes : tuple of str

@@ -95,6 +95,27 @@ def choices(setting: Field[Any]) -> tuple[str, str]:
     return _plain(setting.default), "" if NoneType in of else words
 
 
+def check_words(part: Any) -> None:
+    """Raise MethodError if a setting that is one of a few words is another.
+
+    Settings as text are checked when they are read; a part made in Python is not.
+
+    Examples
+    --------
+    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> check_words(Medoids(metric="taxi"))
+    Traceback (most recent call last):
+    fewbench.errors.MethodError: metric is 'taxi' (hint: use one of manhattan, euclidean, ...)
+    """
+    for setting in fields(part):
+        words, value = get_args(setting.type), getattr(part, setting.name)
+        if words and NoneType not in words and value not in words:
+            raise MethodError(
+                f"{setting.name} is {value!r}",
+                hint=f"use one of {', '.join(str(word) for word in words)}",
+            )
+
+
 def write(name: str, part: Any) -> str:
     """Write a dataclass as `split` and `with_settings` read it, settings that differ only.
 

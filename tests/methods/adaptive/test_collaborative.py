@@ -11,6 +11,7 @@ from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.written import split, with_settings
+from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance, play
 
@@ -125,6 +126,27 @@ def test_alpha_one_asks_every_target_the_same():
     assert set(run[0]) == set(run[1]) == set(run[2])
 
 
+@pytest.mark.parametrize("right", [0.0, 1.0])
+def test_the_order_of_the_sources_does_not_matter_to_a_target_unlike_all(right):
+    """All wrong, a target is equally similar to all sources: the table's first mean nothing."""
+    rng = np.random.default_rng(0)
+    able = np.sort(rng.uniform(0.1, 0.9, 60))[:, None]
+    values = (rng.random((60, 200)) < able) * 1.0
+    said = []
+    for order in (np.arange(60), np.arange(60)[::-1]):
+        sources = from_arrays(values[order], models=[f"m{m}" for m in order])
+        new = from_arrays(np.full((1, 200), right), models=["new"])
+        new = replace(new, items=sources.items)
+        runs = [
+            replay(Collaborative(transport=False), sources, new, 30, seed).scores[0]
+            for seed in range(8)
+        ]
+        said.append(np.mean(runs))
+    assert said[0] == pytest.approx(said[1], abs=0.03)
+    if not right:
+        assert max(said) < 0.25
+
+
 # -- what is predicted ---------------------------------------------------------------------------
 
 
@@ -162,7 +184,11 @@ def test_a_task_without_an_answer_is_the_mean_of_sources_like_the_target():
     played = play(method, sources, targets, 1)
     run = played.asked[targets.model_ids[0]]
     answer = targets.values[0, run]
-    alike = np.flatnonzero((sources.values[:, run] == answer).all(axis=1))[:3]
+    alike = np.flatnonzero((sources.values[:, run] == answer).all(axis=1))
+    rng = np.random.default_rng(0)
+    rng.permutation(sources.n_items)
+    by_chance = rng.permutation(sources.n_models)
+    alike = alike[np.argsort(by_chance[alike])][:3]
     other = sources.task_of != sources.task_of[run[0]]
     np.testing.assert_allclose(
         played.prediction.items[0, other], sources.values[alike][:, other].mean(axis=0)

@@ -39,18 +39,19 @@ def assert_same(plain, method, sources, targets, budget, seed=0):
     of = [np.flatnonzero(sources.task_of == task) for task in range(len(sources.tasks))]
     tasks = [sources.filled[:, items] for items in of]
     sizes = task_sizes(budget, np.array([len(items) for items in of]), method.minimum)
-    priority = np.random.default_rng(seed).permutation(sources.n_items)
+    rng = np.random.default_rng(seed)
+    priority, turn = rng.permutation(sources.n_items), rng.permutation(sources.n_models)
     for row, name in enumerate(targets.model_ids):
         truths = [targets.values[row, items] for items in of]
         chosen = [
-            plain.select(tasks[i], truths[i], int(sizes[i]), method, priority[of[i]])
+            plain.select(tasks[i], truths[i], int(sizes[i]), method, priority[of[i]], turn)
             for i in range(len(of))
         ]
         for i, items in enumerate(of):
             asked = played.asked[name]
             of_task = asked[sources.task_of[asked] == i]
             assert of_task.tolist() == items[chosen[i]].tolist()
-            expected = plain.predict(tasks, truths, chosen, i, method, sources.is_binary)
+            expected = plain.predict(tasks, truths, chosen, i, method, sources.is_binary, turn)
             np.testing.assert_allclose(
                 played.prediction.items[row, items], expected, atol=1e-9, rtol=0
             )

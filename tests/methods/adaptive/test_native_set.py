@@ -115,3 +115,15 @@ def test_answers_elsewhere_are_not_looked_at():
     answers = np.full(40, np.nan)
     answers[found.medoids] = 1.0
     assert np.isfinite(found.expected(answers)).all()
+
+
+def test_which_of_equally_near_medoids_stands_for_an_item_is_drawn_not_read_off_the_table():
+    """Items 0 to 9 are the same: each is at distance 0 of every medoid among them."""
+    columns = table(n_items=30)
+    columns[:10] = columns[0]
+    drawn = set()
+    for seed in range(40):
+        found = made(0, seed, columns, probe=(2, 5, 8, 20))
+        (medoid,) = np.unique(found.medoids[found.share[:10].argmax(axis=1)])
+        drawn.add(int(medoid))
+    assert drawn == {2, 5, 8}

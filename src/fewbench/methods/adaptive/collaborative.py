@@ -21,7 +21,7 @@ from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
 from fewbench.methods.adaptive.task_completion import TaskCompletion
 from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
 from fewbench.methods.needs import Need
-from fewbench.methods.written import write
+from fewbench.methods.written import check_words, write
 from fewbench.scores import Scores
 
 
@@ -47,7 +47,8 @@ class Collaborative:
         tau_0: tasks are similar where the cosine of the sources' scores on them is so high.
     most_items : int
         Similar tasks are taken, the most similar first, while their answered items and the task's
-        own are no more than this: with more, transport is slow and gains nothing.
+        own, which always take part, are no more than this: with more, transport is slow and gains
+        little.
     low_importance : float
         tau_1: items whose importance is below the mean of the selected over this are predicted
         by the mean of all sources (Eq. 10).
@@ -93,6 +94,7 @@ class Collaborative:
     plain_sampling: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = (
         Need("distinct sources", 20, "few sources tell few items apart"),
+        Need("tasks", 2, "on a single task plain random sampling is often closer"),
     )
 
     def start(
@@ -132,6 +134,7 @@ class Collaborative:
         return write("collaborative", self)
 
     def _check(self, scores: Scores) -> None:
+        check_words(self)
         for name in ("similar_sources", "rounds", "neighbours"):
             if getattr(self, name) < 1:
                 raise MethodError(f"{name} is {getattr(self, name)}", hint="use 1 or more")
@@ -148,14 +151,6 @@ class Collaborative:
         for name in ("minimum", "most_items"):
             if getattr(self, name) < 0:
                 raise MethodError(f"{name} is {getattr(self, name)}", hint="use 0 or more")
-        if self.importance not in ("variance", "balance"):
-            raise MethodError(
-                f"unknown importance {self.importance!r}", hint="use variance or balance"
-            )
-        if self.prediction not in ("similarity", "low-rank"):
-            raise MethodError(
-                f"unknown prediction {self.prediction!r}", hint="use similarity or low-rank"
-            )
         if self.importance == "balance" and not scores.is_binary:
             raise MethodError(
                 "importance=balance is for scores that are right or wrong",

@@ -12,6 +12,10 @@ from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+ONE_TASK = (
+    "this method is made for benchmarks of many tasks; on a single one plain random sampling is "
+    "often closer: compare with random and kmedoids-ridge"
+)
 
 
 class ItemCompletion(Protocol):
@@ -61,7 +65,7 @@ class ImportanceSession:
         completion: ItemCompletion,
         targets: Sequence[str],
     ) -> None:
-        self._scores, self._tasks, self._rounds = scores, past.tasks, rounds
+        self._scores, self._past, self._tasks, self._rounds = scores, past, past.tasks, rounds
         self._mixture, self._n_similar = mixture, n_similar
         self._completion = completion
         none = np.empty(0, dtype=np.intp)
@@ -96,7 +100,8 @@ class ImportanceSession:
         if tasks:
             of_tasks = np.clip(self._scores.task_means(items), 0.0, 1.0)
         full = np.clip(items @ self._scores.item_weights, 0.0, 1.0)
-        return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0))
+        notes = (ONE_TASK,) if len(self._tasks) == 1 else ()
+        return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0), notes=notes)
 
     def _coming(self, target: str) -> list[IntArray]:
         """Return the next round's items of each task, as positions within it."""
@@ -112,6 +117,6 @@ class ImportanceSession:
             return seen[:0]
         importance = task.importance
         if len(seen):
-            similar = task.similar(seen, answers[task.items[seen]], self._n_similar)
+            similar = self._past.similar(task.items[seen], answers, self._n_similar)
             importance = self._mixture.of(task.values, similar, task.importance)
         return task.most_important(importance, seen, n)

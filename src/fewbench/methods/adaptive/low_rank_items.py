@@ -28,15 +28,7 @@ class LowRankItems:
         self._scores, self._budget, self._seed = scores, budget, seed
 
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
-        """Return a target's expected score of every item, shape (items,), as it comes.
-
-        Parameters
-        ----------
-        chosen : list of ndarray of int
-            Not needed here.
-        answers : ndarray, shape (items,)
-            NaN where the target was not run.
-        """
+        """Return a target's expected score of every item, as it comes (see `ItemCompletion`)."""
         run = np.flatnonzero(~np.isnan(answers))
         return np.asarray(self._fitted.complete(run, answers[None, run], clip=False)[0])
 

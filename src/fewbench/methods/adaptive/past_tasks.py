@@ -61,10 +61,6 @@ class PastTask:
     importance: FloatArray
     priority: IntArray
 
-    def similar(self, chosen: IntArray, answers: FloatArray, n: int) -> IntArray:
-        """Return the n sources whose answers to the chosen items are most like a target's."""
-        return most_similar(answers, self.values[:, chosen], n)
-
     def most_important(self, importance: FloatArray, seen: IntArray, n: int) -> IntArray:
         """Return the n most important items that were not seen."""
         order = np.lexsort((self.priority, -importance))
@@ -85,21 +81,39 @@ class Past:
         Cosine similarity of the sources' scores on two tasks.
     binary : bool
         Whether answers are right or wrong.
+    priority : ndarray of int, shape (sources,)
+        Which of equally similar sources comes first, by chance.
     """
 
     values: FloatArray
     tasks: list[PastTask]
     likeness: FloatArray
     binary: bool
+    priority: IntArray
+
+    def similar(self, items: IntArray, answers: FloatArray, n: int) -> IntArray:
+        """Return the n sources whose answers to some items are most like a target's.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Positions in the scores.
+        answers : ndarray, shape (items of the scores,)
+        n : int
+        """
+        return most_similar(answers[items], self.values[:, items], n, self.priority)
 
 
 def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
     """Read off the sources what does not depend on the target."""
-    priority = np.random.default_rng(seed).permutation(scores.n_items)
+    rng = np.random.default_rng(seed)
+    priority = rng.permutation(scores.n_items)
     tasks = []
     for task in range(len(scores.tasks)):
         items = np.flatnonzero(scores.task_of == task)
         values = np.ascontiguousarray(scores.filled[:, items])
         tasks.append(PastTask(items, values, importance(values, kind), priority[items]))
     of_tasks = scores.task_scores()
-    return Past(scores.filled, tasks, cosine_similarities(of_tasks.T, of_tasks.T), scores.is_binary)
+    likeness = cosine_similarities(of_tasks.T, of_tasks.T)
+    by_chance = rng.permutation(scores.n_models)
+    return Past(scores.filled, tasks, likeness, scores.is_binary, by_chance)

@@ -18,7 +18,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.adaptive.native_set import Clip, NativeSet, Search, make_native_set
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
-from fewbench.methods.written import write
+from fewbench.methods.written import check_words, write
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -29,9 +29,10 @@ IntArray = NDArray[np.intp]
 class Tailored:
     """A probe set for all targets, then a set for each by its native sources.
 
-    The defaults are what the paper's tables were made with; `AS_PRINTED` is what its equations
-    say. Ties: of sources equally near a target the first in the table is taken, of medoids
-    equally near an item one drawn at random.
+    The defaults are what the paper's tables were made with, but for `candidates` on more than
+    2,000 items and ties between medoids; `AS_PRINTED` is what its equations say. Ties: of sources
+    equally near a target the first in the table is taken, of medoids equally near an item one
+    drawn at random.
 
     Parameters
     ----------
@@ -95,9 +96,12 @@ class Tailored:
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> "TailoredSession":
         """Choose the probe set; MethodError if a setting is out of range."""
+        check_words(self)
         for name in ("probe", "restarts", "candidates"):
             if getattr(self, name) < 1:
                 raise MethodError(f"{name} is {getattr(self, name)}", hint="use 1 or more")
+        if self.search == "alternate" and self.restarts > 1:
+            raise MethodError("only the swap search starts several times", hint="use search=swap")
         return TailoredSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
@@ -178,6 +182,8 @@ class TailoredSession:
     def tell(self, target: str, answers: Answers) -> None:
         """Take answers; once the probe set is answered, find the native sources."""
         self._answers[target][answers.items] = answers.scores[0]
+        if target in self.natives:
+            return
         if self._method.targets_apart:
             self._find_natives([target])
         elif not any(np.isnan(known[self.probe]).any() for known in self._answers.values()):
@@ -203,7 +209,7 @@ class TailoredSession:
             answers = self._answers[target]
             items[row] = np.where(np.isnan(answers), self._expected(target, answers), answers)
         of_tasks = scores.task_means(items) if tasks else None
-        return Prediction(items @ scores.item_weights, of_tasks, items)
+        return Prediction(items @ scores.item_weights, of_tasks, np.clip(items, 0.0, 1.0))
 
     def _expected(self, target: str, answers: FloatArray) -> FloatArray:
         method, native_set = self._method, self.native_set(target)

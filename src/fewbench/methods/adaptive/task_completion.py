@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.importance import most_similar
 from fewbench.algorithms.item_neighbours import ItemNeighbours
 from fewbench.algorithms.transport import oversample
 from fewbench.methods.adaptive.past_tasks import Mixture, Past, PastTask
@@ -45,15 +44,7 @@ class TaskCompletion:
     transport: bool
 
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
-        """Return a target's expected score of every item, shape (items,).
-
-        Parameters
-        ----------
-        chosen : list of ndarray of int, one a task
-            The items run, as positions within their task, in the order they were asked.
-        answers : ndarray, shape (items,)
-            The target's scores there; NaN elsewhere.
-        """
+        """Return a target's expected score of every item (see `ItemCompletion`)."""
         expected = answers.copy()
         target = _Target(self.past, chosen, answers, self.similar_sources)
         for task, part in enumerate(self.past.tasks):
@@ -115,12 +106,13 @@ class _Target:
 
     def similar(self, task: int) -> IntArray:
         """Return the sources most like the target on a task; overall where it ran none of it."""
-        own, part = self.chosen[task], self.past.tasks[task]
+        own = self.chosen[task]
         if not len(own):
             return self._similar_overall
-        return part.similar(own, self.answers[part.items[own]], self.n_similar)
+        items = self.past.tasks[task].items[own]
+        return self.past.similar(items, self.answers, self.n_similar)
 
     @cached_property
     def _similar_overall(self) -> IntArray:
         items = self.run_on(np.arange(len(self.chosen)))
-        return most_similar(self.answers[items], self.past.values[:, items], self.n_similar)
+        return self.past.similar(items, self.answers, self.n_similar)
