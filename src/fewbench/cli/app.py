@@ -12,6 +12,7 @@ from fewbench.cli.demo import demo
 from fewbench.cli.evaluate import ask, estimate, start, tell
 from fewbench.cli.import_ import import_
 from fewbench.cli.methods import methods
+from fewbench.cli.natives import natives
 from fewbench.cli.select import select
 
 app = typer.Typer(
@@ -59,6 +60,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "tell": tell,
     "estimate": estimate,
     "compare": compare,
+    "natives": natives,
     "demo": demo,
 }
 for _name, _command in _COMMANDS.items():

@@ -1,0 +1,194 @@
+"""The page of a study of native sources: a section for each question, with its finding."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, Protocol
+
+from markupsafe import Markup
+
+from fewbench.report import native_distances, native_families
+from fewbench.report.frame import render_page, write_page
+from fewbench.report.native_pictures import ERROR, TAU, Across, curve, item_maps
+from fewbench.report.native_tables import tables_of
+from fewbench.report.words import points
+
+SECTIONS = {
+    "nearness": (
+        "Are nearer sources better natives?",
+        "The sources are ordered by their distance to each target on the probe items and cut into "
+        "fifths; each fifth in turn is taken for the native sources. All have the same number.",
+    ),
+    "shares": (
+        "Are more of the native sources better?",
+        "A random share of each target’s native sources is kept, so that how near they are stays "
+        "the same and only their number falls.",
+    ),
+    "counts": (
+        "Is the number that the method finds a good one?",
+        "As many of the nearest sources as the axis says are taken, from a few to all. The diamond "
+        "is the method as it is, at the number it finds by itself.",
+    ),
+    "items": (
+        "What do the items look like to sources and to targets?",
+        "Items near one another are answered alike. Stars are the coreset that the sources choose, "
+        "larger the more items one stands for; a stronger dot is several items. The axes are "
+        "principal components, on the same scale in both maps.",
+    ),
+    "spread": (
+        "Do the sources’ medoids stand for the items where targets answer?",
+        "How far each item is from the medoid that stands for it. Medoids always suit those best "
+        "who chose them; sources that had no say are the fair comparison for targets.",
+    ),
+    "affinity": (
+        "Are native sources of the target’s own family?",
+        "Each row is a family of targets: how many of their native sources, on average, are of "
+        "each family, and small beside it how many chance would give. A stronger shade is more "
+        "than chance, full at twice.",
+    ),
+    "absence": (
+        "What is lost without sources of the target’s family?",
+        "A family’s targets, estimated by sources with the family among them, and by as many of "
+        "the other families only.",
+    ),
+}
+FIGURES = {
+    "nearness": "Figure 3b", "shares": "Figure 3a", "counts": "Figure 4", "items": "Figure 1",
+    "spread": "Figure 1", "affinity": "Table 11", "absence": "Table 12",
+}  # fmt: skip
+
+
+class Analysed(Protocol):
+    """Anything that gives a study's outcome as plain values, as `fewbench natives --json` does."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `facts`, `warnings`, `findings`, `absent` and the parts."""
+
+
+def write_native(analysis: Analysed, path: str | os.PathLike[str], source: str = "") -> Path:
+    """Write a study of native sources as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    analysis : Analysed
+        What `fewbench.study.native.analyse` returned.
+    path : str or os.PathLike
+        An existing file is replaced only once the new one is complete.
+    source : str
+        The name of the scores, for the title.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    return write_page(render(analysis.to_dict(), source), path)
+
+
+def render(found: dict[str, Any], source: str = "") -> str:
+    """The page as text."""
+    sections = [
+        {
+            "key": key,
+            "title": title,
+            "note": note,
+            "paper": FIGURES[key],
+            "finding": found["findings"].get(key),
+            "absent": found["absent"].get(key),
+            "figures": _figures(key, found),
+            "tables": tables_of(key, found),
+        }
+        for key, (title, note) in SECTIONS.items()
+    ]
+    facts = found["facts"]
+    return render_page(
+        "native.html.j2",
+        title=f"Native sources on {source}" if source else "Native sources of TailoredBench",
+        answer=_answer(found),
+        what=(
+            f"{facts['method']} with {facts['budget']} items a target: {facts['sources']} sources "
+            f"and {facts['targets']} targets on {facts['items']:,} items, {facts['split']} split, "
+            f"{_plural(facts['repeats'], 'repeat')}."
+        ),
+        warnings=found["warnings"],
+        sections=sections,
+        grid=native_families.grid(found["affinity"]) if found["affinity"] else None,
+        facts={str(key).capitalize(): str(value) for key, value in facts.items()},
+    )
+
+
+def _plural(n: int, one: str) -> str:
+    return f"{n:,} {one}{'' if n == 1 else 's'}"
+
+
+def _answer(found: dict[str, Any]) -> str:
+    """The most telling finding: what the number found and nearness do to the error."""
+    counts, nearness = found["counts"], found["nearness"]
+    if not counts:
+        return "Nothing could be run."
+    own = next(step for step in counts["steps"] if step["step"] == counts["against"])
+    said = f"With {own['natives']:.0f} native sources a target, the error is "
+    said += f"{points(own['mae'], 1)} pp"
+    if nearness and nearness["steps"]:
+        near, far = (points(nearness["steps"][k]["mae"], 1) for k in (0, -1))
+        said += f"; by the nearest fifth of the sources it is {near} pp, by the farthest {far}"
+    return said + "."
+
+
+def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Markup]]:
+    part = found[key]
+    if not part:
+        return []
+    made: list[tuple[str, Markup | None]] = []
+    if key == "items":
+        spread = found["spread"]
+        sizes = Counter(spread["medoid_of"]) if spread else Counter()
+        made += item_maps(part, [sizes.get(at, 1) for at in part["medoids"]])
+    elif key == "spread":
+        made += [
+            ("Most items lie how far from their medoid?", native_distances.within(part)),
+            ("Mean distance, by who chose and who answers", native_distances.bars(part)),
+        ]
+    elif key == "absence":
+        for measure in (ERROR, TAU):
+            picture = native_families.pairs(found["by_family"], measure)
+            made.append((f"{measure.title}, by family of the targets", picture))
+    elif key != "affinity":
+        steps, across, own = _across(key, part)
+        for measure in (TAU, ERROR):
+            better = "higher" if measure is TAU else "lower"
+            title = f"{measure.title} ({better} is better)"
+            made.append((title, curve(steps, across, measure, own)))
+    return [(title, picture) for title, picture in made if picture is not None]
+
+
+def _across(
+    key: str, part: dict[str, Any]
+) -> tuple[list[dict[str, Any]], Across, dict[str, Any] | None]:
+    steps, own = part["steps"], None
+    names = [str(step["step"]) for step in steps]
+    if key == "counts":
+        own = next(step for step in steps if step["step"] == part["against"])
+        steps = [step for step in steps if step is not own]
+        places = [step["natives"] for step in steps]
+        label = "nearest sources taken for native"
+        return steps, Across(places, [f"{n:.0f}" for n in places], label, _sources), own
+    if key == "nearness":
+        label = "fifth of the sources, nearest first"
+        return steps, Across(list(range(len(steps))), names, label, _fifth), own
+    places = [float(name.rstrip("%")) for name in names]
+    return steps, Across(places, names, "share of the native sources kept", _share), own
+
+
+def _sources(step: dict[str, Any]) -> str:
+    return f"{step['natives']:.0f} sources"
+
+
+def _fifth(step: dict[str, Any]) -> str:
+    return f"{step['step']}, agreement {100 * step['agreement']:.0f}%"
+
+
+def _share(step: dict[str, Any]) -> str:
+    return f"{step['step']}, {step['natives']:.0f} sources"

@@ -1,0 +1,117 @@
+"""The page of a study of native sources."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from fewbench.report import write_native
+from fewbench.report.native_families import grid
+from fewbench.study import SplitSettings
+from fewbench.study.native import analyse
+from fewbench.testing import simulate
+
+
+def study(families=("a", "b", "c"), **kind):
+    scores = simulate(48, 70, seed=3)
+    if families:
+        names = [families[m % len(families)] for m in range(48)]
+        scores = replace(scores, models=scores.models.assign(family=names))
+    else:
+        scores = replace(scores, models=scores.models.drop(columns="family"))
+    settings = {"budget": 14, "repeats": 1, "split": SplitSettings(targets=0.4), **kind}
+    return analyse(scores, **settings)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return study()
+
+
+@pytest.fixture(scope="module")
+def page(found, tmp_path_factory):
+    return write_native(found, tmp_path_factory.mktemp("page") / "natives.html", "my.parquet")
+
+
+def test_it_is_whole_says_the_findings_and_needs_nothing_else(found, page, balanced):
+    text = page.read_text("utf-8")
+    balanced(text)
+    assert "Native sources on my.parquet" in text
+    plain = text.replace("&#39;", "'")
+    for said in found.findings.values():
+        assert said in plain
+    assert not re.search(r"(src|href)=|url\(|@import|<script", text)
+    assert not re.search(r"\b(nan|None|inf)\b", re.sub(r"<style>.*?</style>", "", text, flags=re.S))
+
+
+def test_every_question_has_a_picture_or_a_table(page):
+    text = page.read_text("utf-8")
+    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', text, re.S))
+    assert list(sections) == [
+        "nearness", "shares", "counts", "items", "spread", "affinity", "absence"
+    ]  # fmt: skip
+    for key, body in sections.items():
+        assert body.count("<svg") == (0 if key == "affinity" else 2), key
+        assert "<details" in body, key
+    assert sections["affinity"].count('shade own"') == 3
+    assert sections["items"].count('class="star"') == 2 * 14
+    assert "as found: " in sections["counts"]
+
+
+def test_the_same_analysis_gives_the_same_bytes(found, tmp_path):
+    one, other = (write_native(found, tmp_path / name).read_bytes() for name in ("a", "b"))
+    assert one == other
+    assert json.dumps(found.to_dict()) == json.dumps(found.to_dict())
+
+
+def test_names_are_escaped(tmp_path, balanced):
+    text = write_native(study(("<b>x", "a & b", 'c"d')), tmp_path / "p").read_text("utf-8")
+    balanced(text)
+    assert "<b>x" not in text
+    assert "&lt;b&gt;x" in text
+
+
+def test_without_families_those_sections_say_so(tmp_path, balanced):
+    text = write_native(study(None), tmp_path / "p").read_text("utf-8")
+    balanced(text)
+    assert text.count("families of the models are not known") == 2
+
+
+def test_one_target_and_few_sources(tmp_path, balanced):
+    few = analyse(simulate(9, 30), budget=12, repeats=1, split=SplitSettings(targets=0.01))
+    text = write_native(few, tmp_path / "p").read_text("utf-8")
+    balanced(text)
+    assert "spans no map" in text
+    assert "cannot be divided by nearness" in text
+
+
+def test_a_grid_shows_the_larger_families_first():
+    pairs = [
+        {"family": f, "source_family": s, "targets": n, "sources": m, "natives": 2.0 * (f == s),
+         "chance": 1.0}
+        for f, n in (("a", 2), ("b", 9), ("c", 5)) for s, m in (("a", 9), ("b", 8), ("d", 7))
+    ]  # fmt: skip
+    made = grid({"pairs": pairs})
+    assert made.columns == [("b", 8), ("a", 9)]
+    assert made.more == 2
+    assert made.rows[0][:2] == ("b", 9)
+    assert made.rows[0][2] == [("2.0", "1.0", 1.0, True), ("0.0", "1.0", 0.0, False)]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", ["usual", "stress"])
+def test_nothing_is_cut_off(measure, tmp_path, width, kind, page):
+    if kind == "stress":
+        long = tuple(f"an-organisation-with-a-long-name-{k}" for k in range(4))
+        page = write_native(study(long, budget=70), tmp_path / "n.html", "scores" * 9)
+    seen = measure(page, width)
+    assert seen["width"] == width
+    assert seen["texts"] > 100
+    assert seen["scroll"] <= width
+    assert seen["outside"] == []
+    assert seen["small"] == []
+    assert seen["over"] == []
