@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
+from fewbench.report.cloud import cloud
 from fewbench.report.identity import Look
 from fewbench.report.scales import Scale, nice_range, nice_step, nice_ticks
-from fewbench.report.svg import drawing, num, rule, tag, text
+from fewbench.report.svg import drawing, rule, tag, text
 from fewbench.report.words import fixed, tick
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 360.0, 250.0, 36.0, 20.0, 38.0, 10.0
 COLUMNS = 20
-GRID = 2.0  # drawing units: dots closer than that are one
 MARKED = 400
 WRONG = Look("goes the wrong way", "c1", "square")
 SUSPECT = Look("leans the wrong way", "c4", "diamond", hollow=True)
@@ -83,18 +82,7 @@ def item_cloud(numbers: dict[str, Any], table: dict[str, Any]) -> Markup | None:
         body.append(text(x(value), HEIGHT - BOTTOM + 16, tick(value), "tick", "middle"))
     # The worst come first; those beyond the most that are marked are dots like the others.
     marked = {*numbers["item_wrong_way"][:MARKED], *numbers["item_suspect"][:MARKED]}
-    places = Counter(
-        (round(x(means[i]) / GRID), round(y(r[i]) / GRID)) for i in known if i not in marked
-    )
-    # One path for each depth of shade: ten thousand dots of their own would make a heavy page.
-    for least, most, cls in ((1, 1, "few"), (2, 4, "some"), (5, 10**9, "many")):
-        path = "".join(
-            f"M{num(a * GRID)} {num(b * GRID)}h0"
-            for (a, b), n in sorted(places.items())
-            if least <= n <= most
-        )
-        if path:
-            body.append(tag("path", d=path, cls=f"cloud {cls}"))
+    body += cloud((x(means[i]), y(r[i])) for i in known if i not in marked)
     for look, which in ((SUSPECT, "item_suspect"), (WRONG, "item_wrong_way")):
         for i in numbers[which][:MARKED]:
             told = f"{numbers['items'][i]}: mean {fixed(means[i])}, r {fixed(r[i])}, {look.name}"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
+from fewbench.report.cloud import cloud
 from fewbench.report.identity import Look
 from fewbench.report.scales import Scale, nice_range, nice_ticks
 from fewbench.report.svg import drawing, num, rule, tag, text, text_width
 from fewbench.report.words import fixed, tick
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 360.0, 250.0, 40.0, 22.0, 42.0, 14.0
-GRID = 2.0  # drawing units: dots closer than that are one
 SIZE = 12.0
 POINT = Look("", "c0", "circle")
 FOUND = Look("as found", "c1", "diamond")
@@ -44,7 +43,7 @@ def item_maps(items: dict[str, Any], stands_for: Sequence[int]) -> list[tuple[st
         body = [
             rule(8, y(0), WIDTH - 8, y(0), "grid"),
             rule(x(0), 20, x(0), floor, "grid"),
-            *_cloud(spots),
+            *cloud(spots),
             *(
                 _star(spots[at], item, n, max(stands_for, default=1))
                 for at, item, n in sorted(
@@ -59,20 +58,6 @@ def item_maps(items: dict[str, Any], stands_for: Sequence[int]) -> list[tuple[st
         told = f"Items {name}, medoids as stars"
         made.append((f"Items {name}", drawing(WIDTH, floor + 22, told, *body, cls="c0")))
     return made
-
-
-def _cloud(spots: Sequence[Spot]) -> list[Markup]:
-    places = Counter((round(a / GRID), round(b / GRID)) for a, b in spots)
-    paths = []
-    for least, most, cls in ((1, 1, "few"), (2, 4, "some"), (5, 10**9, "many")):
-        path = "".join(
-            f"M{num(a * GRID)} {num(b * GRID)}h0"
-            for (a, b), n in sorted(places.items())
-            if least <= n <= most
-        )
-        if path:
-            paths.append(tag("path", d=path, cls=f"cloud {cls}"))
-    return paths
 
 
 def _star(spot: Spot, item: str, n: int, most: int) -> Markup:

@@ -1,46 +1,21 @@
 """What the analyses of native sources say, in words made from their numbers."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fewbench.study.native.absence import WITHOUT
 from fewbench.study.native.counts import CHOSEN
-
-if TYPE_CHECKING:  # the analysis holds its findings
-    from fewbench.study.native.families import Affinity
-    from fewbench.study.native.item_map import ItemMap
-    from fewbench.study.native.performance import Performance
-    from fewbench.study.native.result import NativeAnalysis
-    from fewbench.study.native.spread import Spread
+from fewbench.study.native.families import Affinity
+from fewbench.study.native.item_map import ItemMap
+from fewbench.study.native.performance import Performance
+from fewbench.study.native.spread import Spread
 
 SLIGHT = 0.02  # of the distance between any two items
 
 
-def findings(of: NativeAnalysis) -> dict[str, str]:
-    """Return a sentence or two for each part that could be made."""
-    said = {}
-    if of.items is not None:
-        said["items"] = _items(of.items)
-    if of.spread is not None:
-        said["spread"] = _spread(of.spread)
-    if of.nearness is not None:
-        said["nearness"] = _nearness(of.nearness)
-    if of.shares is not None:
-        said["shares"] = _shares(of.shares)
-    if of.counts is not None:
-        said["counts"] = _counts(of.counts)
-    if of.affinity is not None:
-        said["affinity"] = _affinity(of.affinity)
-    if of.absence is not None and of.by_family is not None:
-        said["absence"] = _absence(of.absence, len(of.by_family))
-    return said
-
-
-def _items(of: ItemMap) -> str:
+def of_items(of: ItemMap) -> str:
+    """How alike the two maps are."""
     first, second = (
         float(np.corrcoef(of.source[:, k], of.target[:, k])[0, 1]) if of.target[:, k].any() else 0.0
         for k in (0, 1)
@@ -54,7 +29,8 @@ def _items(of: ItemMap) -> str:
     )
 
 
-def _spread(of: Spread) -> str:
+def of_spread(of: Spread) -> str:
+    """Whether medoids stand less well for items where targets answer, and why."""
     own, half = of.shares, of.half
     gap = own["targets"] - own["sources"]
     more = "farther from" if gap > SLIGHT else "nearer to" if gap < -SLIGHT else "about as far from"
@@ -79,7 +55,8 @@ def _spread(of: Spread) -> str:
     return said.strip()
 
 
-def _nearness(of: Performance) -> str:
+def of_nearness(of: Performance) -> str:
+    """What the nearest and the farthest sources are worth."""
     first, last = str(of.steps.index[0]), str(of.steps.index[-1])
     agree = of.steps["agreement"]
     return (
@@ -89,13 +66,15 @@ def _nearness(of: Performance) -> str:
     )
 
 
-def _shares(of: Performance) -> str:
+def of_shares(of: Performance) -> str:
+    """What fewer native sources cost."""
     first, last = str(of.steps.index[0]), str(of.steps.index[-1])
     words = f"With {_number(of, first)} of the native sources instead of all {_number(of, last)}"
     return f"{_both(of, last, first, words)} {_verdict(of, first, 'Fewer are', 'all of them')}"
 
 
-def _counts(of: Performance) -> str:
+def of_counts(of: Performance) -> str:
+    """Whether the number found is a good one."""
     tried = of.steps.drop(index=CHOSEN)
     best, all_ = str(tried["mae"].idxmin()), str(tried.index[-1])
     own = of.at(CHOSEN)
@@ -113,7 +92,9 @@ def _counts(of: Performance) -> str:
     return said.strip()
 
 
-def _affinity(of: Affinity) -> str:
+def of_affinity(of: Affinity) -> str:
+    """Whether families are preferred, beyond being equally good."""
+
     def ratio(name: str) -> str:
         if not math.isfinite(of.low[name]):
             return f"{_two(of.ratio[name])} times"
@@ -133,7 +114,8 @@ def _affinity(of: Affinity) -> str:
     )
 
 
-def _absence(of: Performance, families: int) -> str:
+def of_absence(of: Performance, families: int) -> str:
+    """What is lost without the target's family."""
     mean = f", mean over {families} families" if families > 1 else ""
     words = f"Without sources of the target's family, of as many sources{mean}"
     return (

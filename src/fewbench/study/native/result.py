@@ -8,7 +8,15 @@ import numpy as np
 import pandas as pd
 
 from fewbench.study.native.families import Affinity
-from fewbench.study.native.findings import findings
+from fewbench.study.native.findings import (
+    of_absence,
+    of_affinity,
+    of_counts,
+    of_items,
+    of_nearness,
+    of_shares,
+    of_spread,
+)
 from fewbench.study.native.item_map import ItemMap
 from fewbench.study.native.performance import Performance
 from fewbench.study.native.spread import Spread
@@ -54,7 +62,17 @@ class NativeAnalysis:
     @property
     def findings(self) -> dict[str, str]:
         """What each part says, in a sentence or two made from its numbers."""
-        return findings(self)
+        families = 0 if self.by_family is None else len(self.by_family)
+        said = {
+            "items": self.items and of_items(self.items),
+            "spread": self.spread and of_spread(self.spread),
+            "nearness": self.nearness and of_nearness(self.nearness),
+            "shares": self.shares and of_shares(self.shares),
+            "counts": self.counts and of_counts(self.counts),
+            "affinity": self.affinity and of_affinity(self.affinity),
+            "absence": self.absence and of_absence(self.absence, families),
+        }
+        return {part: words for part, words in said.items() if words}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; an undefined number is None."""
