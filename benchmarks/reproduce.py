@@ -325,11 +325,12 @@ program" is an independent implementation on the same data. The tables are not p
 with a folder that holds them,
 
 ```
-python benchmarks/reproduce.py FOLDER
+python benchmarks/reproduce.py FOLDER -o docs/reproduction.md
 ```
 
 writes this page, and `make test` checks what it says (tests/results) where the folder lies beside
-the checkout. Each row can be had by itself, by its command.
+the checkout. Each row can be had by itself, by its command. [What was decided where the papers are
+silent](adaptive.md), and which of their claims hold.
 """
 
 
