@@ -343,9 +343,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, help="by default it is printed")
     given = parser.parse_args()
     page = [HEAD]
-    for table in TABLES:
-        if given.only in table.title:
-            page.extend(run(table, given.folder, given.workers, given.cache))
+    tables = [table for table in TABLES if given.only in table.title]
+    if not tables:
+        parser.error(f"no table has {given.only!r} in its title")
+    for table in tables:
+        page.extend(run(table, given.folder, given.workers, given.cache))
     text = "\n".join(page)
     if given.output is None:
         print(text)

@@ -103,7 +103,7 @@ def test_several_targets(ok, cli, scores, answers, asked):
     assert "2 targets wait for different items" in waiting.err
     assert ok("ask", "run", "-t", "a").split() == items["a"][1:]
     both = [[name, item, 1] for name in "ab" for item in items["a"]]
-    assert "took 6 answers" in ok("tell", "run", answers([*both, ["c", "item-0", 1]]), *LONG)
+    assert "took 5 answers" in ok("tell", "run", answers([*both, ["c", "item-0", 1]]), *LONG)
     found = json.loads(ok("estimate", "run", "--json"))
     assert list(found) == ["a", "b"]
     text = ok("estimate", "run", "-t", "b")
@@ -153,9 +153,19 @@ def test_a_job_with_a_method_that_adapts(ok, cli, scores, answers, asked):
     ok("start", scores, "-m", "tailored(probe=4)", "-n", "9", "-t", "a", "-t", "b", "-o", "run")
     probe = asked()["a"]
     assert asked()["b"] == probe
+    whose = cli("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE)
+    assert whose.code == 2
+    assert "whose answers are these? there are 2 targets" in whose.err
+    assert asked() == {"a": probe, "b": probe}
     told = ok("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE, "-t", "a")
-    assert "ask run for 4 more" in told  # b's; until then a waits, as their sources are counted
+    assert told.startswith("took 4 answers of a. Next: fewbench ask run for 4 more")
+    again = ok("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE, "-t", "a")
+    assert again.startswith("took 0 answers of a")
+    assert "ask run for 4 more" in again  # b's; until then a waits, as their sources are counted
     assert list(asked()) == ["b"]
+    waits = cli("ask", "run", "-t", "a")
+    assert (waits.code, waits.out) == (0, "")
+    assert "a waits for the answers of 'b'" in waits.err
     early = cli("estimate", "run", "-t", "a")
     assert early.code == 2
     assert "waits for the answers of 'b'" in early.err

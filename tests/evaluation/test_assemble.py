@@ -138,3 +138,11 @@ def test_exact_only_if_sources_and_answers_are_right_or_wrong():
     ends = interval(0.5, items, np.arange(10) % 2.0, TABLE, None, 0.9)[:2]
     assert ends == pytest.approx(exact_interval(5, 10, 30, 0.9))
     assert math.isfinite(ends[0])
+
+
+def test_a_method_that_errs_more_than_random_sampling_would_says_so():
+    at = said(0.5, range(20), [1, 0] * 10)
+    worse = make_estimate(at, TABLE, known(*[0.4] * 20), 0.9, MADE)
+    assert any("plain random sampling of as many items by" in w for w in worse.warnings)
+    better = make_estimate(at, TABLE, known(*[0.001] * 20), 0.9, MADE)
+    assert not any("plain random sampling" in w for w in better.warnings)

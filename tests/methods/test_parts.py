@@ -59,6 +59,11 @@ def test_every_part_can_be_written():
             find_method(f"random+{feature}+{reduction}+ridge")
 
 
+def test_a_setting_is_set_once():
+    with pytest.raises(MethodError, match="probe is set twice"):
+        find_method("tailored(probe=5,probe=6)")
+
+
 def test_names_of_parts_and_of_methods_are_all_different():
     names = [name for parts in STAGES.values() for name in parts]
     assert len(names) == len(set(names))

@@ -87,6 +87,8 @@ def start(
     evaluation = Evaluation(scores, method, budget, target or ["target"], seed, subset=chosen)
     evaluation.save(output, scores_path)
     first = next(iter(evaluation.ask().values()))
+    if len(evaluation.targets) > 1 and not getattr(evaluation.method, "targets_apart", True):
+        say(f"note: with {method} targets wait for one another before they are asked again")
     print(
         f"{output}: {method} on {scores.n_models} models × {scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"
@@ -123,6 +125,10 @@ def ask(
         )
     if as_json:
         print(json.dumps(pending, indent=2))
+        return
+    if not pending and target in evaluation.waiting():
+        others = some(list(evaluation.ask()))
+        say(f"{target} waits for the answers of {others}, and is asked again after them")
         return
     if not pending:
         say(f"nothing more to run. Next: fewbench estimate {folder}")
@@ -163,6 +169,13 @@ def tell(
     """
     evaluation = open_evaluation(folder, scores)
     is_logs = item is None and score is None and are_logs(answers)
+    named = model is not None or target is not None or len(evaluation.targets) == 1
+    if not named and not is_logs and (item is not None or score is not None):
+        raise AnswersError(
+            f"whose answers are these? there are {len(evaluation.targets)} targets: "
+            f"{some(evaluation.targets)}",
+            hint="add --target NAME, or --model COLUMN if the table names the models",
+        )
     columns = _columns(model, item, score, target or evaluation.targets[0])
     reading = read(
         answers,
@@ -193,7 +206,8 @@ def tell(
         say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
-    print(f"took {taken} answers. Next: fewbench {after}")
+    whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
+    print(f"took {taken} answers{whose}. Next: fewbench {after}")
 
 
 def _of_model(told: Scores, model: str) -> Scores:

@@ -52,9 +52,13 @@ def _first_items(evaluation: Evaluation) -> Subset:
     """Return what any target is asked first, with a note on how to go on."""
     (items,) = evaluation.ask().values()
     made = evaluation.provenance
+    then = (
+        ""
+        if len(items) == made.budget
+        else (f" first and chooses the rest of the {made.budget} when it has seen the answers")
+    )
     note = (
-        f"{made.method} asks for these {len(items)} items first and chooses the rest of the "
-        f"{made.budget} when it has seen the answers: fewbench start SCORES --method "
+        f"{made.method} asks for these {len(items)} items{then}: fewbench start SCORES --method "
         f"'{made.method}' --budget {made.budget} --seed {made.seed} --average {made.average} "
         "-o FOLDER, then ask and tell"
     )

@@ -18,7 +18,7 @@ IntArray = NDArray[np.intp]
 
 
 class Taken(NamedTuple):
-    """What became of a table of answers: how many were taken, and what was not used."""
+    """What became of a table of answers: how many were new, and what was not used."""
 
     answers: int
     unasked_items: list[str]

@@ -85,6 +85,14 @@ def make_estimate(
     plain = wilson_interval(score, n, n_items, level, effect)
     plain_error = expected_random_error(score, n, n_items, effect)
     error = plain_error if calibration is None else calibration.mean_error
+    usual = float(np.mean([expected_random_error(p, n, n_items, effect) for p in past.full]))
+    behind = None
+    if calibration is not None and error is not None and error > usual:
+        span = scale.high - scale.low
+        behind = (
+            f"on past models this method errs by {error * span:.3g} on average, plain random "
+            f"sampling of as many items by {usual * span:.3g}: use random, or more items"
+        )
     # In [0, 1], where 1 is the best whatever the user's scale says.
     rank, best, worst = places(past.full, [score, high, low])
     task_ranks = [places(past.tasks[:, at], [task_score])[0] for at, task_score in enumerate(tasks)]
@@ -105,7 +113,9 @@ def make_estimate(
             expected_error=plain_error * (scale.high - scale.low),
         ),
         expected_error=None if error is None else error * (scale.high - scale.low),
-        warnings=tuple(w for w in (*said.notes, warning, OUTSIDE if said.outside else None) if w),
+        warnings=tuple(
+            w for w in (*said.notes, warning, behind, OUTSIDE if said.outside else None) if w
+        ),
         provenance=provenance,
     )
 

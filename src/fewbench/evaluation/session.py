@@ -213,7 +213,8 @@ class Evaluation:
     def ask(self) -> dict[str, list[str]]:
         """Return what each target should be run on next: ids of items not answered yet.
 
-        Targets that need nothing more are left out. Asking again returns the same.
+        Targets that need nothing more are left out, and so are those that wait (see `waiting`).
+        Asking again returns the same.
         """
         pending = {}
         for target, items in self._session.ask().items():
@@ -222,6 +223,10 @@ class Evaluation:
             if left:
                 pending[target] = left
         return pending
+
+    def waiting(self) -> list[str]:
+        """Return the targets that are asked again once others have answered."""
+        return [target for target, items in self._session.ask().items() if not len(items)]
 
     def tell(
         self,
@@ -277,7 +282,7 @@ class Evaluation:
         Returns
         -------
         Taken
-            How many answers were taken, and which items and models of the table were not used.
+            How many answers were new, and which items and models of the table were not used.
         """
         if table.scale != self.scores.scale:
             raise AnswersError(
@@ -289,8 +294,9 @@ class Evaluation:
         for name, row in matched.items():
             wanted = self._wanted(name)
             answers = self._book.from_table(table, row, wanted)
+            known = self._book.answered(name)
+            taken += sum(at not in known for at in answers.items.tolist())
             self._tell(name, answers)
-            taken += len(answers.items)
             asked_of_any.update(self.scores.item_ids[wanted])
         rows = set(matched.values())
         return Taken(

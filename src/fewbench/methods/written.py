@@ -42,6 +42,8 @@ def split(text: str) -> list[Piece]:
             key, equals, value = setting.partition("=")
             if not equals:
                 raise MethodError(f"setting {setting!r} in {text!r} has no value")
+            if key.strip() in settings:
+                raise MethodError(f"{key.strip()} is set twice in {text!r}", hint="set it once")
             settings[key.strip()] = value.strip()
         pieces.append(Piece(match[1], settings))
     return pieces

@@ -47,7 +47,7 @@ def tables_of(key: str, found: dict[str, Any]) -> list[dict[str, Any]]:
     head = ["", "native sources", "agreement %", "τ", "90% interval", "error pp", "90% interval"]
     rows = [
         [
-            str(step["step"]), fixed(_nan(step["natives"]), 1), points(_nan(step["agreement"]), 0),
+            str(step["step"]), fixed(_nan(step["natives"]), 0), points(_nan(step["agreement"]), 0),
             fixed(_nan(step["kendall_tau"]), 3), _interval(step, "kendall_tau", 1.0, 3),
             points(_nan(step["mae"])), _interval(step, "mae", 100.0, 2),
         ]

@@ -101,7 +101,10 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     try:
         table = pq.read_table(source)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ScoresError(f"{source}: not a whole Parquet file ({first_line(error)})") from error
+        raise ScoresError(
+            f"{source}: not a whole Parquet file ({first_line(error)})",
+            hint="other files are read by fewbench.readers.read, or fewbench import",
+        ) from error
     raw = (table.schema.metadata or {}).get(b"fewbench")
     if raw is None:
         raise ScoresError(

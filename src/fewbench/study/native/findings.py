@@ -20,7 +20,7 @@ def of_items(of: ItemMap) -> str:
         float(np.corrcoef(of.source[:, k], of.target[:, k])[0, 1]) if of.target[:, k].any() else 0.0
         for k in (0, 1)
     )
-    alike = "in much the same order" if first >= 0.9 else "in an order that differs"
+    alike = "in much the same order" if first >= 0.85 else "in different orders"
     return (
         f"Easy and hard items lie {alike} on both maps (r = {_two(first)} along the first axis); "
         f"along the second, r = {_two(second)}. The first axis holds "
