@@ -459,3 +459,10 @@ def test_every_repeat_is_kept(outcome):
     assert not outcome.repeats.duplicated([*by, "repeat"]).any()
     np.testing.assert_allclose(cells["mae"], each.mean()[cells.index])
     np.testing.assert_allclose(cells["mae_sd"], each.std()[cells.index])
+
+
+def test_a_method_brings_those_to_be_seen_beside_it(scores):
+    outcome = compare(scores, ["tailored"], [12], repeats=1, level=None)
+    assert outcome.cells["method"].tolist() == [
+        "random", "random-ridge", "tailored", "kmedoids-ridge"
+    ]  # fmt: skip

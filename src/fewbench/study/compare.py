@@ -40,7 +40,7 @@ def compare(
     """Compare methods by estimating models whose full score is known.
 
     `random` and `random-ridge` always take part, and every method's error is also given as a
-    ratio to theirs.
+    ratio to theirs; so do the methods that one of those compared names to be seen beside it.
 
     Parameters
     ----------
@@ -126,6 +126,9 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
                     hint="let describe() return another name",
                 )
             named[method.describe()] = method
+    for method in list(named.values()):
+        for name in getattr(method, "beside", ()):
+            named.setdefault(name, find_method(name))
     return named
 
 

@@ -86,6 +86,7 @@ class Tailored:
     candidates: int = 2000
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
     plain_sampling: ClassVar[bool] = False
+    beside: ClassVar = ("kmedoids-ridge",)  # static, and as good on many tables: to be seen
 
     @property
     def targets_apart(self) -> bool:
