@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Metric", "item_distances"]
+__all__ = ["Metric", "item_distances", "standardised"]
 
 Metric = Literal["manhattan", "euclidean", "cosine", "correlation"]
 Some = NDArray[np.intp] | None
@@ -69,7 +69,7 @@ def item_distances(
         )
 
     if standardise:
-        x = _standardised(x)
+        x = standardised(x)
     if metric == "cosine":
         return _cosine(x, among)
     if metric == "correlation":
@@ -92,7 +92,14 @@ def item_distances(
     return _fill(len(x), lambda rows, columns: cdist(x[rows], x[columns], name), among)
 
 
-def _standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bring each column to mean 0 and (population) variance 1; a constant column becomes 0.
+
+    Examples
+    --------
+    >>> standardised(np.array([[0.0, 3.0], [2.0, 3.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
     deviation = x.std(axis=0)
     constant = x.min(axis=0) == x.max(axis=0)
     z = (x - x.mean(axis=0)) / np.where(constant, 1.0, deviation)

@@ -71,5 +71,21 @@ def native_sources(
         "own": own,
         "all": np.full(n_targets, n_sources),
     }[count]
-    nearest = to_sources[n_sources:].argsort(axis=1, kind="stable")
+    nearest = nearest_first(distances, n_sources)
     return [np.sort(order[: max(1, n)]) for order, n in zip(nearest, wanted.tolist(), strict=True)]
+
+
+def nearest_first(distances: NDArray[np.float32], n_sources: int) -> IntArray:
+    """Order the sources by their distance to each target, the first in the table where they tie.
+
+    Parameters
+    ----------
+    distances : ndarray, shape (models, models)
+        The sources come first, then the targets.
+    n_sources : int
+
+    Returns
+    -------
+    ndarray of int, shape (targets, sources)
+    """
+    return distances[n_sources:, :n_sources].argsort(axis=1, kind="stable")

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -169,14 +169,7 @@ def tell(
     """
     evaluation = open_evaluation(folder, scores)
     is_logs = item is None and score is None and are_logs(answers)
-    named = model is not None or target is not None or len(evaluation.targets) == 1
-    if not named and not is_logs and (item is not None or score is not None):
-        raise AnswersError(
-            f"whose answers are these? there are {len(evaluation.targets)} targets: "
-            f"{some(evaluation.targets)}",
-            hint="add --target NAME, or --model COLUMN if the table names the models",
-        )
-    columns = _columns(model, item, score, target or evaluation.targets[0])
+    columns = _columns(model, item, score, target, evaluation.targets)
     reading = read(
         answers,
         columns=Columns() if is_logs else columns,
@@ -237,11 +230,24 @@ def _by_task(scores: Scores, column: str) -> dict[str, str]:
     return dict(zip(scores.items["task"], scores.items[column], strict=True))
 
 
-def _columns(model: str | None, item: str | None, score: str | None, target: str) -> Columns:
-    """Return the columns of a table of answers; without a models' column all are the target's."""
-    if item is None and score is None and model is None:
+def _columns(
+    model: str | None,
+    item: str | None,
+    score: str | None,
+    target: str | None,
+    targets: Sequence[str],
+) -> Columns:
+    """Return the columns of a table of answers; without a models' column all are one target's."""
+    if model is not None:
+        return Columns(model, item, score)
+    if item is None and score is None:
         return Columns()
-    return Columns(model, item, score, only_model=None if model else target)
+    if target is None and len(targets) > 1:
+        raise AnswersError(
+            f"whose answers are these? there are {len(targets)} targets: {some(targets)}",
+            hint="add --target NAME, or --model COLUMN if the table names the models",
+        )
+    return Columns(None, item, score, only_model=target or targets[0])
 
 
 def estimate(

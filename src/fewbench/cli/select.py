@@ -52,11 +52,9 @@ def _first_items(evaluation: Evaluation) -> Subset:
     """Return what any target is asked first, with a note on how to go on."""
     (items,) = evaluation.ask().values()
     made = evaluation.provenance
-    then = (
-        ""
-        if len(items) == made.budget
-        else (f" first and chooses the rest of the {made.budget} when it has seen the answers")
-    )
+    then = ""
+    if len(items) < made.budget:
+        then = f" first and chooses the rest of the {made.budget} when it has seen the answers"
     note = (
         f"{made.method} asks for these {len(items)} items{then}: fewbench start SCORES --method "
         f"'{made.method}' --budget {made.budget} --seed {made.seed} --average {made.average} "

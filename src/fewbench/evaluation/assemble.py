@@ -82,20 +82,18 @@ def make_estimate(
     low, high, warning = interval(score, said.items, said.answers, scores, calibration, level)
     n, n_items = len(said.items), scores.n_items
     scale = scores.scale
+    span = scale.high - scale.low
     plain = wilson_interval(score, n, n_items, level, effect)
     plain_error = expected_random_error(score, n, n_items, effect)
     error = plain_error if calibration is None else calibration.mean_error
-    usual = float(np.mean([expected_random_error(p, n, n_items, effect) for p in past.full]))
     behind = None
-    if calibration is not None and error is not None and error > usual:
-        span = scale.high - scale.low
-        behind = (
-            f"on past models this method errs by {error * span:.3g} on average, plain random "
-            f"sampling of as many items by {usual * span:.3g}: use random, or more items"
-        )
+    if calibration is not None and error is not None:
+        usual = float(np.mean([expected_random_error(p, n, n_items, effect) for p in past.full]))
+        behind = _behind(error * span, usual * span) if error > usual else None
     # In [0, 1], where 1 is the best whatever the user's scale says.
     rank, best, worst = places(past.full, [score, high, low])
     task_ranks = [places(past.tasks[:, at], [task_score])[0] for at, task_score in enumerate(tasks)]
+    outside = OUTSIDE if said.outside else None
     return Estimate(
         target=said.target,
         score=float(scale.from_unit(score)),
@@ -110,13 +108,18 @@ def make_estimate(
         items_total=n_items,
         random=RandomSampling(
             interval=_interval(scores, *plain),
-            expected_error=plain_error * (scale.high - scale.low),
+            expected_error=plain_error * span,
         ),
-        expected_error=None if error is None else error * (scale.high - scale.low),
-        warnings=tuple(
-            w for w in (*said.notes, warning, behind, OUTSIDE if said.outside else None) if w
-        ),
+        expected_error=None if error is None else error * span,
+        warnings=tuple(w for w in (*said.notes, warning, behind, outside) if w),
         provenance=provenance,
+    )
+
+
+def _behind(error: float, usual: float) -> str:
+    return (
+        f"on past models this method errs by {error:.3g} on average, plain random sampling of as "
+        f"many items by {usual:.3g}: use random, or more items"
     )
 
 

@@ -146,6 +146,12 @@ class Scores:
         return np.asarray(1.0 / (len(self.tasks) * sizes[self.task_of]))
 
     @cached_property
+    def task_weights(self) -> NDArray[np.float64]:
+        """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
+        member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
+        return _frozen(member / member.sum(axis=0))
+
+    @cached_property
     def filled(self) -> NDArray[np.float64]:
         """The values with each missing cell at item mean + model mean - grand mean, in [0, 1]."""
         if not self.has_missing:
@@ -167,8 +173,7 @@ class Scores:
 
     def task_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
-        member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
-        return np.asarray(values @ (member / member.sum(axis=0)))
+        return np.asarray(values @ self.task_weights)
 
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""

@@ -105,20 +105,22 @@ class Collaborative:
         past = past_by_task(scores, self.importance, seed)
         sizes = task_sizes(budget, np.bincount(scores.task_of), self.minimum)
         mixture = Mixture(self.importance, self.alpha)
-        completion: ItemCompletion = TaskCompletion(
-            past,
-            mixture,
-            similar_sources=self.similar_sources,
-            similar_tasks=self.similar_tasks,
-            most_items=self.most_items,
-            low_importance=self.low_importance,
-            nearest=ItemNeighbours(
-                self.neighbours, self.weighted, self.least_similarity, self.quantile
-            ),
-            transport=self.transport,
-        )
+        completion: ItemCompletion
         if self.prediction == "low-rank":
             completion = LowRankItems(scores, budget, seed)
+        else:
+            completion = TaskCompletion(
+                past,
+                mixture,
+                similar_sources=self.similar_sources,
+                similar_tasks=self.similar_tasks,
+                most_items=self.most_items,
+                low_importance=self.low_importance,
+                nearest=ItemNeighbours(
+                    self.neighbours, self.weighted, self.least_similarity, self.quantile
+                ),
+                transport=self.transport,
+            )
         return ImportanceSession(
             scores,
             past,

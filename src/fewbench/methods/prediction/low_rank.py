@@ -57,8 +57,7 @@ class FittedLowRank:
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
-        member = np.equal.outer(self.scores.task_of, np.arange(len(self.scores.tasks)))
-        weights = np.column_stack([self.scores.item_weights, member / member.sum(axis=0)])
+        weights = np.column_stack([self.scores.item_weights, self.scores.task_weights])
         means = self.model.average(answers.items, answers.scores, weights)
         items = self.model.complete(answers.items, answers.scores)
         return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench.algorithms.distances import standardised
 from fewbench.errors import StudyError
 from fewbench.study.native.spread import coreset
 from fewbench.study.native.trial import IntArray, Trial
@@ -77,14 +78,9 @@ def _components(
 ) -> tuple[FloatArray, tuple[float, float]]:
     if columns.shape[1] < LEAST:
         raise StudyError(f"one {side} spans no map", hint=f"{LEAST} or more are needed")
-    x = columns - columns.mean(axis=0)
-    deviation = columns.std(axis=0)
-    varies = columns.min(axis=0) < columns.max(axis=0)
-    if not varies.any():
+    if not (columns.min(axis=0) < columns.max(axis=0)).any():
         raise StudyError(f"every {side} scores the same on all items", hint="look at the audit")
-    x[:, ~varies] = 0.0
-    if trial.method.standardise:
-        x[:, varies] /= deviation[varies]
+    x = standardised(columns) if trial.method.standardise else columns - columns.mean(axis=0)
     # Items far outnumber models: the small matrix of the models is enough.
     values, vectors = np.linalg.eigh(x.T @ x)
     places = x @ vectors[:, [-1, -2]]

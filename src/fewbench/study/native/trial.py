@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.distances import item_distances
+from fewbench.algorithms.natives import nearest_first
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Prediction
@@ -133,10 +134,9 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
 
 
 def _by_distance(sources: FloatArray, targets: FloatArray, method: Tailored) -> IntArray:
-    """Order the sources as `algorithms.natives` does: the first in the table where they tie."""
     both = np.concatenate([sources, targets])
     distances = item_distances(both, method.metric, method.standardise)
-    return distances[len(sources) :, : len(sources)].argsort(axis=1, kind="stable")
+    return nearest_first(distances, len(sources))
 
 
 @dataclass(frozen=True, eq=False)
