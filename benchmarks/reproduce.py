@@ -211,7 +211,7 @@ TABLES = (
             Row("random-low-rank", "the same of random items"),
             Row("random-stratified", "random sampling in each task"),
             Row("clustering"),
-            Row("sort-and-search"),
+            Row("sorted+threshold"),
         ),
         against="collaborative",
     ),

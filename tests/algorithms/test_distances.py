@@ -117,3 +117,17 @@ def test_input_is_left_alone():
 def test_bad_input_is_named(columns, metric, message):
     with pytest.raises(ValueError, match=message):
         item_distances(columns, metric)
+
+
+def test_the_absolute_correlation_brings_opposites_together():
+    x = np.random.default_rng(0).random((6, 9))
+    x[1] = 1 - x[0]
+    x[5] = 0.3
+    d = item_distances(x, "absolute-correlation")
+    expected = 1 - np.abs(np.corrcoef(x[:5]))
+    np.testing.assert_allclose(d[:5, :5], expected, atol=1e-6)
+    assert d[0, 1] == 0
+    assert d[5, 5] == 0
+    assert (d[5, :5] == 1).all()
+    some = item_distances(x, "absolute-correlation", among=np.array([1]))
+    np.testing.assert_array_equal(some, d[:, [1]])

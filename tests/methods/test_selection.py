@@ -38,7 +38,7 @@ def test_weights_are_shares_of_the_full_score(name, average):
         if subset.weights is not None:
             assert min(subset.weights) >= 0
             chosen = np.unique(scores.task_of[scores.positions(subset.items)])
-            by_task = name in ("clusters", "sorted")
+            by_task = name in ("clusters", "semantic", "sorted")
             known = scores.item_weights @ np.isin(scores.task_of, chosen) if by_task else 1.0
             assert sum(subset.weights) == pytest.approx(known)
         assert subset == SELECTORS[name]().select(scores, budget, 3)

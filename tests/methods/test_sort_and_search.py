@@ -5,11 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbench.algorithms.staircase import reorder, thresholds
+from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.threshold import Threshold, best_threshold
 from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
 from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.sorted_items import SortedItems, easiest_first
+from fewbench.methods.selection.sorted_items import (
+    SortedItems,
+    easiest_first,
+    groups,
+    sorted_groups,
+)
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance
@@ -19,6 +26,26 @@ class TestSortAndSearch(MethodConformance):
     @pytest.fixture
     def method(self):
         return StaticMethod(SortedItems(), Threshold())
+
+
+class TestTheAnswersAsTheThresholdHasThem(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(SortedItems(), Threshold(keep=False))
+
+
+class TestRecursiveOrder(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(SortedItems(order="recursive"), Threshold(order="recursive"))
+
+
+class TestConfidence(MethodConformance):
+    needs_probabilities = True
+
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(SortedItems(order="confidence"), Threshold(order="confidence"))
 
 
 class TestInOneOrder(MethodConformance):
@@ -109,6 +136,42 @@ def test_a_task_s_items_are_sorted_among_themselves():
     assert one.tolist() == [5]
 
 
+def test_recursive_order_is_the_engine_s_and_keeps_equal_scores_together():
+    scores = simulate(12, 60, 2, seed=5)
+    group_of = groups(scores, by_task=True)
+    by_sum = sorted_groups(scores, group_of, "sum")
+    found = sorted_groups(scores, group_of, "recursive")
+    assert any((one != other).any() for one, other in zip(by_sum, found, strict=True))
+    for task, (one, other) in enumerate(zip(by_sum, found, strict=True)):
+        columns = scores.values[:, scores.task_of == task]
+        places = np.argsort(-columns.sum(axis=0), kind="stable")
+        assert np.array_equal(other, np.flatnonzero(group_of == task)[reorder(columns, places)])
+        assert np.array_equal(scores.values.sum(axis=0)[one], scores.values.sum(axis=0)[other])
+
+
+def test_confidence_puts_first_what_is_believed_most_and_not_what_most_get_right():
+    p = np.zeros((3, 3, 2))
+    p[..., 0] = [[0.9, 0.6, 0.4], [0.4, 0.6, 0.2], [0.9, 0.6, 0.6]]  # option 0 is right
+    p[..., 1] = 1.0 - p[..., 0]
+    scores = from_arrays((p[..., 0] > 0.5).astype(float), models="abc", probabilities=p)
+    everything = np.zeros(3, dtype=int)
+    assert sorted_groups(scores, everything, "sum")[0].tolist() == [1, 0, 2]
+    assert sorted_groups(scores, everything, "confidence")[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [("confidence", "no option probabilities"), ("random", "order is 'random'")],
+)
+def test_orders_that_cannot_be_made_are_refused(order, said):
+    scores = simulate(6, 20)
+    subset = SortedItems().select(scores, 4, 0)
+    with pytest.raises(MethodError, match=said):
+        SortedItems(order=order).select(scores, 4, 0)
+    with pytest.raises(MethodError, match=said):
+        Threshold(order=order).fit(scores, subset, 0)
+
+
 # -- which threshold -----------------------------------------------------------------------------
 
 
@@ -130,6 +193,23 @@ def test_the_threshold_is_the_best_of_all(answers, seed):
     found = best_threshold(at, np.array([answers, answers]), size)
     np.testing.assert_allclose(found, np.mean(places))
     assert 0 <= found[0] <= size
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=20))
+def test_with_all_items_run_it_is_the_paper_s_threshold_but_for_ties(answers):
+    row, n = np.array([answers]), len(answers)
+    costs = [sum((place < ones) != answers[place] for place in range(n)) for ones in range(n + 1)]
+    best = [ones for ones in range(n + 1) if costs[ones] == min(costs)]
+    assert best_threshold(np.arange(n), row, n)[0] == pytest.approx(np.mean(best))
+    assert thresholds(row)[0][0] == best[0]  # the first of equals, as the authors' program
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_between_the_middles_of_slices_a_threshold_is_the_sample_s_share_of_all(size):
+    """k of n items run are right at the optimum: k N / n of all N."""
+    at = np.arange(5) * size + size // 2
+    rows = (np.arange(5) < np.arange(6)[:, None]).astype(float)
+    assert best_threshold(at, rows, 5 * size).tolist() == (np.arange(6) * size).tolist()
 
 
 def test_thresholds_tie_but_for_rounding():
@@ -167,6 +247,17 @@ def test_answers_are_kept_and_the_rest_is_right_before_and_wrong_after():
         [1] * 9,
     ]
     np.testing.assert_allclose(said.scores, said.items.mean(axis=1))
+
+
+def test_as_in_the_paper_the_answers_are_not_kept():
+    answers = [[0, 1, 1], [1, 0, 1], [0, 0, 0]]
+    said = predict(staircase(9), [1, 4, 7], answers, keep=False)
+    assert said.items.tolist() == [[1] * 9, [1] * 6 + [0] * 3, [0] * 9]
+    kept = predict(staircase(9), [1, 4, 7], answers)
+    rest = [0, 2, 3, 5, 6, 8]
+    assert np.array_equal(said.items[:, rest], kept.items[:, rest])
+    assert kept.items[:, [1, 4, 7]].tolist() == answers
+    np.testing.assert_allclose(said.scores, [1, 2 / 3, 0])
 
 
 def test_the_mean_of_thresholds_that_tie_may_fall_on_an_item():

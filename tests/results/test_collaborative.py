@@ -12,7 +12,7 @@ from fewbench.study import SplitSettings, compare
 pytestmark = pytest.mark.slow
 
 RANDOM = SplitSettings("random")
-OTHERS = ["random-stratified", "clustering", "sort-and-search", "low-rank"]
+OTHERS = ["random-stratified", "clustering", "sorted+threshold", "low-rank"]
 
 
 def ahead(outcome, method, other, metric):

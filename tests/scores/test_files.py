@@ -63,7 +63,8 @@ def test_the_file_is_a_plain_long_table_to_others(tmp_path):
     scores = simulate(3, 4, missing=0.2)
     table = pd.read_parquet(save_scores(scores, tmp_path / "scores.parquet"))
     assert len(table) == 12
-    assert table.columns.tolist() == ["model", "item", "score", "task", "date", "family"]
+    columns = ["model", "item", "score", "task", "text", "date", "family"]
+    assert table.columns.tolist() == columns
     wide = table.pivot(index="model", columns="item", values="score")
     np.testing.assert_array_equal(wide.loc[scores.model_ids, scores.item_ids], scores.values)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Metric", "item_distances", "standardised"]
 
-Metric = Literal["manhattan", "euclidean", "cosine", "correlation"]
+Metric = Literal["manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"]
 Some = NDArray[np.intp] | None
 Part = slice | NDArray[np.intp]
 
@@ -35,9 +35,10 @@ def item_distances(
     ----------
     columns : (n_items, n_models) array
         Finite scores, a column per model.
-    metric : {"manhattan", "euclidean", "cosine", "correlation"}
-        The last two are 1 minus the cosine, 1 minus the Pearson correlation. An item of zeros
-        (for the correlation: of equal scores) is at 0 from items like it and at 1 from others.
+    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
+        The last three are 1 minus the cosine, 1 minus the Pearson correlation, 1 minus its
+        absolute value. An item of zeros (for the correlations: of equal scores) is at 0 from items
+        like it and at 1 from others.
     standardise : bool
         Bring each model's column to mean 0 and (population) variance 1 first; a constant
         column becomes 0.
@@ -72,10 +73,11 @@ def item_distances(
         x = standardised(x)
     if metric == "cosine":
         return _cosine(x, among)
-    if metric == "correlation":
+    if metric in ("correlation", "absolute-correlation"):
         centred = x - x.mean(axis=1, keepdims=True)
         centred[x.min(axis=1) == x.max(axis=1)] = 0  # not merely nearly so
-        return _cosine(centred, among)
+        d = _cosine(centred, among)
+        return d if metric == "correlation" else np.minimum(d, 2 - d, out=d)
 
     low, high = x.min(axis=0), x.max(axis=0)
     is_high = x == high

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from fewbench.audit.finding import Finding, counted
 from fewbench.audit.kinship import Kinship
 from fewbench.methods import CATALOGUE, Need, needs_of
+from fewbench.methods.selection.semantic import item_texts
 from fewbench.scores import Scores
 
 Verdict = Literal["fits", "works, but", "cannot"]
@@ -40,6 +41,7 @@ def fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
         "distinct sources": round(distinct),
         "tasks": len(scores.tasks),
         "probabilities": int(scores.probabilities is not None),
+        "text": int(all(item_texts(scores))),
     }
     found = []
     for name, entry in CATALOGUE.items():
@@ -78,8 +80,10 @@ def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
     """Say what is lacking, and once for all parts that lack it what becomes of them."""
     without: dict[str, dict[str, None]] = {}
     for need in lacks:
-        said = {"probabilities": "no option probabilities: ", "tasks": ""}.get(
-            need.what, f"{has[need.what]} of {need.least} {need.what}: "
-        )
+        said = {
+            "probabilities": "no option probabilities: ",
+            "tasks": "",
+            "text": "items without a text: ",
+        }.get(need.what, f"{has[need.what]} of {need.least} {need.what}: ")
         without.setdefault(said, {}).setdefault(need.without)
     return tuple(said + ", and ".join(parts) for said, parts in without.items())

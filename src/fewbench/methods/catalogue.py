@@ -9,21 +9,41 @@ from typing import Any, cast
 
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.collaborative import Collaborative
+from fewbench.methods.adaptive.flash_helm import FlashHelm
+from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
 from fewbench.methods.base import Method
 from fewbench.methods.parts import combine
+from fewbench.methods.prediction.ability import Ability
+from fewbench.methods.prediction.aipw import AIPW
+from fewbench.methods.prediction.anchor_lines import AnchorLines
+from fewbench.methods.prediction.assessor import GenericAssessor
+from fewbench.methods.prediction.difference import Difference
 from fewbench.methods.prediction.features import AnswerFeatures, Signature, SubsetScore
+from fewbench.methods.prediction.gp_irt import GPIRT
+from fewbench.methods.prediction.imputation import Imputation
+from fewbench.methods.prediction.joint_weights import JointWeights
 from fewbench.methods.prediction.low_rank import LowRankCompletion
 from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.p_irt import PIRT
 from fewbench.methods.prediction.reductions import PCA
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import Forest, Linear, Neighbours, Ridge
 from fewbench.methods.prediction.threshold import Threshold
+from fewbench.methods.selection.best_of_random import BestOfRandom
 from fewbench.methods.selection.clusters import Clusters
 from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
+from fewbench.methods.selection.greedy import Greedy
+from fewbench.methods.selection.information import Informative
+from fewbench.methods.selection.irt_anchors import IRTAnchors
+from fewbench.methods.selection.joint import Joint
+from fewbench.methods.selection.lasso_path import LassoPath
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.ridge_search import RidgeSearch
+from fewbench.methods.selection.semantic import Semantic
 from fewbench.methods.selection.sorted_items import SortedItems
+from fewbench.methods.selection.strata import Strata
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import split, with_settings
 
@@ -38,14 +58,23 @@ class Entry:
 
 
 # Methods that ask again when they have seen answers; their settings are written as a part's are.
-ADAPTIVE: dict[str, type[Any]] = {"tailored": Tailored, "collaborative": Collaborative}
+ADAPTIVE: dict[str, type[Any]] = {
+    "tailored": Tailored,
+    "collaborative": Collaborative,
+    "flash-helm": FlashHelm,
+    "fluid": Fluid,
+}
 
 SAMPLING = "simple random sampling; any textbook, e.g. Cochran 1977"
 ZHANG = "Zhang, Dorner & Hardt 2025, arXiv 2506.07673"
 VIVEK = "Vivek et al. 2023, arXiv 2309.08638"
 FILTERING = "Two-Stage Collaborative Filtering 2025"
 TAILORED = "Yuan et al. 2025, TailoredBench"
+POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
 DISCO = "Rubinstein et al. 2025, DISCO"
+SORTING = "Prabhu et al. 2024, arXiv 2402.19472"
+SSEPY = "Fogliato et al. 2024, arXiv 2406.07320"
+KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
 # The paper measures disagreement among 100 random sources (its M for MMLU).
 _pds = PredictiveDiversity(models=100)
@@ -73,6 +102,16 @@ CATALOGUE: dict[str, Entry] = {
         "k-medoids of source scores, cluster-weighted mean",
         VIVEK,
     ),
+    "anchor-points-correlation": Entry(
+        StaticMethod(Medoids(metric="correlation"), Mean()),
+        "k-medoids by the correlation of source scores, cluster-weighted mean",
+        VIVEK,
+    ),
+    "anchor-points-predictor": Entry(
+        StaticMethod(Medoids(metric="absolute-correlation"), AnchorLines()),
+        "k-medoids by correlation, each other item by a line from its best medoid",
+        VIVEK,
+    ),
     "kmedoids-ridge": Entry(
         StaticMethod(Medoids(standardise=True), Regression(Ridge(), AnswerFeatures())),
         "anchor points' items, ridge regression on the answers",
@@ -83,15 +122,114 @@ CATALOGUE: dict[str, Entry] = {
         "k-means of source scores in each task, cluster-weighted mean",
         f"{FILTERING}, Eq. 5",
     ),
+    "clustering-semantic": Entry(
+        StaticMethod(Semantic(), Mean()),
+        "k-means of the items' embedded texts in each task, cluster-weighted mean",
+        f"{FILTERING}, Eq. 5",
+    ),
+    "aipw": Entry(
+        StaticMethod(Random(), AIPW()),
+        "random items, the others predicted for each target by ridge over items, corrected",
+        ZHANG,
+    ),
+    "pca": Entry(
+        StaticMethod(Random(), Imputation()),
+        "random items, the others imputed by the sources' principal components",
+        ZHANG,
+    ),
+    "lasso": Entry(
+        StaticMethod(LassoPath(), Regression(Ridge(), AnswerFeatures())),
+        "items that the lasso keeps, ridge regression on the answers",
+        ZHANG,
+    ),
+    "double-optimize": Entry(
+        StaticMethod(Joint(), JointWeights()),
+        "items and weights optimised together by gradient steps, weighted sum",
+        ZHANG,
+    ),
+    "greedy-ridge": Entry(
+        StaticMethod(Greedy(), Regression(Ridge(), AnswerFeatures())),
+        "items one by one for ridge regression to the full score, ridge regression",
+        "forward selection: Chen, Billings & Luo 1989; prediction: Zhang et al. 2025",
+    ),
     "random-low-rank": Entry(
         StaticMethod(Random(), LowRankCompletion()),
         "random items, low-rank completion of the others",
         "Tipping & Bishop 1999; completion as in UCBE-LRF, Zhou et al. 2025",
     ),
+    "anchor-irt": Entry(
+        StaticMethod(IRTAnchors(), Mean()),
+        "k-means of item response parameters, cluster-weighted mean",
+        POLO,
+    ),
+    "p-irt": Entry(
+        StaticMethod(IRTAnchors(), PIRT()),
+        "the same items; what the item response model expects of the others",
+        POLO,
+    ),
+    "gp-irt-anchor": Entry(
+        StaticMethod(IRTAnchors(), GPIRT()), "the same items; anchor-irt and p-irt weighed", POLO
+    ),
+    "gp-irt-random": Entry(
+        StaticMethod(Random(), GPIRT()), "random items; their mean and p-irt weighed", POLO
+    ),
+    "metabench": Entry(
+        StaticMethod(Informative(), Ability()),
+        "informative items of the best random subset; splines in ability and subset score",
+        KIPNIS,
+    ),
+    "metabench-unfiltered": Entry(
+        StaticMethod(BestOfRandom(), Ability()),
+        "best random subset for held-out sources; splines in ability and subset score",
+        f"{KIPNIS}; so in {DISCO}, Table 1",
+    ),
+    "best-for-validation": Entry(
+        StaticMethod(BestOfRandom(), Ability(uses="score")),
+        "best random subset for held-out sources; a spline in its score",
+        f"{KIPNIS}, cross-validated subsampling",
+    ),
+    "random-search-ridge": Entry(
+        StaticMethod(RidgeSearch(), Regression(Ridge(), AnswerFeatures())),
+        "best random subset for ridge regression on the answers, and that",
+        f"{ZHANG}, Random-Search-Learn",
+    ),
     "sort-and-search": Entry(
-        StaticMethod(SortedItems(), Threshold()),
+        StaticMethod(SortedItems(), Threshold(keep=False)),
         "items at equal steps of difficulty; right before a threshold, wrong after",
-        "Prabhu et al. 2024, arXiv 2402.19472",
+        SORTING,
+    ),
+    "sort-and-search-weighted": Entry(
+        StaticMethod(SortedItems(), Mean()), "the same items, their weighted mean", SORTING
+    ),
+    "ssepy": Entry(
+        StaticMethod(Strata(), Mean()),
+        "random items of strata of like difficulty, Horvitz-Thompson",
+        SSEPY,
+    ),
+    "ssepy-neyman": Entry(
+        StaticMethod(Strata(allocation="neyman"), Mean()),
+        "the same, more items where right and wrong are as likely",
+        SSEPY,
+    ),
+    "ssepy-difference": Entry(
+        StaticMethod(Strata(), Difference()),
+        "the items of ssepy, difference estimator over the sources' mean",
+        SSEPY,
+    ),
+    "flash-helm": Entry(
+        FlashHelm(),
+        "few random items, more the higher a model ranks on them; their mean",
+        "Perlitz et al. 2024, arXiv 2308.11696",
+    ),
+    "assessor": Entry(
+        StaticMethod(Random(), GenericAssessor()),
+        "random items, logistic regression over all pairs predicts the others",
+        "Pacchiardi et al. 2024, arXiv 2409.03563",
+    ),
+    "fluid": Entry(
+        Fluid(),
+        "items of most Fisher information at the ability found so far; expected scores",
+        "Hofmann et al. 2025, arXiv 2509.11106",
     ),
     "collaborative": Entry(
         Collaborative(),

@@ -15,8 +15,9 @@ class Need:
 
     Attributes
     ----------
-    what : {"sources", "distinct sources", "tasks", "probabilities"}
-        Models; models not counting near-copies; tasks; option probabilities (1 or 0).
+    what : {"sources", "distinct sources", "tasks", "probabilities", "text"}
+        Models; models not counting near-copies; tasks; option probabilities (1 or 0); a text of
+        every item (1 or 0).
     least : int
         How many.
     without : str
@@ -25,7 +26,7 @@ class Need:
         Whether the method refuses to work with fewer.
     """
 
-    what: Literal["sources", "distinct sources", "tasks", "probabilities"]
+    what: Literal["sources", "distinct sources", "tasks", "probabilities", "text"]
     least: int
     without: str
     required: bool = False

@@ -14,9 +14,18 @@ from typing import Any, cast
 from fewbench._names import some
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
+from fewbench.methods.prediction.ability import Ability
+from fewbench.methods.prediction.aipw import AIPW
+from fewbench.methods.prediction.anchor_lines import AnchorLines
+from fewbench.methods.prediction.assessor import GenericAssessor
+from fewbench.methods.prediction.difference import Difference
 from fewbench.methods.prediction.features import AnswerFeatures, Features, Signature, SubsetScore
+from fewbench.methods.prediction.gp_irt import GPIRT
+from fewbench.methods.prediction.imputation import Imputation
+from fewbench.methods.prediction.joint_weights import JointWeights
 from fewbench.methods.prediction.low_rank import LowRankCompletion
 from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.p_irt import PIRT
 from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction, Reduction
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import (
@@ -30,15 +39,24 @@ from fewbench.methods.prediction.regressors import (
     Ridge,
 )
 from fewbench.methods.prediction.threshold import Threshold
+from fewbench.methods.selection.best_of_random import BestOfRandom
 from fewbench.methods.selection.clusters import Clusters
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,
     PredictiveDiversity,
 )
+from fewbench.methods.selection.greedy import Greedy
+from fewbench.methods.selection.information import Informative
+from fewbench.methods.selection.irt_anchors import IRTAnchors
+from fewbench.methods.selection.joint import Joint
+from fewbench.methods.selection.lasso_path import LassoPath
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.ridge_search import RidgeSearch
+from fewbench.methods.selection.semantic import Semantic
 from fewbench.methods.selection.sorted_items import SortedItems
+from fewbench.methods.selection.strata import Strata
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {
@@ -46,10 +64,19 @@ SELECTORS: dict[str, type[Any]] = {
     "stratified": Stratified,
     "medoids": Medoids,
     "clusters": Clusters,
+    "semantic": Semantic,
     "pds": PredictiveDiversity,
     "jsd": JensenShannon,
     "variance": CorrectnessVariance,
     "sorted": SortedItems,
+    "irt-anchors": IRTAnchors,
+    "best-of-random": BestOfRandom,
+    "ridge-search": RidgeSearch,
+    "informative": Informative,
+    "strata": Strata,
+    "lasso-path": LassoPath,
+    "greedy": Greedy,
+    "joint": Joint,
 }
 FEATURES: dict[str, type[Any]] = {
     "signature": Signature,
@@ -69,7 +96,16 @@ REGRESSORS: dict[str, type[Any]] = {
 PREDICTORS: dict[str, type[Any]] = {
     "mean": Mean,
     "completion": LowRankCompletion,
+    "imputation": Imputation,
+    "aipw": AIPW,
+    "ability": Ability,
+    "anchor-lines": AnchorLines,
+    "joint-weights": JointWeights,
     "threshold": Threshold,
+    "p-irt": PIRT,
+    "gp-irt": GPIRT,
+    "difference": Difference,
+    "assessor": GenericAssessor,
 }
 STAGES = {
     "selector": SELECTORS,

@@ -90,7 +90,7 @@ def choices(setting: Field[Any]) -> tuple[str, str]:
     --------
     >>> from fewbench.methods.selection.medoids import Medoids
     >>> choices(fields(Medoids)[0])
-    ('manhattan', 'manhattan, euclidean, cosine, correlation')
+    ('manhattan', 'manhattan, euclidean, cosine, correlation, absolute-correlation')
     """
     of = get_args(setting.type)
     words = "true, false" if setting.type is bool else ", ".join(str(value) for value in of)

@@ -198,6 +198,8 @@ def _run_all(
         if cell.cached and (result := cache.get(key)) is not None
     }
     todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in done}
+    # Cells of the same sources together, for methods keep what they learned of the last few.
+    todo = dict(sorted(todo.items(), key=lambda one: (one[1].split_name, one[1].repeat)))
 
     def note(result: CellResult) -> None:
         done[result.key] = result

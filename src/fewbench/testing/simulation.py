@@ -1,5 +1,7 @@
 """Score tables whose truth is known, from the two-parameter logistic model."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +25,8 @@ def simulate(
 
     Model m is right on item k with probability 1 / (1 + exp(-a_k (ability_m - difficulty_k))).
     Models come in families of two of similar ability, better ones tend to be younger, and tasks
-    differ in size and difficulty.
+    differ in size and difficulty. Items have a text of made-up words, some of which go with the
+    item's task and some with its difficulty.
 
     Parameters
     ----------
@@ -40,7 +43,7 @@ def simulate(
     Returns
     -------
     Scores
-        With tasks, dates and families.
+        With tasks, dates and families, and the items' column `text`.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def simulate(
     if probabilities is not None:
         probabilities[hidden] = np.nan
     age = np.argsort(np.argsort(-ability + rng.normal(0.0, 0.5, n_models)))
-    return from_arrays(
+    scores = from_arrays(
         values,
         models=[f"model-{m:02}" for m in range(n_models)],
         tasks=[f"task-{task}" for task in tasks],
@@ -78,6 +81,7 @@ def simulate(
         probabilities=probabilities,
         n_options=n_options if options else None,
     )
+    return replace(scores, items=scores.items.assign(text=_texts(tasks, difficulty, seed)))
 
 
 def _tasks(n_items: int, n_tasks: int) -> IntArray:
@@ -104,6 +108,33 @@ def _probabilities(
     np.put_along_axis(raw, most, np.take_along_axis(raw, said, axis=2), axis=2)
     np.put_along_axis(raw, said, largest, axis=2)
     return np.asarray(raw / raw.sum(axis=2, keepdims=True))
+
+
+def _texts(tasks: IntArray, difficulty: FloatArray, seed: int) -> list[str]:
+    """Ten words an item: three of its task's, three of its level of difficulty, four of all."""
+    rng = np.random.default_rng([seed, 1])  # its own: the scores do not hang on the words
+    level = np.searchsorted(np.linspace(-2.0, 2.0, 7), difficulty)
+    words = np.hstack(
+        [
+            100 + 8 * tasks[:, None] + rng.integers(0, 8, (len(tasks), 3)),
+            30 + 8 * level[:, None] + rng.integers(0, 8, (len(tasks), 3)),
+            rng.integers(0, 30, (len(tasks), 4)),
+        ]
+    )
+    return [" ".join(map(_word, rng.permutation(row).tolist())) for row in words]
+
+
+def _word(number: int) -> str:
+    """A number as a made-up word, another one for each.
+
+    >>> _word(0), _word(61)
+    ('ba', 'bebe')
+    """
+    word = ""
+    while not word or number > 0:
+        number, syllable = divmod(number, 60)
+        word += "bdfgklmnprst"[syllable // 5] + "aeiou"[syllable % 5]
+    return word
 
 
 def _hidden(shape: tuple[int, int], missing: float, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench.methods.base import Answers, FloatArray, IntArray, Prediction
+from fewbench.methods.ease import PROBABILITIES
+from fewbench.methods.needs import Need
 from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
-from fewbench.methods.selection.sorted_items import easiest_first, groups
+from fewbench.methods.selection.sorted_items import Order, groups, sorted_groups
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_words
 from fewbench.scores import Scores
 
 
@@ -33,18 +36,27 @@ class Threshold:
     by_task : bool
         A threshold for each task; else one over all items, as in the paper. A task of which no
         item was run is read off the others by a line over the sources.
+    order : {"sum", "confidence", "recursive"}
+        As of the selector `sorted`.
+    keep : bool
+        Keep the answers on the chosen items; else these too are as the threshold has them, as in
+        the paper.
     """
 
     by_task: bool = True
+    order: Order = "sum"
+    keep: bool = True
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the order needs."""
+        return (PROBABILITIES,) if self.order == "confidence" else ()
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedThreshold":
         """Sort the items; nothing else is learned."""
+        check_words(self)
         group_of = groups(scores, by_task=self.by_task)
-        orders = [
-            easiest_first(scores, np.flatnonzero(group_of == group))
-            for group in range(int(group_of.max()) + 1)
-        ]
-        return FittedThreshold(scores, orders)
+        return FittedThreshold(scores, sorted_groups(scores, group_of, self.order), self.keep)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +65,7 @@ class FittedThreshold:
 
     scores: Scores
     orders: list[IntArray]
+    keep: bool
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' scores and, if wanted, task scores."""
@@ -67,8 +80,8 @@ class FittedThreshold:
             if len(at):
                 seen[order] = True
                 right = best_threshold(at, items[:, order[at]], len(order))
-                rest = order[~run[order]]
-                items[:, rest] = _right_before(right, len(order))[:, ~run[order]]
+                rest = ~run[order] if self.keep else np.ones(len(order), dtype=np.bool_)
+                items[:, order[rest]] = _right_before(right, len(order))[:, rest]
         if not seen.all():
             full = items[:, seen] @ (weights[seen] / weights[seen].sum())
             filled = fill_unseen_tasks(self._task_means(items), full, self.scores)

@@ -23,7 +23,7 @@ class Medoids:
 
     Parameters
     ----------
-    metric : {"manhattan", "euclidean", "cosine", "correlation"}
+    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
         Distance between two items' columns of source scores.
     standardise : bool
         First bring each source's scores to mean 0 and variance 1.

@@ -1,19 +1,25 @@
 """Sort: items at equal steps from the easiest to the hardest.
 
 The first half of Sort & Search, Prabhu et al. 2024, "Lifelong Benchmarks: Efficient Model
-Evaluation in an Era of Rapid Progress", arXiv 2402.19472.
+Evaluation in an Era of Rapid Progress", arXiv 2402.19472, with its three ways to sort.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.allocation import allocate
+from fewbench.algorithms.staircase import reorder
+from fewbench.methods.ease import PROBABILITIES, ease
+from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_words
 from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
+Order = Literal["sum", "confidence", "recursive"]
 
 
 @dataclass(frozen=True)
@@ -27,20 +33,32 @@ class SortedItems:
     by_task : bool
         Sort each task's items, tasks having items by their share of the full score; else all
         items in one order, as in the paper.
+    order : {"sum", "confidence", "recursive"}
+        By the mean source score; by the mean probability that sources give to the right option;
+        or by the score, items that as many sources get right being told apart by the sources
+        whose thresholds lie among them (see `fewbench.algorithms.staircase.reorder`).
     """
 
     by_task: bool = True
+    order: Order = "sum"
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the order needs."""
+        return (PROBABILITIES,) if self.order == "confidence" else ()
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Choose the items; the seed only matters where a task's share is no whole number."""
+        check_words(self)
         group_of = groups(scores, by_task=self.by_task)
+        orders = sorted_groups(scores, group_of, self.order)
         sizes = np.bincount(group_of)
         masses = np.bincount(group_of, weights=scores.item_weights)
         counts = allocate(budget, masses, sizes, np.random.default_rng(seed))
         chosen: list[int] = []
         shares: list[float] = []
         for group in np.flatnonzero(counts):
-            items = easiest_first(scores, np.flatnonzero(group_of == group))
+            items = orders[group]
             count = int(counts[group])
             slice_of = np.arange(len(items)) * count // len(items)
             ends = np.searchsorted(slice_of, np.arange(count + 1))
@@ -54,7 +72,19 @@ def groups(scores: Scores, *, by_task: bool) -> IntArray:
     return scores.task_of if by_task else np.zeros(scores.n_items, dtype=np.intp)
 
 
+def sorted_groups(scores: Scores, group_of: IntArray, order: Order) -> list[IntArray]:
+    """Return the positions of each group's items, easiest first."""
+    easy = ease(scores, "probabilities" if order == "confidence" else "scores")
+    found = []
+    for group in range(int(group_of.max()) + 1):
+        items = np.flatnonzero(group_of == group)
+        places = np.argsort(-easy[items], kind="stable")  # equals in the table's order
+        if order == "recursive":
+            places = reorder(scores.filled[:, items], places)
+        found.append(np.asarray(items[places]))
+    return found
+
+
 def easiest_first(scores: Scores, items: IntArray) -> IntArray:
     """Return positions of items, highest mean source score first, equals in the table's order."""
-    means = np.round(scores.filled[:, items].mean(axis=0), 12)  # a hair of rounding is no order
-    return np.asarray(items[np.argsort(-means, kind="stable")])
+    return np.asarray(items[np.argsort(-ease(scores)[items], kind="stable")])

@@ -1,0 +1,1 @@
+"""The parts of baselines.py: tables, cells and their cache, figures, Markdown."""

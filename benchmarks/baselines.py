@@ -1,0 +1,145 @@
+"""Every method of the catalogue on every table, beside random sampling: writes docs/baselines.md.
+
+    python benchmarks/baselines.py FOLDER -o docs/baselines.md --pages docs/methods
+
+FOLDER holds the tables (see _baselines/tables.py). With --cache FOLDER what is finished is kept,
+and a run that was stopped goes on; `--repeats 1` shows what each method costs, and what a whole run
+would. A method that cannot run a table is listed with its reason, and so is one that breaks, which
+also makes the exit status 1.
+"""
+
+import argparse
+import platform
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from _baselines.cells import Done, Plan, run_all
+from _baselines.figures import by_cell, frame
+from _baselines.page import Outcome, costs, page
+from _baselines.pages import MarkerError, check_pages, fill_pages, kept_claims
+from _baselines.tables import BUDGETS, SPLITS, TABLES, divisions, facts, load
+from fewbench.methods import CATALOGUE
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-o", "--output", type=Path, help="by default the page is printed")
+    parser.add_argument("--pages", type=Path, help="fill the figures in the pages of this folder")
+    parser.add_argument(
+        "--only", default="", help="tables whose name holds one of these, by commas"
+    )
+    parser.add_argument("--methods", default="", help="these methods only, by commas")
+    parser.add_argument("--repeats", type=int, help="at most so many, by default a table's own")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="then start no cell")
+    parser.add_argument("--cache", type=Path, help="folder of finished cells")
+    parser.add_argument(
+        "--changed",
+        help="methods to run again, by commas: others' finished cells are taken from the cache "
+        "though fewbench's code has changed since",
+    )
+    return parser
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def main() -> int:
+    parser = options()
+    given = parser.parse_args()
+    only, chosen = words(given.only), words(given.methods)
+    tables = [t for t in TABLES if not only or any(word in t.name for word in only)]
+    if not tables:
+        parser.error(f"no table has {given.only!r} in its name")
+    unknown = [name for name in (*chosen, *words(given.changed or "")) if name not in CATALOGUE]
+    if unknown:
+        parser.error(f"{unknown[0]!r} is not in the catalogue")
+    if given.pages and (only or chosen):
+        parser.error("--pages needs all tables and methods, or the pages would lose some")
+    if given.repeats is not None:
+        tables = [t.at_most(given.repeats) for t in tables]
+    methods = tuple(CATALOGUE) if not chosen else tuple(dict.fromkeys(("random", *chosen)))
+    old = given.output.read_text(encoding="utf-8") if given.output and given.output.exists() else ""
+    try:  # before the work, which takes long
+        claims = kept_claims(old)
+        without = [] if given.pages is None else check_pages(given.pages, methods)
+    except MarkerError as error:
+        parser.error(str(error))
+    for name in without:
+        print(f"no page in {given.pages} shows {name}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as temporary:
+        plan = Plan(
+            given.folder.resolve(),
+            given.cache or Path(temporary),
+            methods,
+            time.time() + 60 * given.minutes,
+            None if given.changed is None else frozenset(words(given.changed)),
+        )
+        done = finish(plan, tables, given.workers)
+    records = [record for job in done for record in job.records]
+    # In the order of tables, methods and repeats, whichever job was finished first.
+    place = {name: at for at, name in enumerate((*(t.name for t in tables), *methods))}
+    records.sort(key=lambda r: (place[r.table], SPLITS.index(r.split), place[r.method], r.repeat))
+    print(costs(records, tables, given.workers), file=sys.stderr)
+    loaded = {table.name: load(plan.folder, table.name) for table in tables}
+    outcome = Outcome(
+        records,
+        tables,
+        {name: one.only(methods) for name, one in loaded.items()},
+        {
+            (table.name, split): facts(scores, divisions(scores, table, split))
+            for table in tables
+            for scores in [loaded[table.name].scores]
+            for split in SPLITS
+        },
+        sum(job.unrun for job in done),
+        versions(),
+    )
+    text = page(outcome, claims)
+    if given.output is None:
+        print(text)
+    else:
+        given.output.write_text(text, encoding="utf-8")
+    if given.pages is not None:
+        fill_pages(given.pages, by_cell(frame(records)), methods)
+    broken = {(r.method, r.table, r.failed) for r in records if r.broken}
+    for method, table, what in sorted(broken):
+        print(f"{method} on {table} broke: {what}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+def finish(plan: Plan, tables: list, workers: int) -> list[Done]:  # type: ignore[type-arg]
+    done: list[Done] = []
+    began = time.monotonic()
+    for job in run_all(plan, tables, workers):
+        done.append(job)
+        failed = sum(bool(record.failed) for record in job.records)
+        print(
+            f"{(time.monotonic() - began) / 60:5.1f} min  {job.job.name}: "
+            f"{len(job.records)} cells, {job.fresh} run now in {job.seconds:.0f} s"
+            + (f", {failed} could not be run" if failed else "")
+            + (f", {job.unrun} left for lack of time" if job.unrun else ""),
+            file=sys.stderr,
+            flush=True,
+        )
+    return done
+
+
+def versions() -> str:
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    budgets = "/".join(map(str, BUDGETS))
+    return (
+        f"Budgets {budgets}, seed 0; fewbench {version('fewbench')}, "
+        f"Python {platform.python_version()}, {libraries}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

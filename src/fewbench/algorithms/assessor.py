@@ -1,0 +1,274 @@
+"""A generic assessor: one logistic regression for the success of any model on any item.
+
+Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need" (arXiv 2409.03563),
+Section 3: what is known of an item and a model's answers on a few reference items stand side by
+side, and one classifier over all (model, item) pairs predicts success. Of an item we know how
+the other models did on it, as log odds; then the classifier is
+
+    logit P(m right on i) = intercept + slope × log odds(i, m) + Σ_r weight_r (a_mr - mean_r)
+
+and with the interaction also + Σ_r product_r × similarity(i, r) × (a_mr - mean_r).
+
+No pair sees its own label: log odds leave the model out, similarities (correlations of the
+items' columns) the model's fold, and reference items are no training pairs.
+
+Models times items are a table, so no row is written out: the loss, its gradient and its second
+derivatives are sums over rows and columns of it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # for each item of a model's pairs
+FOLDS = 5
+STEPS = 50
+LOOSE = 0.01  # a penalty so that nothing is infinite where all answers are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Assessor:
+    """A fitted assessor.
+
+    Attributes
+    ----------
+    reference : ndarray of int, shape (n,)
+    means : ndarray, shape (n,)
+        Mean answers of the sources on the reference items.
+    base : ndarray, shape (items,)
+        What is the same for all models: intercept + slope × log odds.
+    weights : ndarray, shape (n,)
+    products : ndarray, shape (items, n), optional
+        Weights of the interaction, times similarities.
+    alpha : float
+        The penalty used.
+    """
+
+    reference: IntArray
+    means: FloatArray
+    base: FloatArray
+    weights: FloatArray
+    products: FloatArray | None
+    alpha: float
+
+    def probabilities(self, answers: FloatArray) -> FloatArray:
+        """Return the expected score of every item, shape (models, items).
+
+        Parameters
+        ----------
+        answers : ndarray, shape (models, n)
+            On the reference items, which are predicted as all others are.
+        """
+        told = answers - self.means
+        level = self.base + (told @ self.weights)[:, None]
+        if self.products is not None:
+            level = level + told @ self.products.T
+        return _sigmoid(level)
+
+
+def fit_assessor(
+    values: FloatArray,
+    reference: IntArray,
+    alpha: float | None = None,
+    *,
+    interaction: bool = False,
+    pairs: int = 100_000,
+    item_weights: FloatArray | None = None,
+    rng: np.random.Generator | None = None,
+) -> Assessor:
+    """Train an assessor on the sources.
+
+    Parameters
+    ----------
+    values : ndarray, shape (sources, items)
+        In [0, 1], no cell missing; scores between are taken as shares of successes.
+    reference : ndarray of int, shape (n,)
+        Positions of the reference items.
+    alpha : float, optional
+        Penalty: half of it times the squared weights is added to the sum of the losses. If None,
+        one of `PENALTIES` times the number of items trained on: the one with the least squared
+        error of held-out sources' mean score.
+    interaction : bool
+        Whether an answer counts by the reference item's similarity to the item.
+    pairs : int
+        At most about so many pairs are trained on: all sources, on items drawn at random.
+    item_weights : ndarray, shape (items,), optional
+        Shares in the mean score by which `alpha` is chosen; equal by default.
+    rng : Generator, optional
+        For the items that are trained on and the folds; by default one of seed 0.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ability, easy = np.linspace(-2, 2, 30), np.linspace(-1, 1, 50)
+    >>> values = (rng.random((30, 50)) < 1 / (1 + np.exp(-ability[:, None] - easy))).astype(float)
+    >>> assessor = fit_assessor(values, np.arange(0, 50, 5))
+    >>> none, all_right = assessor.probabilities(np.array([[0.0] * 10, [1.0] * 10]))
+    >>> bool((none < all_right).all())
+    True
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    n_models, n_items = values.shape
+    rest = np.setdiff1d(np.arange(n_items), reference)
+    most = max(1, pairs // n_models)
+    trained = np.sort(rng.permutation(rest)[:most]) if len(rest) else np.arange(n_items)
+    fold_of = rng.permutation(n_models) % min(FOLDS, n_models)
+    if alpha is None:
+        shares = np.ones(n_items) if item_weights is None else item_weights
+        alpha = _best_alpha(values, reference, trained, fold_of, shares[trained])
+    means = values[:, reference].mean(axis=0)
+    told = values[:, reference] - means
+    labels = values[:, trained]
+    fit = _fit(_log_odds(labels), told, labels, alpha)
+    products = None
+    if interaction and n_models > 1:
+        fit, products = _fit_products(values, reference, trained, fold_of, told, fit, alpha)
+    base = fit[0] + fit[1] * _logit((values.sum(axis=0) + 0.5) / (n_models + 1))
+    return Assessor(reference, means, base, fit[2:], products, alpha)
+
+
+def _log_odds(labels: FloatArray) -> FloatArray:
+    """Log odds of success on each item among the other models, shape (models, items)."""
+    return _logit((labels.sum(axis=0) - labels + 0.5) / len(labels))
+
+
+def _fit(
+    odds: FloatArray,
+    told: FloatArray,
+    labels: FloatArray,
+    alpha: float,
+    start: FloatArray | None = None,
+) -> FloatArray:
+    """Return intercept, slope and weights by Newton's method.
+
+    Parameters
+    ----------
+    odds, labels : ndarrays, shape (models, items)
+    told : ndarray, shape (models, n)
+    """
+    prior = np.concatenate([[0.0, 1.0], np.zeros(told.shape[1])])
+    penalty = np.concatenate([[LOOSE, LOOSE], np.full(told.shape[1], max(alpha, 1e-6))])
+    found = prior if start is None else start
+
+    def level(at: FloatArray) -> FloatArray:
+        return np.asarray(at[0] + at[1] * odds + (told @ at[2:])[:, None])
+
+    def loss(z: FloatArray, at: FloatArray) -> float:
+        pairs = float((np.logaddexp(0.0, z) - labels * z).sum())
+        return pairs + 0.5 * float(penalty @ (at - prior) ** 2)
+
+    z = level(found)
+    now = loss(z, found)
+    for _ in range(STEPS):
+        p = _sigmoid(z)
+        off, spread = p - labels, p * (1.0 - p)
+        gradient = penalty * (found - prior)
+        gradient[0] += off.sum()
+        gradient[1] += (off * odds).sum()
+        gradient[2:] += told.T @ off.sum(axis=1)
+        along = spread * odds
+        of_models, of_odds = spread.sum(axis=1), along.sum(axis=1)
+        second = np.diag(penalty)
+        second[0, 0] += of_models.sum()
+        second[1, 1] += (along * odds).sum()
+        second[0, 1] = second[1, 0] = of_odds.sum()
+        second[0, 2:] = second[2:, 0] = told.T @ of_models
+        second[1, 2:] = second[2:, 1] = told.T @ of_odds
+        second[2:, 2:] += told.T @ (told * of_models[:, None])
+        step = np.linalg.solve(second, gradient)
+        size = 1.0
+        while True:
+            tried = found - size * step
+            z = level(tried)
+            then = loss(z, tried)
+            if then <= now + 1e-9 * abs(now) or size < 1e-6:
+                break
+            size /= 2
+        found, now = tried, then
+        if np.abs(step).max() < 1e-6:
+            break
+    return found
+
+
+def _best_alpha(
+    values: FloatArray, reference: IntArray, items: IntArray, fold_of: IntArray, shares: FloatArray
+) -> float:
+    """Choose the penalty whose held-out sources' mean scores are nearest the truth."""
+    if len(values) < 3:
+        return float(len(items))
+    error = np.zeros(len(PENALTIES))
+    total = max(float(shares.sum()), 1e-12)
+    for fold in range(int(fold_of.max()) + 1):
+        held, rest = values[fold_of == fold], values[fold_of != fold]
+        means = rest[:, reference].mean(axis=0)
+        told, new = rest[:, reference] - means, held[:, reference] - means
+        labels = rest[:, items]
+        odds = _log_odds(labels)
+        easy = _logit((labels.sum(axis=0) + 0.5) / (len(rest) + 1))
+        fit = None
+        for at, each in reversed(list(enumerate(PENALTIES))):  # the next starts where one ended
+            fit = _fit(odds, told, labels, each * len(items), fit)
+            said = _sigmoid(fit[0] + fit[1] * easy + (new @ fit[2:])[:, None])
+            error[at] += float((((said - held[:, items]) @ shares / total) ** 2).sum())
+    return PENALTIES[int(np.argmin(error))] * len(items)
+
+
+def _fit_products(
+    values: FloatArray,
+    reference: IntArray,
+    items: IntArray,
+    fold_of: IntArray,
+    told: FloatArray,
+    fit: FloatArray,
+    alpha: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Add the interaction; return all weights, and products times similarities of all items."""
+    from scipy.optimize import minimize
+
+    n = told.shape[1]
+    labels = values[:, items]
+    odds = _log_odds(labels)
+    folds = [np.flatnonzero(fold_of == fold) for fold in range(int(fold_of.max()) + 1)]
+    alike = [_similarity(np.delete(values, held, axis=0), items, reference) for held in folds]
+    prior = np.concatenate([[0.0, 1.0], np.zeros(2 * n)])
+    penalty = np.concatenate([[LOOSE, LOOSE], np.full(2 * n, max(alpha, 1e-6))])
+
+    def loss(at: FloatArray) -> tuple[float, FloatArray]:
+        value = 0.5 * float(penalty @ (at - prior) ** 2)
+        gradient = penalty * (at - prior)
+        for held, similarity in zip(folds, alike, strict=True):
+            a, y, x = told[held], labels[held], odds[held]
+            z = at[0] + at[1] * x + (a @ at[2 : 2 + n])[:, None]
+            z += (a * at[2 + n :]) @ similarity.T
+            value += float((np.logaddexp(0.0, z) - y * z).sum())
+            off = _sigmoid(z) - y
+            gradient[0] += off.sum()
+            gradient[1] += (off * x).sum()
+            gradient[2 : 2 + n] += a.T @ off.sum(axis=1)
+            gradient[2 + n :] += (a * (off @ similarity)).sum(axis=0)
+        return value, gradient
+
+    start = np.concatenate([fit, np.zeros(n)])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    everywhere = _similarity(values, np.arange(values.shape[1]), reference)
+    return found[: 2 + n], everywhere * found[2 + n :]
+
+
+def _similarity(values: FloatArray, items: IntArray, reference: IntArray) -> FloatArray:
+    """Correlation of the items' columns with the reference items', 0 where one is constant."""
+    centred = values - values.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    unit = np.where(length > 1e-9, centred / np.maximum(length, 1e-9), 0.0)
+    return np.asarray(unit[:, items].T @ unit[:, reference])
+
+
+def _logit(p: FloatArray) -> FloatArray:
+    return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def _sigmoid(z: FloatArray) -> FloatArray:
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z)))

@@ -1,0 +1,166 @@
+"""Item response models: how likely a model of some ability is right on an item.
+
+The compensatory multidimensional model (Reckase 2009, "Multidimensional Item Response Theory"),
+
+    P(right) = g + (1 - g) / (1 + exp(-(a · ability + b))),
+
+with discrimination a, intercept b (the higher, the easier) and guessing rate g: one ability and one
+a for all items is the 1PL (Rasch) model, an a of its own for each item the 2PL, and g above 0 the
+3PL (Birnbaum 1968).
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+MOST_STEPS = 200
+CLOSE = 1e-7
+SMALL = 1e-3  # tanh(x / 2) / 2x is 1/4 there, to single precision
+
+Float = TypeVar("Float", np.float32, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Abilities:
+    """Abilities and how sure they are.
+
+    Attributes
+    ----------
+    means : ndarray, shape (models, dimensions)
+        On a scale where the sources have mean 0 and variance 1.
+    covariances : ndarray, shape (models, dimensions, dimensions)
+    """
+
+    means: FloatArray
+    covariances: FloatArray
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard errors, shape (models, dimensions)."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2)))
+
+
+@dataclass(frozen=True, eq=False)
+class ItemResponse:
+    """A fitted item response model.
+
+    Attributes
+    ----------
+    discrimination : ndarray, shape (items, dimensions)
+    intercept : ndarray, shape (items,)
+    guessing : ndarray, shape (items,)
+        0 except in the 3PL model.
+    sources : Abilities
+        Of the models it was fitted to.
+    """
+
+    discrimination: FloatArray
+    intercept: FloatArray
+    guessing: FloatArray
+    sources: Abilities
+
+    @property
+    def dimensions(self) -> int:
+        """Number of abilities."""
+        return int(self.discrimination.shape[1])
+
+    def expected(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
+        """Return probabilities of being right, shape (models, items).
+
+        Parameters
+        ----------
+        abilities : ndarray, shape (models, dimensions)
+        items : ndarray of int, optional
+            Positions of items; all by default.
+        """
+        at = slice(None) if items is None else items
+        knows = _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
+        guessing = self.guessing[at]
+        return np.asarray(guessing + (1.0 - guessing) * knows)
+
+    def information(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
+        """Return what an answer to each item tells of the ability, shape (models, items).
+
+        Fisher information; with several abilities its trace. Arguments are as in `expected`.
+        """
+        at = slice(None) if items is None else items
+        size = (self.discrimination[at] ** 2).sum(axis=1)
+        return np.asarray(self._weights(abilities, at) * size)
+
+    def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
+        """Estimate abilities from answers: the most likely ones, normal a priori.
+
+        Parameters
+        ----------
+        items : ndarray of int, shape (n,)
+            Positions of the items that were answered; there may be none.
+        answers : ndarray, shape (models, n)
+            Scores in [0, 1]; between 0 and 1 they count as that share of a right answer. NaN
+            where a model was not run.
+        spread : float
+            Standard deviation of the prior; the sources' is 1.
+
+        Returns
+        -------
+        Abilities
+            Covariances are the inverse of the information, the prior's included.
+        """
+        a, b, g = self.discrimination[items], self.intercept[items], self.guessing[items]
+        run = ~np.isnan(answers)
+        right = np.where(run, answers, 0.0)
+        theta = np.zeros((len(answers), self.dimensions))
+        squares = (a[:, :, None] * a[:, None, :]).reshape(len(a), -1)
+        prior = np.eye(self.dimensions) / spread**2
+        moving = np.arange(len(answers))  # each stops by itself: none depends on the others
+        for _ in range(MOST_STEPS):
+            logits = theta[moving] @ a.T + b
+            known = right[moving] * known_share(logits, g) if g.any() else right[moving]
+            counted = run[moving] - right[moving] + known
+            weights = counted * curvature(logits)
+            told = (known - 0.5 * counted - weights * b) @ a
+            precision = prior + (weights @ squares).reshape(-1, *prior.shape)
+            new = np.linalg.solve(precision, told[:, :, None])[:, :, 0]
+            far = np.abs(new - theta[moving]).max(axis=1) > CLOSE
+            theta[moving] = new
+            moving = moving[far]
+            if not len(moving):
+                break
+        fisher = (run * self._weights(theta, items)) @ squares
+        precision = prior + fisher.reshape(-1, *prior.shape)
+        return Abilities(theta, np.asarray(np.linalg.inv(precision), dtype=np.float64))
+
+    def _weights(self, abilities: FloatArray, at: IntArray | slice) -> FloatArray:
+        """Return the information on the logit: squared slope over variance."""
+        knows = _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
+        guessing = self.guessing[at]
+        right = guessing + (1.0 - guessing) * knows
+        return np.asarray((1.0 - guessing) * knows**2 * (1.0 - knows) / np.maximum(right, 1e-300))
+
+
+def curvature(logits: NDArray[Float]) -> NDArray[Float]:
+    """Curvature of the parabola that bounds the logistic likelihood and touches it at `logits`.
+
+    tanh(x / 2) / 2x (Jaakkola & Jordan 2000, "Bayesian parameter estimation via variational
+    methods"): maximising the parabola never lowers the likelihood, and is linear regression.
+    """
+    half = 0.5 * np.maximum(np.abs(logits), SMALL, dtype=logits.dtype)
+    bound = np.tanh(half)
+    bound /= 4.0 * half
+    return bound
+
+
+def known_share(logits: FloatArray, guessing: FloatArray) -> FloatArray:
+    """Return the probability that a right answer was known, not guessed."""
+    knows = _logistic(logits)
+    return np.asarray((1.0 - guessing) * knows / (guessing + (1.0 - guessing) * knows))
+
+
+def _logistic(x: FloatArray) -> FloatArray:
+    from scipy.special import expit
+
+    return np.asarray(expit(x))

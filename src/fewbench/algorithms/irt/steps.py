@@ -1,0 +1,123 @@
+"""One ability of many models, each from items of its own, and the items to run them on next.
+
+As a computerised adaptive test takes it (van der Linden & Pashley 2010, "Item selection and
+ability estimation in adaptive testing"). Each row is worked out by itself to the last bit, so
+that what a model is asked does not hang on which others are there.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.irt.model import ItemResponse
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+MOST_STEPS = 200
+CLOSE = 1e-10
+DIGITS = 9
+"""Items whose information is equal to so many digits are equally good."""
+
+
+def most_likely_abilities(
+    model: ItemResponse, items: IntArray, right: FloatArray, spread: float = 1.0
+) -> FloatArray:
+    """Return the most likely abilities (MAP), normal a priori.
+
+    Newton's method on the slope of the log posterior, by halves where a step would leave the
+    interval that is known to hold the top; with guessing rates that top may be one of several.
+
+    Parameters
+    ----------
+    model : ItemResponse
+        Of one ability.
+    items : ndarray of int, shape (models, n)
+        Positions of the items that each model was run on.
+    right : ndarray, shape (models, n)
+        1 where it was right, 0 where not.
+    spread : float
+        Standard deviation of the prior, whose mean is 0.
+
+    Returns
+    -------
+    ndarray, shape (models,)
+
+    Examples
+    --------
+    >>> from fewbench.algorithms.irt import Abilities
+    >>> nobody = Abilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
+    >>> model = ItemResponse(np.ones((2, 1)), np.zeros(2), np.zeros(2), nobody)
+    >>> most_likely_abilities(model, np.array([[0, 1]]), np.array([[1.0, 1.0]])).round(3).tolist()
+    [0.675]
+    """
+    a, b = model.discrimination[items, 0], model.intercept[items]
+    guessing = model.guessing[items]
+    theta = np.zeros(len(items))
+    high = spread**2 * np.abs(a).sum(axis=1)  # where the prior outweighs any answers
+    low = -high
+    moving = np.arange(len(items))
+    for _ in range(MOST_STEPS):
+        slope, curve = _slope(theta[moving], a[moving], b[moving], guessing[moving], right[moving])
+        slope -= theta[moving] / spread**2
+        curve += 1.0 / spread**2
+        rising = slope > 0
+        low[moving[rising]] = theta[moving[rising]]
+        high[moving[~rising]] = theta[moving[~rising]]
+        new = theta[moving] + slope / curve
+        within = (new >= low[moving]) & (new <= high[moving])
+        new = np.where(within, new, 0.5 * (low[moving] + high[moving]))
+        on = np.abs(new - theta[moving]) > CLOSE
+        theta[moving] = new
+        moving = moving[on]
+        if not len(moving):
+            break
+    return theta
+
+
+def _slope(
+    theta: FloatArray, a: FloatArray, b: FloatArray, guessing: FloatArray, right: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the slope of the log likelihood and its Fisher information, both (models,)."""
+    from scipy.special import expit
+
+    knows = expit(theta[:, None] * a + b)
+    chance = guessing + (1.0 - guessing) * knows
+    weight = a * knows / np.maximum(chance, 1e-300)  # the chance's slope over its variance
+    slope = (weight * (right - chance)).sum(axis=1)
+    fisher = weight * (a * (1.0 - guessing) * knows * (1.0 - knows))
+    return slope, fisher.sum(axis=1)
+
+
+def standard_errors(
+    model: ItemResponse, items: IntArray, abilities: FloatArray, spread: float = 1.0
+) -> FloatArray:
+    """Return the standard errors of abilities, the prior counted, shape (models,)."""
+    a, b, guessing = model.discrimination[items, 0], model.intercept[items], model.guessing[items]
+    _, fisher = _slope(abilities, a, b, guessing, np.zeros(items.shape))
+    return np.asarray(1.0 / np.sqrt(fisher + 1.0 / spread**2))
+
+
+def most_informative(
+    model: ItemResponse, abilities: FloatArray, run: NDArray[np.bool_], n: int
+) -> IntArray:
+    """Return for each model the n items that tell most of its ability and were not run.
+
+    Parameters
+    ----------
+    model : ItemResponse
+        Of one ability. Of equal items the first are taken.
+    abilities : ndarray, shape (models,)
+    run : ndarray of bool, shape (models, items)
+        At least n items of each model are not.
+    n : int
+
+    Returns
+    -------
+    ndarray of int, shape (models, n)
+        The most informative first.
+    """
+    information = np.round(model.information(abilities[:, None]), DIGITS)
+    information[run] = -1.0
+    if n == 1:
+        return np.asarray(information.argmax(axis=1)[:, None])
+    return np.asarray(np.argsort(-information, axis=1, kind="stable")[:, :n])

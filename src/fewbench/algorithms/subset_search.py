@@ -1,0 +1,125 @@
+"""Many random subsets of items, and which of them best tells held-out models' full scores.
+
+All subsets of a block are drawn, averaged and fitted at once.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+Losses = Callable[[IntArray], FloatArray]
+
+CELLS = 4_000_000
+"""Numbers that a block may hold at a time: 32 MB."""
+
+
+def search(
+    n_items: int, size: int, count: int, losses: Losses, cells: int, rng: np.random.Generator
+) -> IntArray:
+    """Return the random subset of least loss, its items in the order of their positions.
+
+    Parameters
+    ----------
+    size : int
+        Items in a subset.
+    count : int
+        How many subsets are drawn.
+    losses : callable
+        Takes subsets, shape (block, size), and returns their losses, shape (block,).
+    cells : int
+        How many numbers `losses` holds for one subset, which bounds the blocks.
+    """
+    best, least = np.arange(size), np.inf
+    for subsets in _blocks(n_items, size, count, max(1, CELLS // max(cells, n_items)), rng):
+        found = losses(subsets)
+        at = int(np.argmin(found))
+        if found[at] < least:
+            best, least = subsets[at], float(found[at])
+    return np.sort(best)
+
+
+def _blocks(
+    n_items: int, size: int, count: int, block: int, rng: np.random.Generator
+) -> Iterator[IntArray]:
+    """Draw subsets block by block: the items of the `size` least of random keys."""
+    if size == n_items:  # there is but one
+        count = 1
+    for start in range(0, count, block):
+        keys = rng.random((min(block, count - start), n_items), dtype=np.float32)
+        yield np.argpartition(keys, size - 1, axis=1)[:, :size]
+
+
+def line_losses(
+    values: FloatArray, full: FloatArray, weights: FloatArray, held_out: BoolArray
+) -> Losses:
+    """Return the loss of a line from the score on a subset to the full score.
+
+    The mean squared error on held-out models of the least-squares line through the others,
+    averaged over divisions of the models.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+    full : ndarray, shape (models,)
+        Full scores.
+    weights : ndarray, shape (items,)
+        The items' weights in the full score; the score on a subset is weighted by them.
+    held_out : ndarray of bool, shape (models, divisions)
+        Which models are held out in each division.
+    """
+    y = full - full.mean()
+    x_mean = float((values @ weights).mean() / weights.sum())
+    known, unknown = (~held_out).astype(np.float64), held_out.astype(np.float64)
+
+    def losses(subsets: IntArray) -> FloatArray:
+        x = subset_scores(values, weights, subsets) - x_mean
+        fitted, left = _Sums(x, y, known), _Sums(x, y, unknown)
+        varies = fitted.xx > 1e-12 * fitted.n  # else the mean is all there is
+        slope = np.where(varies, fitted.xy / np.where(varies, fitted.xx, 1.0), 0.0)
+        bias = (left.y_mean - fitted.y_mean) - slope * (left.x_mean - fitted.x_mean)
+        spread = left.yy - 2.0 * slope * left.xy + slope**2 * left.xx
+        return np.asarray((spread / left.n + bias**2).mean(axis=1))
+
+    return losses
+
+
+class _Sums:
+    """Means, and sums of squares and products about them, of models weighted by 0 or 1.
+
+    Shapes (subsets, divisions) where x takes part, (divisions,) where y alone does.
+    """
+
+    def __init__(self, x: FloatArray, y: FloatArray, counted: FloatArray) -> None:
+        self.n = counted.sum(axis=0)
+        self.x_mean = (x @ counted) / self.n
+        self.y_mean = (y @ counted) / self.n
+        self.xx = (x**2) @ counted - self.n * self.x_mean**2
+        self.xy = (x * y) @ counted - self.n * self.x_mean * self.y_mean
+        self.yy = (y**2) @ counted - self.n * self.y_mean**2
+
+
+def subset_scores(values: FloatArray, weights: FloatArray, subsets: IntArray) -> FloatArray:
+    """Return models' weighted mean scores on each subset, shape (subsets, models)."""
+    from scipy.sparse import csr_array
+
+    shares = weights[subsets]
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    rows = np.arange(len(subsets) + 1) * subsets.shape[1]
+    chosen = csr_array((shares.ravel(), subsets.ravel(), rows), (len(subsets), len(weights)))
+    return np.asarray(chosen @ values.T)
+
+
+def divisions(n_models: int, share: float, count: int, rng: np.random.Generator) -> BoolArray:
+    """Draw which models are held out: about this share of them, at least 1, at most all but 2.
+
+    Returns
+    -------
+    ndarray of bool, shape (models, count)
+    """
+    held = min(max(1, round(share * n_models)), n_models - 2)
+    order = rng.permuted(np.tile(np.arange(n_models), (count, 1)), axis=1)
+    return np.asarray((order < held).T)

@@ -1,0 +1,196 @@
+"""Flash-HELM: few random items for all, more for those that rank high on them.
+
+Perlitz et al. 2024, "Efficient Benchmarking (of Language Models)" (arXiv 2308.11696): where only
+the top of a ranking has to be resolved, models are placed coarsely first, and only those placed
+in a better tier are run on as many more items as that tier is worth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.errors import MethodError
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need
+from fewbench.methods.prediction.mean import FittedMean
+from fewbench.methods.written import check_words, write
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class FlashHelm:
+    """Random items in tiers: the budget for the top tier, a part of it for every other.
+
+    Everyone is run on the lowest tier's items. Whoever then ranks within the next tier, among the
+    sources and itself, is run on the rest of that tier's items and ranked again, and so on. The
+    score is the mean of all answers. The mean number of items run is below the budget, which no
+    target exceeds. With a budget of all items the estimate is exact for those who reach the top
+    tier, and for them alone.
+
+    Parameters
+    ----------
+    tiers : int
+        Number of tiers. Each holds the models down to a share of the ranking; the shares fall
+        from all to `top` by equal factors.
+    ratio : float
+        How many times the items of a tier are those of the one below.
+    least : int
+        No tier has fewer items than this, or than the budget if that is less.
+    top : float
+        Share of the ranking, in percent, that is the top tier: at least one model.
+    stratified : bool
+        Draw items of every task by its share of the full score, as the paper samples every
+        scenario; or from all items alike.
+    ranked_by : {"full", "same"}
+        Rank a target's mean among the sources' full scores, or among their means on the same
+        items.
+    """
+
+    tiers: int = 5
+    ratio: float = 2.0
+    least: int = 10
+    top: float = 10.0
+    stratified: bool = True
+    ranked_by: Literal["full", "same"] = "full"
+    needs: ClassVar = (Need("distinct sources", 10, "few sources make a coarse ranking"),)
+    plain_sampling: ClassVar[bool] = False
+    targets_apart: ClassVar[bool] = True
+    whole_budget: ClassVar[bool] = False
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "FlashHelmSession":
+        """Draw the order of the items; MethodError if a setting is out of range."""
+        check_words(self)
+        for name, floor in (("tiers", 1), ("least", 1), ("ratio", 1.0)):
+            if not getattr(self, name) >= floor:
+                raise MethodError(f"{name} is {getattr(self, name)}", hint=f"use {floor} or more")
+        if not 0.0 < self.top <= 100.0:
+            raise MethodError(f"top is {self.top}", hint="use a percentage above 0, at most 100")
+        return FlashHelmSession(self, scores, budget, seed, targets)
+
+    def sizes(self, budget: int) -> list[int]:
+        """Return how many items each tier is run on, the lowest first.
+
+        Examples
+        --------
+        >>> FlashHelm().sizes(100)
+        [10, 13, 25, 50, 100]
+        """
+        least, falling = min(self.least, budget), range(self.tiers - 1, -1, -1)
+        return [max(least, int(np.ceil(budget * self.ratio**-k - 1e-9))) for k in falling]
+
+    def lowest_ranks(self, n_models: int) -> list[int]:
+        """Return the lowest rank that is within each tier, the lowest tier first.
+
+        Examples
+        --------
+        >>> FlashHelm().lowest_ranks(100)
+        [100, 57, 32, 18, 10]
+        """
+        steps = max(self.tiers - 1, 1)
+        shares = [(self.top / 100.0) ** (k / steps) for k in range(self.tiers)]
+        return [max(1, int(np.ceil(share * n_models - 1e-9))) for share in shares]
+
+    def describe(self) -> str:
+        """Return the method and its settings as the command line writes them."""
+        return write("flash-helm", self)
+
+
+class FlashHelmSession:
+    """Asks for the next tier's items while a target ranks within it.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        Positions of all items in the order in which every target is run on them.
+    """
+
+    def __init__(
+        self, method: FlashHelm, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        self._scores, self._method = scores, method
+        self.order = _by_task(scores, rng) if method.stratified else rng.permutation(scores.n_items)
+        self._sizes = method.sizes(budget)
+        self._lowest = method.lowest_ranks(scores.n_models + 1)
+        self._tier = dict.fromkeys(targets, 0)
+        self._answers: dict[str, FloatArray] = {target: np.empty(0) for target in targets}
+
+    def ask(self) -> dict[str, IntArray]:
+        """Return the items that a target lacks of those of its tier."""
+        lacking = {
+            target: self.order[len(answers) : self._sizes[self._tier[target]]]
+            for target, answers in self._answers.items()
+        }
+        return {target: items for target, items in lacking.items() if len(items)}
+
+    def tell(self, target: str, answers: Answers) -> None:
+        """Take answers; while they rank within a better tier, move the target up."""
+        self._answers[target] = np.concatenate([self._answers[target], answers.scores[0]])
+        rank = self._rank(self._answers[target])
+        while self._tier[target] + 1 < len(self._sizes):
+            if rank > self._lowest[self._tier[target] + 1]:
+                break
+            self._tier[target] += 1
+            if self._sizes[self._tier[target]] > len(self._answers[target]):
+                break
+
+    def _rank(self, answers: FloatArray) -> int:
+        """Place among the sources; of equals the target is the first."""
+        mean = self._mean(len(answers))
+        told = Answers(self.order[: len(answers)], answers[None])
+        others = self._scores.full_scores()
+        if self._method.ranked_by == "same":
+            same = Answers(told.items, self._scores.filled[:, told.items])
+            others = mean.predict(same, tasks=False).scores
+        own = mean.predict(told, tasks=False).scores[0]
+        return 1 + int((others > own + 1e-9).sum())
+
+    def _mean(self, n: int) -> FittedMean:
+        """The mean over the first n items, in which tasks weigh as in the full score."""
+        scores, items = self._scores, self.order[:n]
+        task_of, weights = scores.task_of[items], scores.item_weights[items]
+        if self._method.stratified and n < scores.n_items:
+            masses = np.bincount(scores.task_of, weights=scores.item_weights)
+            # Decided by n alone: to weigh by which tasks happened to be drawn would be biased.
+            if n - len(masses) >= 1.0 / max(float(masses.min()), 1e-12):
+                weights = (masses / np.bincount(task_of, minlength=len(masses)))[task_of]
+            else:  # as likely as its task's share says, but for tasks that are used up
+                weights = np.maximum(weights, 1.0 / n)
+        return FittedMean(scores, task_of, weights)
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict by the means of the answers, of targets of one tier together."""
+        full = np.empty(len(targets))
+        of_tasks = np.empty((len(targets), len(self._scores.tasks)))
+        counts = np.array([len(self._answers[target]) for target in targets])
+        for n in np.unique(counts).tolist():
+            rows = np.flatnonzero(counts == n).tolist()
+            told = np.stack([self._answers[targets[row]] for row in rows])
+            said = self._mean(n).predict(Answers(self.order[:n], told), tasks=tasks)
+            full[rows] = said.scores
+            if said.tasks is not None:
+                of_tasks[rows] = said.tasks
+        return Prediction(full, of_tasks if tasks else None)
+
+
+def _by_task(scores: Scores, rng: np.random.Generator) -> IntArray:
+    """Random order of all items of which every beginning has each task by its share.
+
+    Within a task items are in random order, at equal steps from a random start, the steps as
+    small as the task's share is large. Of the first n items, n above the number of tasks + 1 over
+    the smallest share, every task has some.
+    """
+    place = np.empty(scores.n_items)
+    masses = np.bincount(scores.task_of, weights=scores.item_weights)
+    for task, mass in enumerate(masses):
+        items = rng.permutation(np.flatnonzero(scores.task_of == task))
+        place[items] = (np.arange(len(items)) + rng.random()) / max(mass, 1e-12)
+    return np.argsort(place, kind="stable")

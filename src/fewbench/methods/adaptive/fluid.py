@@ -1,0 +1,211 @@
+"""Fluid benchmarking: the next item is the one that tells most of the ability found so far.
+
+Hofmann et al. 2025, "Fluid Language Model Benchmarking" (arXiv 2509.11106): a computerised adaptive
+test. An item response model of the sources says how likely a model of some ability is right on
+each item; a target's ability is estimated after every answer, and the item of highest Fisher
+information there is asked next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.irt import Form, ItemResponse, binary
+from fewbench.algorithms.irt.steps import (
+    most_informative,
+    most_likely_abilities,
+    standard_errors,
+)
+from fewbench.errors import MethodError
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.item_response import source_model
+from fewbench.methods.needs import Need
+from fewbench.methods.written import check_words, write
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_AT_ONCE = 16  # targets whose items are chosen together: more would only leave the cache
+
+
+@dataclass(frozen=True)
+class Fluid:
+    """Items of highest Fisher information at the target's ability, one after another.
+
+    The paper ranks models by their ability and stops there. Here the ability gives every item's
+    expected score, and their average is the full score: of models that ran the same items by an
+    increasing map, so that `estimate=expected` ranks as the ability does, unless items of
+    negative discrimination are many. Unlike the authors' program the item response model is
+    fitted by marginal maximum likelihood, with discriminations of either sign, and abilities are
+    not cut to -4 to 4. Which of equally informative items is asked is drawn from the seed.
+
+    Parameters
+    ----------
+    form : {"2pl", "1pl", "3pl"}
+        The item response model; the paper's is the 2PL.
+    first : int, optional
+        How many items are asked at first, all of them the most informative at the sources' mean
+        ability. By default as many as `step`; the paper's program begins with 1.
+    step : int
+        How many items are asked at a time after that; the paper's 1 takes as many runs of a
+        target as the budget has items.
+    estimate : {"answers", "expected"}
+        Answers where there are any and expected scores elsewhere, which is exact when all items
+        are run; or expected scores of all items.
+    spread : float
+        Standard deviation of the prior of a target's ability, whose mean is 0; the sources'
+        abilities have mean 0 and standard deviation 1.
+    until : float, optional
+        Stop before the budget is spent, once the ability's standard error is at most this (the
+        paper's dynamic stopping).
+
+    Examples
+    --------
+    >>> Fluid(step=10).describe()
+    'fluid(step=10)'
+    """
+
+    form: Form = "2pl"
+    first: int | None = None
+    step: int = 1
+    estimate: Literal["answers", "expected"] = "answers"
+    spread: float = 1.0
+    until: float | None = None
+    needs: ClassVar[tuple[Need, ...]] = (
+        Need("sources", 2, "items are told apart by how sources differ on them", required=True),
+        Need("distinct sources", 20, "few sources say little of what an item tells"),
+    )
+    plain_sampling: ClassVar[bool] = False
+    targets_apart: ClassVar[bool] = True
+
+    @property
+    def whole_budget(self) -> bool:
+        """Whether every target is run on as many items as the budget has."""
+        return self.until is None
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "FluidSession":
+        """Fit the item response model; MethodError if a setting is out of range."""
+        check_words(self)
+        for name in ("first", "step"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise MethodError(f"{name} is {value}", hint="use 1 or more")
+        if not 0.0 < self.spread < np.inf:
+            raise MethodError(f"spread is {self.spread}", hint="use a number above 0, such as 1")
+        if self.until is not None and not 0.0 < self.until <= 1.0:
+            raise MethodError(
+                f"until is {self.until}", hint="use a standard error above 0, at most 1"
+            )
+        return FluidSession(self, scores, budget, seed, targets)
+
+    def describe(self) -> str:
+        """Return the method and its settings as the command line writes them."""
+        return write("fluid", self)
+
+
+class FluidSession:
+    """Asks each target for the items that tell most of its ability so far.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        Positions of all items, shuffled: of equally informative items the first is asked.
+    """
+
+    def __init__(
+        self, method: Fluid, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> None:
+        fitted = source_model(scores, 1, method.form)
+        self._method, self._scores, self._budget = method, scores, budget
+        self.order = np.random.default_rng(seed).permutation(scores.n_items)
+        self._place = np.argsort(self.order)
+        self._cuts = fitted.cuts
+        self._model = fitted.model
+        self._shuffled = _take(fitted.model, self.order)
+        self._items: dict[str, IntArray] = {name: np.empty(0, dtype=np.intp) for name in targets}
+        self._answers: dict[str, FloatArray] = {name: np.empty(0) for name in targets}
+        self._asked: dict[str, IntArray] = {}  # worked out when asked for, of many targets at once
+
+    def ask(self) -> dict[str, IntArray]:
+        """Return the items that tell most of each target's ability so far."""
+        waiting = [name for name in self._items if name not in self._asked]
+        for names in self._alike(waiting):
+            self._choose(names)
+        return {name: self._asked[name] for name in self._items if len(self._asked[name])}
+
+    def tell(self, target: str, answers: Answers) -> None:
+        """Take answers; what to ask next follows from all there are."""
+        self._items[target] = np.concatenate([self._items[target], answers.items])
+        self._answers[target] = np.concatenate([self._answers[target], answers.scores[0]])
+        del self._asked[target]
+
+    def abilities(self, targets: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        """Return abilities, on which the paper ranks, and their standard errors, (targets,)."""
+        theta, errors = np.empty(len(targets)), np.empty(len(targets))
+        places = {name: place for place, name in enumerate(targets)}
+        for names in self._alike(list(places)):
+            rows = [places[name] for name in names]
+            theta[rows], errors[rows] = self._estimate(names)
+        return theta, errors
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict from every item's expected score at the target's ability."""
+        scores = self._scores
+        theta, _ = self.abilities(targets)
+        items = self._model.expected(theta[:, None])
+        if self._method.estimate == "answers":
+            for row, name in enumerate(targets):
+                items[row, self._items[name]] = self._answers[name]
+        return Prediction(
+            items @ scores.item_weights, scores.task_means(items) if tasks else None, items
+        )
+
+    def _alike(self, targets: list[str]) -> list[list[str]]:
+        """Part targets by how many items they were run on, at most so many at once."""
+        by_count: dict[int, list[str]] = {}
+        for name in targets:
+            by_count.setdefault(len(self._items[name]), []).append(name)
+        return [
+            names[begin : begin + _AT_ONCE]
+            for names in by_count.values()
+            for begin in range(0, len(names), _AT_ONCE)
+        ]
+
+    def _estimate(self, targets: list[str]) -> tuple[FloatArray, FloatArray]:
+        """Return abilities and standard errors of targets that were run on equally many items."""
+        items = np.stack([self._items[name] for name in targets])
+        answers = np.stack([self._answers[name] for name in targets])
+        right = binary(answers, self._cuts[items])
+        spread = self._method.spread
+        theta = most_likely_abilities(self._model, items, right, spread)
+        return theta, standard_errors(self._model, items, theta, spread)
+
+    def _choose(self, targets: list[str]) -> None:
+        """Work out what to ask of targets that were run on equally many items."""
+        method, done = self._method, len(self._items[targets[0]])
+        n = method.first if not done and method.first is not None else method.step
+        n = min(n, self._budget - done)
+        if n <= 0:
+            self._asked.update(dict.fromkeys(targets, np.empty(0, dtype=np.intp)))
+            return
+        theta, errors = self._estimate(targets)
+        run = np.zeros((len(targets), self._scores.n_items), dtype=bool)
+        for row, name in enumerate(targets):
+            run[row, self._place[self._items[name]]] = True
+        chosen = self.order[most_informative(self._shuffled, theta, run, n)]
+        for row, name in enumerate(targets):
+            enough = method.until is not None and done > 0 and errors[row] <= method.until
+            self._asked[name] = chosen[row, :0] if enough else chosen[row]
+
+
+def _take(model: ItemResponse, items: IntArray) -> ItemResponse:
+    """Return the model of these items, in this order."""
+    return ItemResponse(
+        model.discrimination[items], model.intercept[items], model.guessing[items], model.sources
+    )

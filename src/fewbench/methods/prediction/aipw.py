@@ -1,0 +1,126 @@
+"""Augmented inverse propensity weighting: a target's other answers predicted, then put right.
+
+Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark",
+arXiv 2506.07673, their own method (AIPW). Survey statistics know it as the difference estimator,
+and with the predictions fitted on the sample itself as the regression estimator (Särndal et al.
+1992, "Model Assisted Survey Sampling", ch. 6).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.ridge import fit_ridge
+from fewbench.errors import MethodError
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class AIPW:
+    """Ridge regression of the target on the sources over the items, plus its mean residual.
+
+    The items are the observations and the sources the features, so that each target has a model
+    of its own. Of the N items n were run; with the prediction g of every item the estimate is
+
+        mean of y over the n + (1 - n / N) · (mean of g over the rest - mean of g over the n),
+
+    and with unequal shares in the full score, sums weighted by them. The sample's own weights are
+    N / n, or those of the subset where it has any.
+
+    In the authors' program, and by default, the regression is fitted on the very answers that
+    correct it; as its intercept is free, their residuals sum to 0 where all items count alike,
+    and the estimate is the mean prediction. It is right on average but for a term in 1 / n. With
+    `folds` each answer corrects a regression fitted without it, and a simple random sample makes
+    an estimate that is right on average whatever the sources are.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        The ridge penalty (the authors' program: 10); `none` takes, for each target, the one with
+        the least leave-one-out error over the items run.
+    folds : int
+        Into how many parts the answers are divided; 1 does not divide them.
+    """
+
+    alpha: float | None = 10.0
+    folds: int = 1
+    needs: ClassVar = (Need("distinct sources", 5, "few sources tell little of a target"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAIPW":
+        """Take the weights and divide the items; nothing is learned before there are answers."""
+        if self.alpha is not None and self.alpha < 0:
+            raise MethodError(f"ridge penalty {self.alpha} is negative")
+        if self.folds < 1:
+            raise MethodError(f"folds is {self.folds}", hint="use 1 or more")
+        at = scores.positions(subset.items)
+        everyone = np.arange(len(at))
+        folds = min(self.folds, len(at))
+        fold_of = np.random.default_rng(seed).permutation(len(at)) % folds
+        parts = [everyone] if folds == 1 else [np.flatnonzero(fold_of == k) for k in range(folds)]
+        weights = np.column_stack([scores.item_weights, scores.task_weights])
+        return FittedAIPW(self, scores, weights, _sampled(scores, subset, at), tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedAIPW:
+    """Weights of all items, and of the chosen ones, in the full score and in each task's.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (items, 1 + tasks)
+        Shares of the items; each column sums to 1.
+    sampled : ndarray, shape (n, 1 + tasks)
+        Weights that make sums over the chosen items estimates of sums over all.
+    parts : tuple of ndarray of int
+        The chosen items whose residuals correct each regression.
+    """
+
+    method: AIPW
+    scores: Scores
+    weights: FloatArray
+    sampled: FloatArray
+    parts: tuple[IntArray, ...]
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        at, n = answers.items, len(answers.items)
+        features = self.scores.filled.T
+        rest = self.weights.copy()
+        rest[at] = 0.0
+        beyond = self.sampled - self.weights[at]  # what the sample stands for beside itself
+        known = answers.scores @ self.weights[at]
+        unknown = np.zeros_like(known)
+        items = np.zeros((len(answers.scores), self.scores.n_items))
+        for held in self.parts:
+            train = held if len(self.parts) == 1 else np.setdiff1d(np.arange(n), held)
+            model = fit_ridge(features[at[train]], answers.scores[:, train].T, self.method.alpha)
+            expected = model.predict(features).T
+            residuals = answers.scores[:, held] - expected[:, at[held]]
+            unknown += expected @ rest + (n / len(held)) * (residuals @ beyond[held])
+            items += expected
+        # No more than all of the rest can be right, and no fewer than none.
+        means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
+        items = np.clip(items / len(self.parts), 0.0, 1.0)
+        items[:, at] = answers.scores
+        return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)
+
+
+def _sampled(scores: Scores, subset: Subset, at: IntArray) -> FloatArray:
+    """Weights of the chosen items as a sample of all, shape (n, 1 + tasks).
+
+    In the full score those of the subset, else N / n times the items' own. In a task they are
+    brought to a sum of 1, so that a task of which all items were run is exact.
+    """
+    weights = subset.weights_over(scores)
+    full = weights if subset.weights else weights * (scores.n_items / len(at))
+    member = np.equal.outer(scores.task_of[at], np.arange(len(scores.tasks))) * weights[:, None]
+    mass = member.sum(axis=0)
+    return np.column_stack([full, member / np.where(mass > 0, mass, 1.0)])

@@ -1,0 +1,63 @@
+"""p-IRT: answers where there are, what the item response model expects elsewhere.
+
+Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992, Eq. 3.1
+(performance-IRT).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fewbench.errors import MethodError
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.item_response import SourceModel, source_model
+from fewbench.methods.needs import Need
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class PIRT:
+    """Mean of the answers and of the chances, at the target's ability, to be right on the rest.
+
+    The ability is the most likely one a posteriori; the authors' program has no prior, so that
+    few answers can drive an ability to infinity (a `spread` of 100 comes to the same). The
+    abilities of continuous scores come of scores cut into right and wrong.
+
+    Parameters
+    ----------
+    dimensions : int, optional
+        Abilities of the item response model; by default as many as best predict held-out cells.
+    spread : float
+        Standard deviation of the prior of a target's ability; the sources' is 1, and a target may
+        be better than all of them (docs/methods/p-irt.md has the figures).
+    """
+
+    dimensions: int | None = None
+    spread: float = 2.0
+    needs: ClassVar = (
+        Need("sources", 2, "an item response model needs two", required=True),
+        Need("distinct sources", 40, "few sources to learn items' parameters from"),
+    )
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":
+        """Fit the item response model of the sources; MethodError if a setting is out of range."""
+        if not self.spread > 0:
+            raise MethodError(f"spread is {self.spread:g}", hint="use a number above 0")
+        return FittedPIRT(scores, source_model(scores, self.dimensions), self.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPIRT:
+    """The sources' item response model, and the spread of abilities a priori."""
+
+    scores: Scores
+    model: SourceModel
+    spread: float
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        abilities = self.model.abilities(answers.items, answers.scores, self.spread)
+        items = self.model.model.expected(abilities.means)
+        items[:, answers.items] = answers.scores
+        by_task = self.scores.task_means(items) if tasks else None
+        return Prediction(items @ self.scores.item_weights, by_task, items)

@@ -1,0 +1,77 @@
+"""Best for validation: of many random subsets the one that best tells held-out sources' scores.
+
+Kipnis et al. 2024, "metabench: A Sparse Benchmark of Reasoning and Knowledge in Large Language
+Models", arXiv 2407.12844, its cross-validated subsampling.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.subset_search import divisions, line_losses, search
+from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+IntArray = NDArray[np.intp]
+LEAST = 3
+
+
+@dataclass(frozen=True)
+class BestOfRandom:
+    """The random subset from whose score a line best predicts the full score of held-out sources.
+
+    Best is the least mean squared error on sources through which the line was not drawn, over
+    several divisions of the sources; the paper draws a smooth curve, and divides them once.
+
+    Parameters
+    ----------
+    subsets : int
+        How many are tried.
+    held_out : float
+        Share of the sources that is held out.
+    divisions : int
+        How often they are divided anew.
+    """
+
+    subsets: int = 10_000
+    held_out: float = 0.1
+    divisions: int = 20
+    needs: ClassVar = (
+        Need("sources", LEAST, "sources are held out", required=True),
+        Need("distinct sources", 20, "few sources to choose among many subsets by"),
+    )
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Draw subsets and keep the best; it has no weights."""
+        best = self.search(scores, budget, np.random.default_rng(seed))
+        return Subset(items=tuple(scores.item_ids[best]))
+
+    def search(self, scores: Scores, size: int, rng: np.random.Generator) -> IntArray:
+        """Return the positions of the best subset's items, increasing."""
+        check_search(self.subsets, self.held_out, self.divisions)
+        check_sources(scores)
+        held_out = divisions(scores.n_models, self.held_out, self.divisions, rng)
+        losses = line_losses(scores.filled, scores.full_scores(), scores.item_weights, held_out)
+        return search(scores.n_items, size, self.subsets, losses, 4 * scores.n_models, rng)
+
+
+def check_search(subsets: int, held_out: float, divisions: int) -> None:
+    """Raise MethodError if a setting of a search is out of range."""
+    for name, value in (("subsets", subsets), ("divisions", divisions)):
+        if value < 1:
+            raise MethodError(f"{name} is {value}", hint="use 1 or more")
+    if not 0 < held_out < 1:
+        raise MethodError(f"held_out is {held_out}", hint="use a share between 0 and 1, as 0.1")
+
+
+def check_sources(scores: Scores) -> None:
+    """Raise MethodError if there are too few sources to hold one out."""
+    if scores.n_models < LEAST:
+        raise MethodError(
+            f"to hold sources out takes at least {LEAST}, there are {scores.n_models}",
+            hint="use random, or more sources",
+        )

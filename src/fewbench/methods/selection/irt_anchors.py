@@ -1,0 +1,47 @@
+"""IRT anchors: items that stand for others of like parameters in the item response model.
+
+Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992, §3.2.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fewbench.algorithms.representatives import representatives
+from fewbench.errors import MethodError
+from fewbench.methods.item_response import source_model
+from fewbench.methods.needs import Need
+from fewbench.methods.subset import Subset
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class IRTAnchors:
+    """Items nearest the k-means centres of discriminations and intercepts, weighted by cluster.
+
+    Parameters
+    ----------
+    dimensions : int, optional
+        Abilities of the item response model; by default as many as best predict held-out cells.
+    restarts : int
+        Random starts of k-means; the best is kept.
+    """
+
+    dimensions: int | None = None
+    restarts: int = 1
+    needs: ClassVar = (
+        Need("sources", 2, "an item response model needs two", required=True),
+        Need("distinct sources", 40, "few sources to learn items' parameters from"),
+    )
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Cluster the items; weights are the clusters' shares of the full score."""
+        if self.restarts < 1:
+            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
+        model = source_model(scores, self.dimensions).model
+        points = np.column_stack([model.discrimination, model.intercept])
+        rng = np.random.default_rng(seed)
+        chosen, labels = representatives(points, budget, int(rng.integers(2**31)), self.restarts)
+        shares = np.bincount(labels, scores.item_weights, budget)
+        return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares.tolist()))

@@ -1,0 +1,110 @@
+"""Abilities of models that the items were not fitted to."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+ITEMS = np.arange(40)
+
+
+def minus_log_posterior(theta, model, items, answers):
+    run = ~np.isnan(answers)
+    p = model.expected(theta[None], items)[0, run]
+    y = answers[run]
+    return theta @ theta / 2 - (y * np.log(p) + (1 - y) * np.log(1 - p)).sum()
+
+
+def best(model, items, answers):
+    """The highest of the maxima found from several starts."""
+    starts = np.random.default_rng(0).normal(size=(6, model.dimensions)) * 1.5
+    found = [
+        minimize(
+            minus_log_posterior,
+            start,
+            args=(model, items, answers),
+            method="Nelder-Mead",
+            options={"xatol": 1e-8, "fatol": 1e-12, "maxiter": 4000, "maxfev": 4000},
+        )
+        for start in [np.zeros(model.dimensions), *starts]
+    ]
+    return min(found, key=lambda each: each.fun).x
+
+
+@pytest.mark.parametrize(("dimensions", "form"), [(1, "2pl"), (2, "2pl"), (1, "3pl"), (2, "3pl")])
+def test_they_are_the_most_likely_ones(simulated, dimensions, form):
+    truth = simulated(4, 8, 40, dimensions, form, missing=0.2)
+    model = truth.model
+    said = model.abilities(ITEMS, truth.values).means
+    expected = np.array([best(model, ITEMS, row) for row in truth.values])
+    np.testing.assert_allclose(said, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+@pytest.mark.parametrize("form", ["2pl", "3pl"])
+def test_all_wrong_or_all_right_has_a_most_likely_ability_too(simulated, form, score):
+    model = simulated(5, 3, 40, 1, form).model
+    answers = np.full((1, 40), score)
+    said = model.abilities(ITEMS, answers).means[0]
+    np.testing.assert_allclose(said, best(model, ITEMS, answers[0]), atol=2e-3)
+
+
+def test_partial_scores_count_as_that_share_of_a_right_answer(simulated):
+    truth = simulated(6, 6, 40, 2)
+    answers = np.random.default_rng(0).random((6, 40))
+    said = truth.model.abilities(ITEMS, answers).means
+    expected = np.array([best(truth.model, ITEMS, row) for row in answers])
+    np.testing.assert_allclose(said, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize(("dimensions", "form"), [(1, "2pl"), (3, "2pl"), (1, "3pl")])
+def test_standard_errors_cover_the_truth_at_about_the_stated_rate(simulated, dimensions, form):
+    truth = simulated(7, 1000, 60, dimensions, form)
+    said = truth.model.abilities(np.arange(60), truth.values)
+    away = np.abs(said.means - truth.ability) / said.standard_errors
+    # Two binomial standard errors of 1,000 are 1.4 and 2.9 points; the posterior is only near
+    # to normal, so that a little more is let pass.
+    assert (away < 1.96).mean() == pytest.approx(0.95, abs=0.02)
+    assert (away < 1.0).mean() == pytest.approx(0.683, abs=0.04)
+
+
+def test_without_items_the_prior_is_all_there_is(simulated):
+    model = simulated(8, 4, 10, 3).model
+    said = model.abilities(np.array([], dtype=int), np.empty((2, 0)))
+    np.testing.assert_array_equal(said.means, np.zeros((2, 3)))
+    np.testing.assert_allclose(said.covariances, np.broadcast_to(np.eye(3), (2, 3, 3)))
+    np.testing.assert_allclose(said.standard_errors, 1.0)
+
+
+def test_answers_that_lack_are_as_items_not_asked(simulated):
+    truth = simulated(9, 3, 40, 2, "3pl")
+    answers = truth.values[:1].copy()
+    lack = np.arange(40) % 3 == 0
+    answers[:, lack] = np.nan
+    said = truth.model.abilities(ITEMS, answers)
+    expected = truth.model.abilities(ITEMS[~lack], answers[:, ~lack])
+    np.testing.assert_allclose(said.means, expected.means, atol=1e-5)
+    np.testing.assert_allclose(said.covariances, expected.covariances, atol=1e-5)
+    nothing = truth.model.abilities(ITEMS, np.full((1, 40), np.nan))
+    np.testing.assert_allclose(nothing.means, 0.0, atol=1e-12)
+    np.testing.assert_allclose(nothing.standard_errors, 1.0)
+
+
+def test_one_target_alone_is_as_among_others(simulated):
+    truth = simulated(10, 25, 40, 2, "3pl")
+    together = truth.model.abilities(ITEMS, truth.values).means
+    alone = [truth.model.abilities(ITEMS, row[None]).means[0] for row in truth.values]
+    np.testing.assert_allclose(together, alone, atol=1e-4)
+
+
+def test_no_target_is_no_ability(simulated):
+    said = simulated(11, 4, 10, 2).model.abilities(np.arange(10), np.empty((0, 10)))
+    assert said.means.shape == (0, 2)
+    assert said.standard_errors.shape == (0, 2)
+
+
+def test_more_items_leave_less_doubt(simulated):
+    truth = simulated(12, 30, 40)
+    few = truth.model.abilities(ITEMS[:10], truth.values[:, :10]).standard_errors
+    many = truth.model.abilities(ITEMS, truth.values).standard_errors
+    assert many.mean() < 0.7 * few.mean()
+    assert (few < 1.0).all()

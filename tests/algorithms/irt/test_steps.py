@@ -1,0 +1,128 @@
+"""Abilities from items of one's own, and the items that tell most of them."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from fewbench.algorithms.irt import Abilities, ItemResponse
+from fewbench.algorithms.irt.steps import (
+    most_informative,
+    most_likely_abilities,
+    standard_errors,
+)
+
+NOBODY = Abilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
+
+
+def made(n=60, guessing=0.0, seed=0, steep=1.0):
+    rng = np.random.default_rng(seed)
+    a = steep * rng.normal(1.0, 0.6, (n, 1))  # some are negative
+    return ItemResponse(a, rng.normal(0, 1.5, n), np.full(n, guessing), NOBODY)
+
+
+def answered(model, n_models=7, n=12, seed=1):
+    rng = np.random.default_rng(seed)
+    items = np.stack([rng.permutation(len(model.intercept))[:n] for _ in range(n_models)])
+    theta = rng.normal(0, 1.5, n_models)
+    logits = theta[:, None] * model.discrimination[items, 0] + model.intercept[items]
+    return items, (rng.random(items.shape) < expit(logits)).astype(float)
+
+
+def log_posterior(theta, model, items, right, spread=1.0):
+    chance = model.expected(np.array([[theta]]), items)[0]
+    return float(
+        (right * np.log(chance) + (1 - right) * np.log(1 - chance)).sum()
+        - (theta / spread) ** 2 / 2
+    )
+
+
+@pytest.mark.parametrize(("guessing", "spread"), [(0.0, 1.0), (0.2, 1.0), (0.0, 2.5)])
+def test_the_top_of_the_log_posterior(guessing, spread):
+    model = made(guessing=guessing)
+    items, right = answered(model)
+    found = most_likely_abilities(model, items, right, spread)
+    for row, theta in enumerate(found):
+        posterior = partial(
+            log_posterior, model=model, items=items[row], right=right[row], spread=spread
+        )
+        top = minimize_scalar(lambda x: -posterior(x), bounds=(-9, 9), options={"xatol": 1e-9})  # noqa: B023
+        assert theta == pytest.approx(top.x, abs=1e-6)
+
+
+@pytest.mark.parametrize("guessing", [0.0, 0.2])
+def test_as_the_engine_has_it(guessing):
+    model = made(guessing=guessing)
+    items, right = answered(model)
+    found = most_likely_abilities(model, items, right)
+    for row, theta in enumerate(found):
+        engine = model.abilities(items[row], right[[row]])
+        assert theta == pytest.approx(engine.means[0, 0], abs=1e-4)
+        error = standard_errors(model, items[[row]], found[[row]])[0]
+        assert error == pytest.approx(engine.standard_errors[0, 0], abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_in_company_as_alone_to_the_last_bit(n):
+    model = made()
+    items, right = answered(model, n=n)
+    together = most_likely_abilities(model, items, right)
+    alone = [most_likely_abilities(model, items[[row]], right[[row]])[0] for row in range(7)]
+    assert together.tolist() == alone
+    errors = standard_errors(model, items, together)
+    assert errors.tolist() == [
+        standard_errors(model, items[[row]], together[[row]])[0] for row in range(7)
+    ]
+
+
+def test_steep_items_past_which_plain_newton_would_jump():
+    """Thresholds near 0.5: there the log posterior bends sharply, elsewhere it is straight."""
+    n = 40
+    model = ItemResponse(np.full((n, 1), 8.0), np.linspace(-4.4, -3.6, n), np.zeros(n), NOBODY)
+    right = (np.arange(n) % 5 > 1).astype(float)
+    (theta,) = most_likely_abilities(model, np.arange(n)[None], right[None])
+    best = log_posterior(theta, model, np.arange(n), right)
+    assert 0.4 < theta < 0.7
+    assert best >= max(
+        log_posterior(x, model, np.arange(n), right) for x in np.linspace(-3, 3, 601)
+    )
+
+
+def test_no_answers_is_the_prior():
+    none = np.empty((2, 0), dtype=np.intp)
+    assert most_likely_abilities(made(), none, np.empty((2, 0))).tolist() == [0.0, 0.0]
+    assert standard_errors(made(), none, np.zeros(2)).tolist() == [1.0, 1.0]
+    assert standard_errors(made(), none, np.zeros(2), 2.0).tolist() == [2.0, 2.0]
+
+
+def test_all_right_on_a_thousand_items_is_finite_and_high():
+    model = made(1000, seed=3)
+    model = ItemResponse(np.abs(model.discrimination), model.intercept, model.guessing, NOBODY)
+    items = np.arange(1000)[None]
+    high = most_likely_abilities(model, items, np.ones((1, 1000)))
+    low = most_likely_abilities(model, items, np.zeros((1, 1000)))
+    assert np.isfinite([high, low]).all()
+    assert high > 2 > -2 > low
+
+
+def test_the_most_informative_by_the_plain_formula():
+    model = made()
+    theta, run = np.array([-1.0, 0.3, 2.0]), np.zeros((3, 60), dtype=bool)
+    run[:, ::3] = True
+    for n in (1, 4):
+        found = most_informative(model, theta, run, n)
+        assert found.shape == (3, n)
+        for row, x in enumerate(theta):
+            a = model.discrimination[:, 0]
+            chance = 1 / (1 + np.exp(-(a * x + model.intercept)))
+            tells = {i: a[i] ** 2 * chance[i] * (1 - chance[i]) for i in range(60) if i % 3}
+            assert found[row].tolist() == sorted(tells, key=lambda i: -tells[i])[:n]
+
+
+def test_of_equal_items_the_first_and_none_twice():
+    model = ItemResponse(np.zeros((5, 1)), np.zeros(5), np.zeros(5), NOBODY)
+    run = np.array([[True, False, True, False, False]])
+    assert most_informative(model, np.zeros(1), run, 1).tolist() == [[1]]
+    assert most_informative(model, np.zeros(1), run, 3).tolist() == [[1, 3, 4]]

@@ -1,0 +1,85 @@
+"""TF-IDF and SVD: against the definition, and what must not change the vectors."""
+
+import subprocess
+import sys
+from math import log
+
+import numpy as np
+import pytest
+
+from fewbench.algorithms.embeddings import tfidf_embeddings
+from fewbench.testing import simulate
+
+TEXTS = simulate(2, 300, seed=3).items["text"].tolist()
+
+
+def naive(texts):
+    """(1 + ln count) · (ln((1 + n) / (1 + texts with the word)) + 1), rows of length 1."""
+    split = [text.lower().split() for text in texts]
+    words = sorted({word for text in split for word in text})
+    within = {word: sum(word in text for text in split) for word in words}
+    rows = np.array(
+        [
+            [
+                (1 + log(text.count(word))) * (log((1 + len(texts)) / (1 + within[word])) + 1)
+                if word in text
+                else 0.0
+                for word in words
+            ]
+            for text in split
+        ]
+    )
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_few_texts_keep_their_weighted_words():
+    np.testing.assert_allclose(tfidf_embeddings(TEXTS[:40], 100), naive(TEXTS[:40]), atol=1e-12)
+
+
+def test_many_texts_keep_the_largest_singular_vectors():
+    u, s, _ = np.linalg.svd(naive(TEXTS), full_matrices=False)
+    kept = (u * s)[:, :10]
+    kept /= np.linalg.norm(kept, axis=1, keepdims=True)
+    found = tfidf_embeddings(TEXTS, 10)
+    assert found.shape == (300, 10)
+    # Randomised: the last of the ten are close to the next, and found nearly.
+    assert np.abs(found @ found.T - kept @ kept.T).mean() < 0.05
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0)
+
+
+def test_all_dimensions_have_the_distances_of_the_words():
+    words = len({word for text in TEXTS for word in text.split()})
+    assert 100 < words - 1 < 300
+    found, exact = tfidf_embeddings(TEXTS, words - 1), naive(TEXTS)
+    np.testing.assert_allclose(found @ found.T, exact @ exact.T, atol=0.02)
+
+
+@pytest.mark.parametrize("dimensions", [5, 1000])
+def test_the_same_text_is_the_same_row_to_the_last_bit(dimensions):
+    rows = tfidf_embeddings(TEXTS + TEXTS[::3], dimensions)
+    assert np.array_equal(rows[300:], rows[:300:3])
+
+
+def test_signs_and_single_letters_tell():
+    rows = tfidf_embeddings(["3 + 4", "3 - 4", "x?", "日 本"], 100)
+    assert len(np.unique(rows, axis=0)) == 4
+
+
+@pytest.mark.parametrize("dimensions", [8, 100])
+def test_another_process_with_other_threads_and_hashes_gives_the_same(dimensions):
+    program = (
+        "import hashlib; from fewbench.algorithms.embeddings import tfidf_embeddings;"
+        "from fewbench.testing import simulate;"
+        "t = simulate(2, 300, seed=3).items['text'].tolist();"
+        f"print(hashlib.sha256(tfidf_embeddings(t, {dimensions}).tobytes()).hexdigest())"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "PATH": ""},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed, threads in (("1", "1"), ("2", "2"))
+    }
+    assert len(said) == 1

@@ -1,0 +1,216 @@
+"""metabench (best for validation, information filter, ability-IRT) and random search."""
+
+import numpy as np
+import pytest
+
+from fewbench.algorithms.additive_spline import fit_additive_spline
+from fewbench.algorithms.irt import fit_irt
+from fewbench.algorithms.ridge_search import ridge_losses
+from fewbench.algorithms.subset_search import divisions, line_losses
+from fewbench.errors import MethodError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import Answers, StaticMethod, Subset
+from fewbench.methods.prediction.ability import Ability
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.selection.best_of_random import BestOfRandom
+from fewbench.methods.selection.information import Informative
+from fewbench.methods.selection.random import Random
+from fewbench.methods.selection.ridge_search import RidgeSearch
+from fewbench.scores import from_arrays
+from fewbench.testing import simulate
+from fewbench.testing.conformance import MethodConformance
+
+
+class TestSettingsThatDiffer(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        selector = Informative(preselected=1.2, grid="range", subsets=50, divisions=2)
+        return StaticMethod(selector, Ability(uses="ability"))
+
+
+class TestOfRandomItems(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(Random(), Ability())
+
+
+def noise_and_signal(n_models=60, seed=0):
+    """Items 0 to 29 go with ability, items 30 to 59 are tosses of a coin; weights are equal."""
+    rng = np.random.default_rng(seed)
+    ability = rng.normal(size=(n_models, 1))
+    signal = rng.random((n_models, 30)) < 1 / (1 + np.exp(-3 * (ability - rng.normal(size=30))))
+    noise = rng.random((n_models, 30)) < 0.5
+    values = np.hstack([signal, noise]).astype(float)
+    return from_arrays(values, models=[f"m{at}" for at in range(n_models)])
+
+
+# -- which items ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("selector", [BestOfRandom(2000), Informative()])
+def test_the_items_tell_more_of_new_models_than_random_ones(selector):
+    """On average over divisions into sources and targets."""
+    table = simulate(120, 100, seed=3)
+    chosen, random = [], []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(120)
+        sources, targets = table.take(models=order[:60]), table.take(models=order[60:])
+        for each, errors in ((selector, chosen), (Random(), random)):
+            said = replay(StaticMethod(each, Ability(uses="score")), sources, targets, 8, seed)
+            errors.append(np.abs(said.scores - targets.full_scores()).mean())
+    assert np.mean(chosen) < 0.93 * np.mean(random)
+
+
+def test_the_filter_leaves_out_items_that_tell_nothing_of_ability():
+    scores = noise_and_signal()
+    chosen = Informative(subsets=200).select(scores, 10, 0).items
+    signal = (scores.positions(chosen) < 30).mean()
+    plain = (scores.positions(BestOfRandom(200).select(scores, 10, 0).items) < 30).mean()
+    assert signal == 1.0
+    assert plain < 1.0
+
+
+def test_the_filter_takes_only_preselected_items():
+    scores = simulate(30, 60, seed=5)
+    settings = {"subsets": 300, "divisions": 3}
+    first = BestOfRandom(**settings).search(scores, 25, np.random.default_rng(7))
+    chosen = Informative(preselected=2.5, **settings).select(scores, 10, 7).items
+    assert set(scores.positions(chosen)) <= set(first)
+    same = Informative(preselected=1.0, **settings).select(scores, 25, 7).items
+    assert set(scores.positions(same)) == set(first)
+
+
+def test_more_subsets_never_do_worse_where_they_are_judged():
+    """The first thousand are among the ten thousand, with the same sources held out."""
+    scores = simulate(40, 80, seed=1)
+    losses = line_losses(
+        scores.values,
+        scores.full_scores(),
+        scores.item_weights,
+        divisions(40, 0.1, 20, np.random.default_rng(4)),
+    )
+    found = [
+        losses(BestOfRandom(count).search(scores, 10, np.random.default_rng(4))[None])[0]
+        for count in (100, 1000, 10_000)
+    ]
+    assert found[0] > found[1] > found[2]
+
+
+def test_ridge_search_finds_what_few_random_subsets_reach():
+    scores = simulate(40, 80, seed=1)
+    rng = np.random.default_rng(6)
+    held_out = divisions(40, 0.25, 1, rng)[:, 0]
+    losses = ridge_losses(scores.values, scores.full_scores(), held_out)
+    found = scores.positions(RidgeSearch(1000).select(scores, 10, 6).items)
+    others = np.array([rng.permutation(80)[:10] for _ in range(300)])
+    assert losses(found[None])[0] < np.quantile(losses(others), 0.01)
+
+
+def test_the_macro_average_decides():
+    """With one item of weight one half, no good subset is without it."""
+    values = simulate(60, 40, 1, seed=2).values
+    scores = from_arrays(
+        values, models=[f"m{at}" for at in range(60)], tasks=["one"] + ["other"] * 39
+    )
+    chosen = BestOfRandom(500).select(scores.averaged("macro"), 8, 0).items
+    assert 0 in scores.positions(chosen)
+    assert chosen != BestOfRandom(500).select(scores, 8, 0).items
+
+
+@pytest.mark.parametrize(
+    ("selector", "text"),
+    [
+        (BestOfRandom(subsets=0), "subsets is 0"),
+        (BestOfRandom(held_out=1.0), "held_out is 1.0"),
+        (BestOfRandom(divisions=0), "divisions is 0"),
+        (RidgeSearch(held_out=0.0), "held_out is 0.0"),
+        (Informative(preselected=0.5), "preselected is 0.5"),
+        (Informative(preselected=float("nan")), "preselected is nan"),
+        (Informative(grid="even"), "grid is 'even'"),
+        (Informative(subsets=0), "subsets is 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(selector, text):
+    with pytest.raises(MethodError, match=text):
+        selector.select(simulate(8, 10), 3, 0)
+
+
+@pytest.mark.parametrize("selector", [BestOfRandom(), RidgeSearch(), Informative()])
+def test_two_sources_are_too_few_to_hold_one_out(selector):
+    with pytest.raises(MethodError, match="takes at least 3, there are 2"):
+        selector.select(simulate(2, 10), 3, 0)
+
+
+# -- what is predicted ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("uses", ["both", "ability", "score"])
+def test_the_score_is_a_spline_in_what_is_used(uses):
+    scores = simulate(40, 30, seed=6).averaged("macro")
+    at = np.array([3, 29, 11, 0, 17, 8])
+    subset = Subset(items=tuple(scores.item_ids[at]), weights=(1, 2, 3, 1, 1, 2))
+    answers = simulate(44, 30, seed=6).values[40:, at]
+    said = Ability(uses=uses).fit(scores, subset, 0).predict(Answers(at, answers))
+    model = fit_irt(scores.values[:, at])
+    features = {
+        "ability": lambda rows: model.abilities(np.arange(6), rows).means,
+        "score": lambda rows: np.average(rows, axis=1, weights=[1, 2, 3, 1, 1, 2])[:, None],
+    }
+    used = [make for name, make in features.items() if uses in (name, "both")]
+    x = np.hstack([make(scores.values[:, at]) for make in used])
+    new = np.hstack([make(answers) for make in used])
+    full = fit_additive_spline(x, scores.full_scores()[:, None]).predict(new)[:, 0]
+    tasks = fit_additive_spline(x, scores.task_scores()).predict(new)
+    np.testing.assert_allclose(said.scores, np.clip(full, 0, 1), atol=1e-9)
+    np.testing.assert_allclose(said.tasks, np.clip(tasks, 0, 1), atol=1e-9)
+
+
+def test_ability_helps_where_items_differ_in_what_they_tell():
+    """Half of the items are noise: by their score alone one errs more."""
+    errors = {"both": [], "score": []}
+    for seed in range(6):
+        table = noise_and_signal(160, seed)
+        sources, targets = table.take(models=np.arange(80)), table.take(models=np.arange(80, 160))
+        for uses, found in errors.items():
+            said = replay(StaticMethod(Random(), Ability(uses=uses)), sources, targets, 20, seed)
+            found.append(np.abs(said.scores - targets.full_scores()).mean())
+    assert np.mean(errors["both"]) < 0.9 * np.mean(errors["score"])
+
+
+def test_targets_beyond_the_sources_are_beyond_them():
+    """Not at the best source's score, and not above 1."""
+    rng = np.random.default_rng(8)
+    ability = np.append(rng.uniform(-2, 0.3, 80), [1.5, 8.0])[:, None]
+    values = rng.random((82, 200)) < 1 / (1 + np.exp(-1.5 * (ability - rng.normal(size=200))))
+    table = from_arrays(values.astype(float), models=[f"m{at}" for at in range(82)])
+    sources, targets = table.take(models=np.arange(80)), table.take(models=[80, 81])
+    said = replay(StaticMethod(Random(), Ability()), sources, targets, 50, 0).scores
+    assert said[0] > sources.full_scores().max() + 0.05
+    assert said[0] == pytest.approx(targets.full_scores()[0], abs=0.2)  # of 0.27 beyond
+    assert said[0] < said[1] <= 1.0
+
+
+def test_continuous_scores_are_cut_for_the_ability_alone():
+    """Scores cut into right and wrong would say 0 or 1; the score on the subset is not cut."""
+    scores = simulate(40, 60, seed=9, continuous=True)
+    sources, targets = scores.take(models=np.arange(30)), scores.take(models=np.arange(30, 40))
+    truth = targets.full_scores()
+    errors = {}
+    for name, predictor in (("spline", Ability()), ("mean", Mean())):
+        said = [
+            replay(StaticMethod(Random(), predictor), sources, targets, 15, s) for s in range(5)
+        ]
+        errors[name] = np.mean([np.abs(each.scores - truth).mean() for each in said])
+    assert errors["spline"] < errors["mean"]
+
+
+def test_splines_refuse_two_sources():
+    scores = simulate(2, 10)
+    with pytest.raises(MethodError, match="at least 3 source models, there are 2"):
+        Ability().fit(scores, Subset(items=tuple(scores.item_ids[:3])), 0)
+
+
+def test_an_unknown_word_is_refused():
+    scores = simulate(8, 10)
+    with pytest.raises(MethodError, match="uses is 'theta'"):
+        Ability(uses="theta").fit(scores, Subset(items=tuple(scores.item_ids[:3])), 0)

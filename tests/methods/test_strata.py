@@ -1,0 +1,218 @@
+"""SSEPY: strata, samples, and estimates that are right on average, whatever the strata."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.algorithms.line_clusters import line_clusters
+from fewbench.errors import MethodError
+from fewbench.methods import Answers, StaticMethod, find_method
+from fewbench.methods.ease import ease
+from fewbench.methods.prediction.difference import Difference
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.selection.random import Random
+from fewbench.methods.selection.strata import Strata
+from fewbench.testing import simulate
+from fewbench.testing.conformance import MethodConformance
+
+
+class TestNeymanAndTuned(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(Strata(4, "neyman"), Difference(tune=True))
+
+
+class TestOneStratum(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(Strata(1), Mean())
+
+
+class TestDifferenceOfRandomItems(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(Random(), Difference())
+
+
+class TestByProbabilities(MethodConformance):
+    needs_probabilities = True
+
+    @pytest.fixture
+    def method(self):
+        return find_method("strata(proxy=probabilities)+difference(proxy=probabilities)")
+
+
+def estimates(method, sources, targets, budget, seeds):
+    """What the method says of targets with many seeds, shape (seeds, targets)."""
+    found = np.empty((seeds, targets.n_models))
+    for seed in range(seeds):
+        subset = method.selector.select(sources, budget, seed)
+        at = sources.positions(subset.items)
+        told = Answers(at, targets.values[:, at])
+        fitted = method.predictor.fit(sources, subset, seed)
+        found[seed] = fitted.predict(told, tasks=False).scores
+    return found
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Many sources, and targets in the middle, so that no estimate is cut at 0 or 1."""
+    table = simulate(60, 120, 3, seed=5)
+    targets = np.argsort(np.abs(table.full_scores() - 0.55))[:10]
+    rest = np.setdiff1d(np.arange(60), targets)
+    return table.take(models=rest), table.take(models=targets)
+
+
+METHODS = [
+    StaticMethod(Strata(), Mean()),
+    StaticMethod(Strata(allocation="neyman"), Mean()),
+    StaticMethod(Strata(), Difference()),
+    StaticMethod(Strata(5, "neyman"), Difference()),
+]
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.describe())
+def test_right_on_average_over_seeds(tables, method, average):
+    sources, targets = (table.averaged(average) for table in tables)
+    found = estimates(method, sources, targets, 3 if average == "micro" else 17, 200)
+    error = found.mean(axis=0) - targets.full_scores()
+    assert (np.abs(error) < 4 * found.std(axis=0) / np.sqrt(len(found))).all()
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_right_on_average_with_a_proxy_that_misleads(tables, average):
+    """The sources find hard what the target finds easy: less precise, and still unbiased."""
+    sources, targets = (table.averaged(average) for table in tables)
+    sources = replace(sources, values=1.0 - sources.values)
+    for method in METHODS[1:3]:
+        found = estimates(method, sources, targets, 15, 200)
+        error = found.mean(axis=0) - targets.full_scores()
+        assert (np.abs(error) < 4 * found.std(axis=0) / np.sqrt(len(found))).all(), method
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.describe())
+def test_more_precise_than_plain_sampling_where_the_sources_know(tables, method):
+    sources, targets = tables
+    plain = estimates(StaticMethod(Random(), Mean()), sources, targets, 20, 150).var(axis=0)
+    found = estimates(method, sources, targets, 20, 150).var(axis=0)
+    assert found.mean() < 0.95 * plain.mean()
+
+
+def test_the_spread_is_that_of_the_textbook():
+    """Proportional allocation without rounding: sum of (W² / n)(1 - n/N) S² over strata."""
+    table = simulate(40, 100, 1, seed=8)
+    values = table.values.copy()
+    values[:39] = np.repeat([1.0, 0.0], 50)  # the sources see two strata of 50
+    values[:19, 25:50] = 0.0  # ... and two within the first
+    table = replace(table, values=values)
+    sources, target = table.take(models=np.arange(39)), table.take(models=[39])
+    found = estimates(StaticMethod(Strata(3), Mean()), sources, target, 20, 1000)
+    y, variance = target.values[0], 0.0
+    for items in (slice(0, 25), slice(25, 50), slice(50, 100)):
+        stratum = y[items]
+        size, n = len(stratum), len(stratum) // 5
+        variance += (size / 100) ** 2 / n * (1 - n / size) * stratum.var(ddof=1)
+    assert found.var() == pytest.approx(variance, rel=0.18)
+
+
+@given(st.integers(1, 40), st.integers(0, 999), st.integers(1, 12), st.booleans(), st.booleans())
+def test_every_stratum_is_sampled_and_weights_are_its_share(budget, seed, strata, neyman, macro):
+    scores = simulate(9, 40, 4, seed=seed % 7).averaged("macro" if macro else "micro")
+    selector = Strata(strata, "neyman" if neyman else "proportional")
+    subset = selector.select(scores, budget, seed)
+    at = scores.positions(subset.items)
+    assert len(set(at.tolist())) == budget
+    weights = np.array(subset.weights)
+    assert weights.sum() == pytest.approx(1.0)
+    assert (weights >= scores.item_weights[at] * (1 - 1e-9)).all()  # no probability above 1
+    easy, every = ease(scores), scores.item_weights
+    stratum_of = selector._sure(line_clusters(easy, strata), easy, every, budget)
+    shares = np.bincount(stratum_of, every)
+    np.testing.assert_allclose(np.bincount(stratum_of[at], weights, len(shares)), shares)
+
+
+def test_strata_are_merged_until_each_is_sure_of_an_item():
+    scores = simulate(30, 60, 1, seed=2)
+    proxy, weights = ease(scores), scores.item_weights
+    selector = Strata(10)
+    many = np.arange(10).repeat(6)[np.argsort(np.argsort(proxy, kind="stable"))]
+    assert np.array_equal(selector._sure(many, proxy, weights, 10), many)  # exactly one each
+    for budget in range(1, 10):
+        merged = selector._sure(many, proxy, weights, budget)
+        shares = np.bincount(merged, weights) * budget
+        assert set(merged.tolist()) == set(range(merged.max() + 1))
+        assert shares.min() >= 1 - 1e-9
+        assert (np.diff(merged[np.argsort(proxy, kind="stable")]) >= 0).all()
+        if budget > 1:
+            assert merged.max() + 1 > budget / 3
+
+
+def test_neyman_takes_more_where_right_and_wrong_are_as_likely():
+    scores = simulate(40, 200, 1, seed=4)
+    easy = ease(scores)
+    middling = np.abs(easy - 0.5) < 0.25
+    counts = {}
+    for allocation in ("proportional", "neyman"):
+        drawn = [Strata(5, allocation).select(scores, 40, seed).items for seed in range(30)]
+        counts[allocation] = np.mean([middling[scores.positions(items)].mean() for items in drawn])
+    assert counts["proportional"] == pytest.approx(middling.mean(), abs=0.02)
+    assert counts["neyman"] > counts["proportional"] + 0.03
+
+
+def test_difference_is_the_proxy_s_mean_and_what_the_answers_are_above_it(tables):
+    sources, target = tables
+    subset = Strata(4).select(sources, 12, 3)
+    at = sources.positions(subset.items)
+    said = Difference().fit(sources, subset, 0).predict(Answers(at, target.values[:, at]))
+    x, weights = sources.values.mean(axis=0), np.array(subset.weights)
+    by_hand = x.mean() + weights @ (target.values[0, at] - x[at])
+    assert said.scores[0] == pytest.approx(by_hand)
+    for task in range(3):
+        mine = sources.task_of[at] == task
+        inside = weights[mine] @ (target.values[0, at] - x[at])[mine] / weights[mine].sum()
+        expected = x[sources.task_of == task].mean() + inside
+        assert said.tasks[0, task] == pytest.approx(np.clip(expected, 0, 1))
+
+
+def test_tuned_slopes_are_none_for_a_proxy_that_says_nothing_and_one_for_a_true_one(tables):
+    sources, _ = tables
+    subset = Random().select(sources, 40, 0)
+    at = sources.positions(subset.items)
+    x = ease(sources)
+    answers = np.array([x[at], 0.4 * x[at] + 0.3, 1.0 - x[at], np.full(40, 0.5)])
+    fitted = Difference(tune=True).fit(sources, subset, 0)
+    w = x[at].var(ddof=1) / x.var()
+    np.testing.assert_allclose(fitted._slopes(answers), [min(w, 1), 0.4 * w, 0, 0], atol=1e-12)
+    said = fitted.predict(Answers(at, answers)).scores
+    assert said[2] == pytest.approx(answers[2].mean())
+    assert said[3] == pytest.approx(0.5)
+
+
+def test_one_item_is_too_few_for_a_slope(tables):
+    sources, targets = tables
+    subset = Random().select(sources, 1, 0)
+    at = sources.positions(subset.items)
+    told = Answers(at, targets.values[:, at])
+    said = Difference(tune=True).fit(sources, subset, 0).predict(told)
+    np.testing.assert_allclose(said.scores, told.scores[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (Strata(0), "0 strata"),
+        (Strata(allocation="equal"), "allocation"),
+        (Strata(proxy="length"), "proxy"),
+        (Strata(proxy="probabilities"), "no option probabilities"),
+    ],
+)
+def test_settings_out_of_range_are_refused(part, said):
+    with pytest.raises(MethodError, match=said):
+        part.select(simulate(6, 20), 5, 0)
+    if part.strata and part.allocation == "proportional":
+        with pytest.raises(MethodError, match=said):
+            Difference(part.proxy).fit(simulate(6, 20), Random().select(simulate(6, 20), 5, 0), 0)
