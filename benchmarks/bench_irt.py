@@ -30,6 +30,7 @@ FloatArray = np.ndarray
 MODELS, ITEMS, ABILITIES = 400, 14042, 5
 MOST_MEMORY, LEAST_RATIO = 1.0, 20.0
 EPOCHS = 2000
+RATE = 0.02  # of py-irt; at its default of 0.1, and at 0.05, it ended in NaN on this table
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 HOW = (
     "py-irt is not installed. Its pins of rich and typer exclude ours, so that it needs to be\n"
@@ -87,7 +88,7 @@ def theirs(values: FloatArray, epochs: int) -> tuple[FloatArray, float]:
                 run = np.flatnonzero(~np.isnan(row))
                 told = {str(item): int(row[item]) for item in run}
                 file.write(json.dumps({"subject_id": str(model), "responses": told}) + "\n")
-        config = IrtConfig(model_type="multidim_2pl", dims=ABILITIES, epochs=epochs)
+        config = IrtConfig(model_type="multidim_2pl", dims=ABILITIES, epochs=epochs, lr=RATE)
         trainer = IrtModelTrainer(data_path=path, config=config, verbose=False)
     started = time.process_time()
     trainer.train(epochs=epochs)

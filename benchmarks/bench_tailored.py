@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.distances import item_distances
+from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
 from fewbench.methods.adaptive.tailored import Tailored

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.algorithms.low_rank import fit_low_rank
+from fewbench.algorithms.completion.low_rank import fit_low_rank
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset, find_method

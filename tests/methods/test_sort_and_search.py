@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.algorithms.staircase import reorder, thresholds
+from fewbench.algorithms.completion.staircase import reorder, thresholds
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.threshold import Threshold, best_threshold

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.distances import Metric, item_distances
+from fewbench.algorithms.clustering.distances import Metric, item_distances
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

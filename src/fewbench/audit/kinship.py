@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.likeness import (
+from fewbench.algorithms.soundness.likeness import (
     CHANCE,
     TWIN,
     Likeness,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fewbench.algorithms.missingness import Missingness, missingness
+from fewbench.algorithms.soundness.missingness import Missingness, missingness
 from fewbench.audit.finding import Finding, Table, counted, number, share
 from fewbench.scores import Scores
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
-from fewbench.algorithms.twins import duplicate_groups
+from fewbench.algorithms.soundness.twins import duplicate_groups
 from fewbench.errors import FewbenchError, MethodError, ScoresError
 from fewbench.evaluation.replay import replay
 from fewbench.methods.base import Method

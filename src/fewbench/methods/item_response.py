@@ -20,11 +20,16 @@ from fewbench.algorithms.irt import (
     fit_irt,
 )
 from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+NEEDS = (
+    Need("sources", 2, "an item response model needs two", required=True),
+    Need("distinct sources", 40, "few sources to learn items' parameters from"),
+)
 KEPT = 4  # of a study's two workers each; a model of 14,042 items and 5 abilities takes 1 MB
 _SEED = 0  # which cells are held out to choose the number of abilities
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fewbench.algorithms.distances import item_distances
+from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.methods.adaptive.native_set import make_native_set
 
 KINDS = [

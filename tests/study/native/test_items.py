@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.algorithms.distances import item_distances
+from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays

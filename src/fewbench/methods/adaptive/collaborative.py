@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fewbench.algorithms.importance import Importance
-from fewbench.algorithms.item_neighbours import ItemNeighbours
-from fewbench.algorithms.transport import check_solver
+from fewbench.algorithms.completion.importance import Importance
+from fewbench.algorithms.completion.item_neighbours import ItemNeighbours
+from fewbench.algorithms.completion.transport import check_solver
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.importance_session import ImportanceSession, ItemCompletion
 from fewbench.methods.adaptive.low_rank_items import LowRankItems

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.low_rank import LowRank, fit_low_rank
+from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.alternating import alternating_kmedoids
-from fewbench.algorithms.distances import Metric, item_distances
-from fewbench.algorithms.kmedoids import kmedoids
+from fewbench.algorithms.clustering.alternating import alternating_kmedoids
+from fewbench.algorithms.clustering.distances import Metric, item_distances
+from fewbench.algorithms.clustering.kmedoids import kmedoids
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.importance import (
+from fewbench.algorithms.completion.importance import (
     Importance,
     cosine_similarities,
     importance,

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.item_neighbours import ItemNeighbours
-from fewbench.algorithms.transport import oversample
+from fewbench.algorithms.completion.item_neighbours import ItemNeighbours
+from fewbench.algorithms.completion.transport import oversample
 from fewbench.methods.adaptive.past_tasks import Mixture, Past, PastTask
 
 FloatArray = NDArray[np.float64]

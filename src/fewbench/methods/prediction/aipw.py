@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.ridge import fit_ridge
+from fewbench.algorithms.regression.ridge import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from fewbench.algorithms.item_lines import ItemLines, fit_item_lines
+from fewbench.algorithms.completion.item_lines import ItemLines, fit_item_lines
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.assessor import Assessor, fit_assessor
+from fewbench.algorithms.completion.assessor import Assessor, fit_assessor
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need

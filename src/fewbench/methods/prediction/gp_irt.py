@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.item_response import expectation_error
-from fewbench.methods.needs import Need
+from fewbench.methods.item_response import NEEDS, expectation_error
 from fewbench.methods.prediction.mean import FittedMean, Mean
 from fewbench.methods.prediction.p_irt import PIRT, FittedPIRT
 from fewbench.methods.subset import Subset
@@ -41,10 +40,7 @@ class GPIRT:
 
     dimensions: int | None = None
     spread: float = 2.0
-    needs: ClassVar = (
-        Need("sources", 3, "a source must be held out", required=True),
-        Need("distinct sources", 40, "few sources to learn items' parameters from"),
-    )
+    needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
         """Fit the item response model and find how far its expectations are off."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.joint import weights_by_steps
+from fewbench.algorithms.choice.joint import weights_by_steps
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.low_rank import LowRank, fit_low_rank
+from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
@@ -23,7 +23,7 @@ class LowRankCompletion:
 
     Scores are the mean of the answers and of what is expected of the other items. That mean is
     not the mean of `Prediction.items`, in which each item is kept within 0 to 1 (see
-    `fewbench.algorithms.low_rank`).
+    `fewbench.algorithms.completion.low_rank`).
 
     Parameters
     ----------

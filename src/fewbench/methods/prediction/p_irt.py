@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.item_response import SourceModel, source_model
-from fewbench.methods.needs import Need
+from fewbench.methods.item_response import NEEDS, SourceModel, source_model
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -34,10 +33,7 @@ class PIRT:
 
     dimensions: int | None = None
     spread: float = 2.0
-    needs: ClassVar = (
-        Need("sources", 2, "an item response model needs two", required=True),
-        Need("distinct sources", 40, "few sources to learn items' parameters from"),
-    )
+    needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":
         """Fit the item response model of the sources; MethodError if a setting is out of range."""

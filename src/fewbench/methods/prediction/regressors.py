@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.neighbours import Metric, nearest
-from fewbench.algorithms.ridge import fit_ridge
+from fewbench.algorithms.regression.neighbours import Metric, nearest
+from fewbench.algorithms.regression.ridge import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 

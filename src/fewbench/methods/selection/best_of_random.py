@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.subset_search import divisions, line_losses, search
+from fewbench.algorithms.choice.subset_search import divisions, line_losses, search
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

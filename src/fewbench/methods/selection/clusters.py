@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.allocation import allocate
-from fewbench.algorithms.representatives import representatives
+from fewbench.algorithms.clustering.representatives import representatives
+from fewbench.algorithms.sampling.allocation import allocate
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

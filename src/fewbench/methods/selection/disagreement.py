@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.allocation import allocate
 from fewbench.algorithms.disagreement import (
     Normalisation,
     correctness_variance,
@@ -21,6 +20,7 @@ from fewbench.algorithms.disagreement import (
     predictive_diversity,
     two_class,
 )
+from fewbench.algorithms.sampling.allocation import allocate
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.forward import forward_selection
+from fewbench.algorithms.choice.forward import forward_selection
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.filled import filled_up

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.information_filter import ability_grid, most_informative
 from fewbench.algorithms.irt import best_cuts, binary, fit_irt
+from fewbench.algorithms.irt.information_filter import ability_grid, most_informative
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.best_of_random import LEAST, BestOfRandom

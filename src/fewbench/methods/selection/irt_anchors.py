@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.representatives import representatives
+from fewbench.algorithms.clustering.representatives import representatives
 from fewbench.errors import MethodError
-from fewbench.methods.item_response import source_model
-from fewbench.methods.needs import Need
+from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -30,10 +29,7 @@ class IRTAnchors:
 
     dimensions: int | None = None
     restarts: int = 1
-    needs: ClassVar = (
-        Need("sources", 2, "an item response model needs two", required=True),
-        Need("distinct sources", 40, "few sources to learn items' parameters from"),
-    )
+    needs: ClassVar = NEEDS
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster the items; weights are the clusters' shares of the full score."""

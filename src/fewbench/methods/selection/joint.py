@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.joint import choose_jointly
+from fewbench.algorithms.choice.joint import choose_jointly
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores

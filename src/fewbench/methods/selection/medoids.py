@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.distances import Metric, item_distances
-from fewbench.algorithms.kmedoids import kmedoids
+from fewbench.algorithms.clustering.distances import Metric, item_distances
+from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

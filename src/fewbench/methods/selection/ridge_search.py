@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.ridge_search import ridge_losses
-from fewbench.algorithms.subset_search import divisions, search
+from fewbench.algorithms.choice.ridge_search import ridge_losses
+from fewbench.algorithms.choice.subset_search import divisions, search
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.best_of_random import LEAST, check_search, check_sources
 from fewbench.methods.subset import Subset

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.allocation import allocate
-from fewbench.algorithms.staircase import reorder
+from fewbench.algorithms.completion.staircase import reorder
+from fewbench.algorithms.sampling.allocation import allocate
 from fewbench.methods.ease import PROBABILITIES, ease
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
@@ -36,7 +36,7 @@ class SortedItems:
     order : {"sum", "confidence", "recursive"}
         By the mean source score; by the mean probability that sources give to the right option;
         or by the score, items that as many sources get right being told apart by the sources
-        whose thresholds lie among them (see `fewbench.algorithms.staircase.reorder`).
+        whose thresholds lie among them (see `fewbench.algorithms.completion.staircase.reorder`).
     """
 
     by_task: bool = True

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.allocation import allocate
-from fewbench.algorithms.line_clusters import line_clusters
-from fewbench.algorithms.unequal import draw
+from fewbench.algorithms.clustering.line_clusters import line_clusters
+from fewbench.algorithms.sampling.allocation import allocate
+from fewbench.algorithms.sampling.unequal import draw
 from fewbench.errors import MethodError
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.distances import standardised
+from fewbench.algorithms.clustering.distances import standardised
 from fewbench.errors import StudyError
 from fewbench.study.native.spread import coreset
 from fewbench.study.native.trial import IntArray, Trial

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
-from fewbench.algorithms.distances import item_distances
+from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study.native.trial import IntArray, Trial

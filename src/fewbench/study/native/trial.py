@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
-from fewbench.algorithms.distances import item_distances
+from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.algorithms.natives import nearest_first
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.replay import replay

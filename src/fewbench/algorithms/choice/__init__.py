@@ -1,0 +1,1 @@
+"""Columns chosen for how well they predict an output."""

@@ -1,0 +1,1 @@
+"""Items or models that are alike: distances, k-medoids, k-means."""

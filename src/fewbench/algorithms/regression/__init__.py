@@ -1,0 +1,1 @@
+"""From features to outputs: ridge regression, neighbours, splines."""

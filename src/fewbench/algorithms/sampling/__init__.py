@@ -1,0 +1,1 @@
+"""How many items of each group, and which, with known probabilities."""

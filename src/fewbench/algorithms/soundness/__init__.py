@@ -1,0 +1,1 @@
+"""What may be wrong or peculiar in a table of scores."""

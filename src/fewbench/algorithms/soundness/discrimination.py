@@ -1,0 +1,88 @@
+"""Whether the models that score well on the other items score well on this one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.soundness.false_discovery import benjamini_hochberg
+
+FloatArray = NDArray[np.float64]
+_BLOCK = 2048  # items ranked at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Discrimination:
+    """How items go with the rest.
+
+    Attributes
+    ----------
+    r : ndarray, shape (items,)
+        Correlation of the item's scores with the models' ranks by their mean on all other items;
+        NaN where one of the two does not vary.
+    p : ndarray, shape (items,)
+        Probability of so low an r where it is 0 in truth: small for items that better models
+        fail. NaN where r is.
+    """
+
+    r: FloatArray
+    p: FloatArray
+
+    def wrong_way(self, level: float = 0.05) -> NDArray[np.bool_]:
+        """Whether an item goes the wrong way, at a false discovery rate of `level`."""
+        return benjamini_hochberg(self.p, level)
+
+
+def discrimination(values: FloatArray, weights: FloatArray) -> Discrimination:
+    """Correlate every item with the rest.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+        Scores; NaN where not run.
+    weights : ndarray, shape (models,)
+        What each model counts, at most 1 (`likeness.independent_weights`): their sum is taken
+        for the number of independent models, so that ten of a lineage do not prove ten times as
+        much.
+
+    Examples
+    --------
+    >>> ability = np.arange(40)[:, None]
+    >>> rows = (ability > np.arange(1, 40)).astype(float)
+    >>> rows[:, 20] = 1 - rows[:, 20]
+    >>> np.flatnonzero(discrimination(rows, np.ones(40)).wrong_way()).tolist()
+    [20]
+    """
+    from scipy.special import ndtr
+    from scipy.stats import rankdata
+
+    run = ~np.isnan(values)
+    x = np.where(run, values, 0.0)
+    total, count = x.sum(axis=1, keepdims=True), run.sum(axis=1, keepdims=True)
+    r = np.full(values.shape[1], np.nan)
+    n = np.zeros(values.shape[1])
+    for at in range(0, values.shape[1], _BLOCK):
+        part, there = x[:, at : at + _BLOCK], run[:, at : at + _BLOCK]
+        others = count - there
+        rest = (total - part) / np.maximum(others, 1)
+        there = there & (others > 0)
+        # Rounded, so that equal means tie whatever the order of the sums above. Ranks are
+        # bounded: one far-off model cannot make an item significant.
+        ranks = rankdata(np.where(there, np.round(rest, 12), np.inf), axis=0)
+        weight = weights[:, None] * there
+        r[at : at + _BLOCK] = _correlation(part, ranks, weight)
+        n[at : at + _BLOCK] = weight.sum(axis=0)
+    # The variance of a correlation with ranks in random order is 1 / (n - 1).
+    p = np.where(n > 2, ndtr(r * np.sqrt(np.maximum(n - 1.0, 0.0))), np.nan)
+    return Discrimination(r, np.where(np.isnan(r), np.nan, p))
+
+
+def _correlation(a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted correlation of columns; NaN where one does not vary."""
+    mass = np.maximum(weight.sum(axis=0), 1e-12)
+    a = a - (weight * a).sum(axis=0) / mass
+    b = b - (weight * b).sum(axis=0) / mass
+    spread = np.sqrt((weight * a * a).sum(axis=0) * (weight * b * b).sum(axis=0))
+    known = spread > 1e-9
+    both = (weight * a * b).sum(axis=0)
+    return np.asarray(np.where(known, both / np.where(known, spread, 1.0), np.nan))

@@ -1,0 +1,229 @@
+"""How much alike two models answer, beyond what items' difficulty and models' ability explain.
+
+Any two models agree on easy items. What tells kinship is the partial correlation of their answers
+given how easy each item is: the correlation of what is left of each row after a straight line on
+the items' means. Unrelated models have about 0, copies 1; where two rows are made of a shared and
+an own part of equal variance, it is 1/2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.algorithms.soundness.false_discovery import benjamini_hochberg
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+TWIN = 0.5
+KIN = 0.3
+CHANCE = 0.01
+FEWEST = 10  # models, for a quartile of their pairs to mean something
+_BLOCK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """Partial correlations of all pairs of models.
+
+    Attributes
+    ----------
+    r : ndarray, shape (models, models)
+        1 on the diagonal; 0 where one of the two does not vary or they share no item.
+    noise : ndarray, shape (models, models)
+        Variance of r for two unrelated models; 1 where there is no r.
+    """
+
+    r: FloatArray
+    noise: FloatArray
+
+    def beyond_chance(self, level: float = CHANCE) -> BoolArray:
+        """Whether a pair is more alike than the noise of so many items explains, for all at once.
+
+        One-sided, so that among unrelated models one pair of all is found with probability `level`
+        (Bonferroni). The diagonal is False.
+        """
+        from scipy.special import ndtri
+
+        pairs = max(len(self.r) * (len(self.r) - 1) / 2, 1)
+        found = self.r / np.sqrt(self.noise) > -ndtri(level / pairs)
+        np.fill_diagonal(found, False)
+        return np.asarray(found)
+
+    def kin_threshold(self, level: float = 0.05) -> float | None:
+        """Return the least r that pairs of this table do not reach without kinship, or None.
+
+        What unrelated pairs reach is read off the table itself: normal, with the median of all
+        pairs and a spread from the quartile below it, where kin are not (the empirical null of
+        Efron 2004). Pairs are rejected at a false discovery rate of `level`; r is never below
+        `KIN`.
+        """
+        from scipy.special import ndtr
+
+        if len(self.r) < FEWEST:
+            return None
+        pairs = self.r[np.triu_indices(len(self.r), 1)]
+        quartile, median = np.quantile(pairs, [0.25, 0.5])
+        spread = (median - quartile) / 0.6745
+        if spread <= 0:
+            return None
+        rejected = benjamini_hochberg(ndtr(-(pairs - median) / spread), level)
+        return max(float(pairs[rejected].min()), KIN) if rejected.any() else None
+
+
+def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
+    """Compare all models with each other.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+        Scores in [0, 1]; NaN where not run. Items that all models score alike say nothing and are
+        left out.
+    weights : ndarray, shape (models,), optional
+        What each model counts in the items' means (`distinct_weights` of a first pass): else many
+        copies of one model would pass for the items' difficulty.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = (rng.random((30, 400)) < rng.random(400)).astype(float)
+    >>> rows[1] = rows[0]
+    >>> r = likeness(rows).r
+    >>> round(float(r[0, 1]), 2), bool(np.abs(r[0, 2:]).max() < 0.3)
+    (1.0, True)
+    """
+    varies = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0) > 1e-9
+    values = values if varies.all() else values[:, varies]
+    run = ~np.isnan(values)
+    counts = np.ones(len(values)) if weights is None else weights
+    mean = counts @ np.where(run, values, 0.0) / np.maximum(counts @ run, 1e-12)
+    left = _residuals(values, mean)
+    products = _products(left, left)
+    squares = left**2
+    if run.all():
+        size = squares.sum(axis=1, dtype=np.float64)
+        own, other = size[:, None], size[None, :]
+    else:  # only the items that both ran
+        own = _products(squares, run.astype(np.float32))
+        other = own.T
+    scale = np.sqrt(own * other)
+    there = scale > 1e-9
+    r = np.where(there, products / np.where(there, scale, 1.0), 0.0)
+    noise = np.where(there, _products(squares, squares) / np.where(there, scale, 1.0) ** 2, 1.0)
+    r = np.clip((r + r.T) / 2, -1.0, 1.0)
+    np.fill_diagonal(r, 1.0)
+    return Likeness(r, np.clip((noise + noise.T) / 2, 1e-12, 1.0))
+
+
+def identical(values: FloatArray) -> BoolArray:
+    """Whether two models have the same scores on all items that both ran, shape (models, models).
+
+    False on the diagonal, and for models that share no item. Products of whole tables find the
+    candidates, their cells decide: no two scores may be further apart than 1e-9.
+    """
+    run = ~np.isnan(values)
+    mean = np.where(run, values, 0.0).sum(axis=0) / np.maximum(run.sum(axis=0), 1)
+    x = np.where(run, values - mean, 0.0).astype(np.float32)
+    there = run.astype(np.float32)
+    size = _products(x**2, there)
+    apart = size + size.T - 2 * _products(x, x)
+    likely = np.triu((apart <= 1e-4 * (size + size.T)) & (_products(there, there) > 0), 1)
+    same = np.zeros_like(likely)
+    for one in np.flatnonzero(likely.any(axis=1)):
+        others = np.flatnonzero(likely[one])
+        far = np.abs(values[others] - values[one]) > 1e-9  # False where one of the two is NaN
+        same[one, others] = ~far.any(axis=1)
+    return np.asarray(same | same.T)
+
+
+def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
+    """Return what each model counts among distinct ones, shape (models,), each at most 1.
+
+    A model counts 1 / (1 + the shares of variance that it has in common with the others, summed):
+    of k copies each counts 1/k. The sum is the effective number of distinct models, the diversity
+    of order 0 of Leinster & Cobbold 2012 (Ecology 93:477) with squared partial correlations, less
+    their noise, as similarities: how many different patterns of answers there are to learn from.
+
+    Examples
+    --------
+    >>> rows = (np.random.default_rng(0).random((6, 900)) < 0.5).astype(float)
+    >>> rows[1] = rows[2] = rows[0]
+    >>> round(float(distinct_weights(likeness(rows), identical(rows)).sum()), 1)
+    4.0
+    """
+    noise = np.minimum(likeness.noise, 1.0 - 1e-9)
+    shared = np.where(likeness.r > 0, (likeness.r**2 - noise) / (1.0 - noise), 0.0)
+    return _counting_once(shared, same)
+
+
+def independent_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
+    """Return what each model counts where answers to one item are averaged, shape (models,).
+
+    The variance of such a mean grows with correlations, not with their squares: a model counts
+    1 / (1 + its correlations with the others, summed). The sum is the number of independent
+    models with as sure a mean, and much lower than that of distinct ones where models form
+    lineages. Correlations count from one standard deviation of their noise up, and from each is
+    taken off what noise alone would add.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> shared, own = rng.random((1, 2000)) < 0.5, rng.random((10, 2000)) < 0.5
+    >>> rows = np.where(rng.random((10, 2000)) < 0.7, shared, own).astype(float)
+    >>> rows = np.vstack([rows, rng.random((50, 2000)) < 0.5])
+    >>> found = likeness(rows)
+    >>> bool(independent_weights(found, identical(rows))[:10].sum() < 5)  # r is 0.5 among the ten
+    True
+    """
+    sd = np.sqrt(likeness.noise)
+    by_chance = np.where(likeness.noise < 1.0, np.exp(-0.5) / np.sqrt(2 * np.pi) * sd, 0.0)
+    return _counting_once(np.where(likeness.r > sd, likeness.r, 0.0) - by_chance, same)
+
+
+def _counting_once(shared: FloatArray, same: BoolArray) -> FloatArray:
+    shared = np.where(same, 1.0, shared)
+    np.fill_diagonal(shared, 0.0)
+    return np.asarray(1.0 / (1.0 + np.maximum(shared.sum(axis=1), 0.0)))
+
+
+def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> NDArray[np.intp]:
+    """Group models whose mean likeness is at least `least`, shape (models,): group numbers.
+
+    Average linkage: a chain of pairs that are alike does not join its ends. Pairs within chance
+    count as unlike, identical rows as wholly alike.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(same) < 2:
+        return np.zeros(len(same), dtype=np.intp)
+    alike = np.where(likeness.beyond_chance(), likeness.r, np.minimum(likeness.r, 0.0))
+    apart = 1.0 - np.where(same, 1.0, alike)
+    np.fill_diagonal(apart, 0.0)
+    tree = linkage(squareform(apart, checks=False), "average")
+    return np.asarray(fcluster(tree, 1.0 - least + 1e-12, "distance") - 1, dtype=np.intp)
+
+
+def _products(a: NDArray[np.float32], b: NDArray[np.float32]) -> FloatArray:
+    """Products of all rows, in single precision: what they are compared with is noisier by far."""
+    return np.asarray(a @ b.T, dtype=np.float64)
+
+
+def _residuals(values: FloatArray, easiness: FloatArray) -> NDArray[np.float32]:
+    """What is left of each row after a straight line on the items' easiness, 0 where not run."""
+    found = np.zeros(values.shape, dtype=np.float32)
+    for at in range(0, len(values), _BLOCK):  # in parts, to need less memory
+        part = values[at : at + _BLOCK]
+        run = ~np.isnan(part)
+        n = np.maximum(run.sum(axis=1, keepdims=True), 1)
+        x = np.where(run, part, 0.0)
+        centred = np.where(run, x - x.sum(axis=1, keepdims=True) / n, 0.0)
+        line = np.where(run, easiness - (run @ easiness)[:, None] / n, 0.0)
+        spread = np.einsum("ij,ij->i", line, line)
+        slope = np.einsum("ij,ij->i", centred, line) / np.where(spread > 1e-12, spread, 1.0)
+        left = centred - slope[:, None] * line
+        # Of a row that the line explains wholly only rounding is left.
+        real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
+        found[at : at + _BLOCK] = np.where(real, left, 0.0)
+    return found

@@ -1,0 +1,40 @@
+"""The lasso's support against coordinate descent."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+
+from fewbench.algorithms.choice.lasso_path import lasso_support
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 14])
+def test_the_support_is_that_of_a_lasso_of_some_penalty(k):
+    rng = np.random.default_rng(k)
+    x = rng.random((25, 60))
+    y = x[:, :10].mean(axis=1) + 0.02 * rng.normal(size=25)
+    chosen = set(lasso_support(x, y, k).tolist())
+    assert len(chosen) == k
+    penalties = np.geomspace(1e-1, 1e-6, 400)
+    found = [
+        set(np.flatnonzero(Lasso(alpha, max_iter=100_000, tol=1e-7).fit(x, y).coef_).tolist())
+        for alpha in penalties
+        if alpha > 1e-4 * 25 / k
+    ]
+    assert chosen in found
+
+
+def test_it_ends_at_one_less_than_there_are_rows():
+    x = np.random.default_rng(0).random((7, 40))
+    chosen = lasso_support(x, x.mean(axis=1), 30)
+    assert 4 <= len(chosen) <= 6
+    assert len(set(chosen.tolist())) == len(chosen)
+
+
+def test_twins_and_constant_columns_take_no_part():
+    rng = np.random.default_rng(3)
+    base = rng.integers(0, 2, (30, 4)).astype(float)
+    x = np.column_stack([np.ones(30), base[:, [0, 0, 1, 1, 2, 3]]])
+    y = base @ [0.4, 0.3, 0.2, 0.1]
+    assert set(lasso_support(x, y, 6).tolist()) == {1, 3, 5, 6}
+    assert len(lasso_support(np.ones((5, 3)), np.arange(5.0), 2)) == 0
+    assert len(lasso_support(base, np.full(30, 0.5), 2)) == 0

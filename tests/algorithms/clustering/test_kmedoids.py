@@ -1,0 +1,234 @@
+"""k-medoids, against brute force, the kmedoids package and its own definition."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fewbench.algorithms.clustering.distances import item_distances
+from fewbench.algorithms.clustering.kmedoids import _candidate_rows, _Search, kmedoids
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def cost_of(distances, medoids):
+    return distances[:, list(medoids)].min(axis=1).sum(dtype=np.float64)
+
+
+def cheapest_swap(distances, medoids):
+    rest = [m for m in range(distances.shape[1]) if m not in medoids]
+    return min(
+        (
+            cost_of(distances, [*(set(medoids) - {out}), candidate])
+            for out in medoids
+            for candidate in rest
+        ),
+        default=np.inf,
+    )
+
+
+def matrix_of(kind, seed, n=12, n_candidates=12):
+    r = rng(seed)
+    if kind == "points on a line":
+        x = r.integers(0, 8, n).astype(float)
+        return abs(x[:, None] - x)
+    if kind == "anchored":  # near to a fixed medoid whatever the candidate
+        d = matrix_of("points on a line", seed, n)
+        return np.minimum(d, d[:, [0]])
+    if kind == "candidates apart":
+        return r.random((n, n_candidates + 5))
+    return r.random((n, n_candidates)).astype(np.float32)  # neither symmetric nor 0 on i = j
+
+
+KINDS = ["points on a line", "anchored", "candidates apart", "asymmetric float32"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_local_optimum_not_below_the_best_of_all_subsets(kind, k):
+    for seed in range(4):
+        d = matrix_of(kind, seed, 9, 9)
+        found = kmedoids(d, k, rng(seed))
+        optimum = min(cost_of(d, m) for m in combinations(range(d.shape[1]), k))
+        resolution = 1e-5 * (1 + found.cost)
+        assert found.cost >= optimum - resolution
+        assert cheapest_swap(d, set(found.medoids.tolist())) >= found.cost - resolution
+        if k == 1:
+            assert found.cost == pytest.approx(optimum)
+        many = kmedoids(d, k, rng(seed), restarts=20)
+        assert many.cost == pytest.approx(optimum, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predicted_changes_are_the_changes(kind):
+    for seed in range(5):
+        d = matrix_of(kind, seed)
+        first = rng(seed).choice(d.shape[1], 4, replace=False)
+        search = _Search(_candidate_rows(d), first)
+        capped = np.minimum(search.rows, search.d2)
+        hopes = search.d2_sum - capped.sum(axis=1) - search.cheapest_drop
+        change, out = search._changes(capped.copy(), capped.sum(axis=1))
+        for candidate in range(d.shape[1]):
+            changes = [
+                cost_of(d, [*np.delete(first, slot), candidate]) - cost_of(d, first)
+                for slot in range(4)
+            ]
+            assert change[candidate] == pytest.approx(min(changes), abs=1e-5)
+            assert changes[out[candidate]] == pytest.approx(min(changes), abs=1e-5)
+            assert -min(changes) <= hopes[candidate] + 1e-5  # the bound that spares sums
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_state_after_swaps_is_that_of_a_fresh_start(kind):
+    d = matrix_of(kind, 3, 30, 30)
+    search = _Search(_candidate_rows(d), np.arange(5))
+    search.run(100)
+    fresh = _Search(search.rows, search.medoids)
+    assert search.swaps > 0
+    assert search.cost == fresh.cost
+    assert np.array_equal(search.d1, fresh.d1)
+    assert np.array_equal(search.d2, fresh.d2)
+    assert np.array_equal(search.to_medoids, fresh.to_medoids)
+    assert (search.nearest != search.second).all()
+
+
+@given(
+    d=arrays(
+        np.float64,
+        st.tuples(st.integers(1, 10), st.integers(1, 10)),
+        elements=st.integers(0, 4).map(float) | st.floats(0, 10, width=32),
+    ),
+    seed=st.integers(0, 99),
+    data=st.data(),
+)
+@settings(max_examples=60, deadline=None)
+def test_answer_is_consistent(d, seed, data):
+    k = data.draw(st.integers(1, d.shape[1]))
+    found = kmedoids(d, k, rng(seed))
+    assert found.medoids.shape == (k,)
+    assert (np.diff(found.medoids) > 0).all()
+    assert found.cost == pytest.approx(cost_of(d, found.medoids))
+    assert np.array_equal(found.labels, d[:, found.medoids].argmin(axis=1))
+    assert found.medoids.dtype == found.labels.dtype == np.intp
+    again = kmedoids(d, k, rng(seed))
+    assert np.array_equal(found.medoids, again.medoids)
+    assert found.swaps == again.swaps
+    # the layout of the matrix in memory is no matter
+    other = kmedoids(np.asfortranarray(d), k, rng(seed))
+    assert np.array_equal(found.medoids, other.medoids)
+
+
+def test_permuted_points_and_repeated_points():
+    x = rng(4).normal(size=(60, 3))
+    d = np.linalg.norm(x[:, None] - x, axis=2)
+    start = np.arange(6)
+    found = kmedoids(d, 6, rng(), init=start)
+    order = rng(5).permutation(60)
+    shuffled = kmedoids(d[order], 6, rng(), init=start)  # points only: candidates keep their names
+    assert np.array_equal(found.medoids, shuffled.medoids)
+    assert np.array_equal(found.labels[order], shuffled.labels)
+    doubled = kmedoids(np.vstack([d, d]), 6, rng(), init=start)
+    assert np.array_equal(found.medoids, doubled.medoids)
+    assert doubled.cost == pytest.approx(2 * found.cost)
+
+
+def test_clusters_that_are_plain_to_see():
+    x = np.concatenate([rng(0).normal(c, 0.1, 30) for c in (0, 10, 20, 30)])
+    found = kmedoids(abs(x[:, None] - x), 4, rng(), restarts=3)
+    assert found.labels.reshape(4, 30).std(axis=1).tolist() == [0] * 4
+    assert sorted((found.medoids // 30).tolist()) == [0, 1, 2, 3]
+
+
+def test_every_point_a_medoid():
+    found = kmedoids(matrix_of("points on a line", 0), 12, rng())
+    assert found.cost == 0
+    assert found.swaps == 0
+    assert found.medoids.tolist() == list(range(12))
+
+
+def test_all_zero_distances_and_duplicates():
+    for k in (1, 2, 5):
+        found = kmedoids(np.zeros((5, 5)), k, rng())
+        assert found.cost == 0
+        assert found.labels.tolist() == [0] * 5
+    # three different points, four medoids: one of them is nearest to nothing
+    x = np.repeat([0.0, 5.0, 9.0], 6)
+    for seed in range(10):
+        assert kmedoids(abs(x[:, None] - x), 4, rng(seed)).cost == 0
+
+
+def test_ties_go_to_the_lowest_index():
+    assert kmedoids(np.ones((3, 4)), 1, rng()).medoids.tolist() == [0]
+    assert kmedoids(np.ones((3, 4)), 2, rng(), init=[3, 2]).labels.tolist() == [0, 0, 0]
+    d = np.array([[9.0, 1, 1, 0, 0], [9, 9, 9, 0, 0]])  # 3 and 4 would do as well
+    assert kmedoids(d, 2, rng(), init=[1, 2]).medoids.tolist() == [1, 3]
+
+
+def test_restarts_keep_the_cheapest_and_given_medoids_are_used():
+    d = item_distances((rng(1).random((200, 15)) < 0.5).astype(float))
+    r = rng(7)
+    singles = [kmedoids(d, 8, r).cost for _ in range(4)]
+    assert kmedoids(d, 8, rng(7), restarts=4).cost == min(singles)
+    found = kmedoids(d, 8, rng(7))
+    kept = kmedoids(d, 8, rng(), init=found.medoids)
+    assert kept.swaps == 0
+    assert kept.passes == 1
+    assert np.array_equal(kept.medoids, found.medoids)
+
+
+def test_max_passes_bounds_the_work():
+    d = item_distances((rng(1).random((300, 20)) < 0.5).astype(float))
+    one, all_ = (kmedoids(d, 15, rng(0), max_passes=p) for p in (1, 100))
+    assert one.passes == 1 < all_.passes < 100
+    assert one.cost >= all_.cost
+
+
+def test_input_is_left_alone():
+    d = matrix_of("asymmetric float32", 0)
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        given_ = layout(d)
+        kmedoids(given_, 3, rng())
+        assert np.array_equal(given_, d)
+
+
+def test_integers_and_lists_are_taken():
+    assert kmedoids([[0, 3], [3, 0]], 1, rng()).cost == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": 0}, "k must be from 1 to the number of candidates, 4; got 0"),
+        ({"k": 5}, "k must be from 1 to the number of candidates, 4; got 5"),
+        ({"distances": np.full((4, 4), np.nan)}, "finite"),
+        ({"distances": np.array([[0, np.inf], [1, 0]])}, "finite"),
+        ({"distances": np.zeros(4)}, "matrix"),
+        ({"distances": np.zeros((0, 4))}, "non-empty"),
+        ({"init": [0, 0]}, "2 different candidates"),
+        ({"init": [0, 4]}, "2 different candidates"),
+        ({"init": [0, 1, 2]}, "2 different candidates"),
+        ({"init": [0.0, 1.0]}, "2 different candidates"),
+        ({"init": "build"}, "init must be 'random'"),
+        ({"init": [0, 1], "restarts": 2}, "restarts"),
+        ({"max_passes": 0}, "max_passes"),
+        ({"restarts": 0}, "restarts"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    arguments = {"distances": 1 - np.eye(4), "k": 2, "rng": rng(), **arguments}
+    with pytest.raises(ValueError, match=message):
+        kmedoids(**arguments)
+
+
+@pytest.mark.parametrize("k", [5, 20])
+def test_as_good_as_the_kmedoids_package(k):
+    package = pytest.importorskip("kmedoids")
+    d = item_distances((rng(2).random((500, 30)) < rng(3).random((500, 1))).astype(float))
+    theirs = [package.fasterpam(d, k, init="random", random_state=s).loss for s in range(8)]
+    ours = [kmedoids(d, k, rng(s)).cost for s in range(8)]
+    assert np.mean(ours) <= 1.005 * np.mean(theirs)

@@ -1,0 +1,61 @@
+"""k-means with a point for each centre: against the definition, and where points coincide."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.algorithms.clustering.representatives import representatives
+
+
+def blobs(n, k, dimensions=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, 20, (k, dimensions))[np.arange(n) % k] + rng.normal(0, 1, (n, dimensions))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_far_groups_are_found_and_the_member_nearest_each_mean_chosen(seed):
+    points = blobs(60, 5, seed=seed)
+    chosen, labels = representatives(points, 5, seed, restarts=10)
+    groups = np.arange(60) % 5
+    assert len(set(zip(groups, labels, strict=True))) == 5
+    for cluster, point in enumerate(chosen):
+        members = np.flatnonzero(labels == cluster)
+        gap = ((points[members] - points[members].mean(axis=0)) ** 2).sum(axis=1)
+        assert point == members[gap.argmin()]
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 6), st.integers(0, 99))
+def test_every_cluster_has_a_member_of_its_own(n, dimensions, levels, seed):
+    """Few levels: many points coincide, and there may be fewer distinct ones than clusters."""
+    points = np.random.default_rng(seed).integers(0, levels, (n, dimensions)).astype(float)
+    for k in {1, (n + 1) // 2, n}:
+        chosen, labels = representatives(points, k, seed)
+        assert len(set(chosen.tolist())) == k
+        assert labels[chosen].tolist() == list(range(k))
+        assert sorted(set(labels.tolist())) == list(range(k))
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-15, 1e-200])
+def test_points_that_differ_by_less_than_k_means_can_tell(gap):
+    points = np.zeros((40, 3))
+    points[:, 0] = gap * np.arange(40)
+    points[20:, 1] = 1.0
+    chosen, labels = representatives(points, 12, 0)
+    assert len(set(chosen.tolist())) == 12
+    assert labels[chosen].tolist() == list(range(12))
+
+
+def test_the_same_seed_gives_the_same_and_more_starts_no_worse():
+    points = np.random.default_rng(5).normal(size=(200, 4))
+
+    def inertia(found):
+        return sum(
+            ((points[found[1] == c] - points[found[1] == c].mean(axis=0)) ** 2).sum()
+            for c in range(20)
+        )
+
+    one, again = representatives(points, 20, 3), representatives(points, 20, 3)
+    assert np.array_equal(one[0], again[0])
+    assert np.array_equal(one[1], again[1])
+    assert inertia(representatives(points, 20, 3, restarts=20)) < inertia(one)

@@ -1,0 +1,244 @@
+"""Low-rank completion against the dense normal distribution, scikit-learn, and known tables."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+
+from fewbench.algorithms.completion.low_rank import NOISES, LowRank, fit_low_rank
+
+
+def table(n_models, n_items, rank, noise=0.0, seed=0):
+    """Scores in [0, 1] whose departures from the items' means are of a rank, plus noise."""
+    rng = np.random.default_rng(seed)
+    abilities = rng.uniform(-1, 1, (n_models, rank))
+    loadings = rng.uniform(-0.4, 0.4, (rank, n_items)) / max(rank, 1)
+    values = 0.5 + abilities @ loadings + noise * rng.normal(size=(n_models, n_items))
+    return np.clip(values, 0.0, 1.0)
+
+
+def binary(n_models, n_items, seed=0):
+    rng = np.random.default_rng(seed)
+    chance = table(n_models, n_items, 2, seed=seed)
+    return (rng.random(chance.shape) < chance).astype(float)
+
+
+shapes = st.tuples(st.integers(1, 14), st.integers(1, 12), st.integers(0, 99))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("known", [1, 3, 8, 20])
+def test_expected_scores_are_those_of_the_dense_normal_distribution(noise, known):
+    model = fit_low_rank(binary(30, 40), 3, noise)
+    assert model.rank == 3
+    rng = np.random.default_rng(1)
+    items = rng.permutation(40)[:known]
+    answers = rng.random((5, known))
+    covariance = model.loadings @ model.loadings.T + np.diag(model.noise)
+    between, within = covariance[:, items], covariance[np.ix_(items, items)]
+    dense = model.means + (answers - model.means[items]) @ np.linalg.solve(within, between.T)
+    rest = np.setdiff1d(np.arange(40), items)
+    assert ((dense[:, rest] > 0) & (dense[:, rest] < 1)).mean() > 0.8
+    said = model.complete(items, answers)
+    np.testing.assert_allclose(said[:, rest], np.clip(dense[:, rest], 0, 1), atol=1e-9)
+    assert np.array_equal(said[:, items], answers)
+    whole = dense.copy()
+    whole[:, items] = answers
+    mean = model.average(items, answers, np.full((40, 1), 1 / 40))[:, 0]
+    np.testing.assert_allclose(mean, whole.mean(axis=1), atol=1e-9)
+
+
+def test_a_tall_table_has_the_components_and_noise_of_scikit_learn():
+    values = table(3000, 8, 2, 0.05)
+    model = fit_low_rank(values, 2, "same")
+    theirs = PCA(2).fit(values)
+    assert model.noise == pytest.approx(theirs.noise_variance_, rel=2e-3)
+    ours = model.loadings @ model.loadings.T + np.diag(model.noise)
+    np.testing.assert_allclose(ours, theirs.get_covariance(), atol=1e-4)
+
+
+def test_own_noise_is_what_is_left_of_an_item_s_variance():
+    """Per degree of freedom; items of little noise get a quarter of the mean."""
+    values = binary(12, 30, seed=1)
+    values[:, 0] = 1.0
+    centred = values - values.mean(axis=0)
+    u, s, vt = np.linalg.svd(centred, full_matrices=False)
+    left = centred - (u[:, :2] * s[:2]) @ vt[:2]
+    own = (left**2).sum(axis=0) / (12 - 1 - 2)
+    model = fit_low_rank(values, 2, "own")
+    np.testing.assert_allclose(model.noise, np.maximum(own, own.mean() / 4))
+    assert model.noise[0] == pytest.approx(own.mean() / 4)
+
+
+def test_wide_and_tall_tables_are_decomposed_alike():
+    """Twelve rows of twelve items are taken as wide; without the last, constant, item as tall."""
+    values = np.hstack([table(12, 11, 2, 0.1), np.full((12, 1), 0.5)])
+    wide, tall = (fit_low_rank(values[:, :n], 2, "own") for n in (12, 11))
+    np.testing.assert_allclose(
+        wide.loadings[:11] @ wide.loadings[:11].T, tall.loadings @ tall.loadings.T, atol=1e-9
+    )
+    np.testing.assert_allclose(wide.loadings[11], 0.0, atol=1e-12)
+    np.testing.assert_allclose(wide.noise[:11], tall.noise, atol=1e-9)
+    axes = np.linalg.svd(values[:, :11] - values[:, :11].mean(axis=0))[2][:2]
+    np.testing.assert_allclose(tall.loadings, axes.T @ axes @ tall.loadings, atol=1e-9)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_a_table_of_low_rank_is_recovered_from_a_few_cells(rank):
+    values = table(40, 200, rank, seed=rank)
+    model = fit_low_rank(values[:30], observed=20)
+    assert model.rank >= rank
+    items = np.random.default_rng(1).permutation(200)[:20]
+    said = model.complete(items, values[30:, items])
+    np.testing.assert_allclose(said, values[30:], atol=2e-3)
+
+
+def test_items_with_less_noise_tell_more():
+    rng = np.random.default_rng(0)
+    ability = rng.uniform(-0.3, 0.3, (300, 1))
+    spread = np.where(np.arange(60) % 2, 0.02, 0.3)
+    values = np.clip(0.5 + ability + spread * rng.normal(size=(300, 60)), 0, 1)
+    own, same = (fit_low_rank(values[:200], 1, noise) for noise in NOISES[::-1])
+    assert np.ptp(same.noise) == 0
+    assert own.noise[1::2].max() < own.noise[::2].min()
+    items = np.arange(6)
+    truth = values[200:, 6:].mean(axis=1)
+    errors = [
+        np.abs(model.complete(items, values[200:, items])[:, 6:].mean(axis=1) - truth).mean()
+        for model in (own, same)
+    ]
+    assert errors[0] < 0.6 * errors[1]
+    chosen = fit_low_rank(values[:200], observed=6)
+    assert np.ptp(chosen.noise) > 0
+
+
+def test_the_chosen_rank_is_near_the_best_for_new_rows():
+    rng = np.random.default_rng(3)
+    level = rng.uniform(-0.2, 0.2, (200, 1))
+    values = np.clip(table(200, 300, 3, 0.2, seed=3) + level, 0.0, 1.0)
+    sources, targets = values[:120], values[120:]
+    items = rng.permutation(300)[:40]
+
+    def error(model):
+        said = model.complete(items, targets[:, items]).mean(axis=1)
+        return float(((said - targets.mean(axis=1)) ** 2).mean())
+
+    chosen = error(fit_low_rank(sources, observed=40))
+    each = [error(fit_low_rank(sources, rank, "same")) for rank in range(14)]
+    assert chosen <= 1.15 * min(each)
+    assert chosen < 0.1 * each[0]
+
+
+def test_one_known_item_allows_fewer_abilities_than_many():
+    values = table(60, 200, 5, 0.1, seed=4)
+    few, many = (fit_low_rank(values, noise="same", observed=n).rank for n in (1, 100))
+    assert few < many
+
+
+def test_the_choice_follows_from_the_generator():
+    values = binary(25, 60, seed=5)
+
+    def fit(seed):
+        return fit_low_rank(values, observed=5, rng=np.random.default_rng(seed))
+
+    one, same = fit(3), fit(3)
+    assert one.rank == same.rank
+    assert np.array_equal(one.loadings, same.loadings)
+    assert len({(m.rank, np.ptp(m.noise) > 0) for m in map(fit, range(30))}) > 1
+    plain, zero = fit_low_rank(values, observed=5), fit(0)
+    assert np.array_equal(plain.noise, zero.noise)
+
+
+def test_the_weights_say_whose_mean_decides():
+    """Half of the items follow three abilities, half only noise: weights tell which matter."""
+    rng = np.random.default_rng(2)
+    values = np.hstack([table(60, 100, 3, 0.02, seed=2), rng.uniform(0, 1, (60, 100))])
+    ranks = []
+    for half in (np.arange(200) < 100, np.arange(200) >= 100):
+        ranks.append(fit_low_rank(values, noise="own", observed=60, weights=half / 100).rank)
+    assert ranks[0] >= 3 > ranks[1]
+
+
+@given(shapes, st.integers(0, 40), st.sampled_from([None, 0, 1, 2, 5, 50]))
+def test_scores_are_in_range_and_answers_are_kept(shape, known, rank):
+    """Also with one source, one item, no answers, and more abilities than sources."""
+    n_models, n_items, seed = shape
+    values = binary(n_models, n_items, seed)
+    rng = np.random.default_rng(seed)
+    items = rng.permutation(n_items)[:known]
+    answers = rng.random((3, len(items)))
+    model = fit_low_rank(values, rank, observed=len(items))
+    assert model.rank <= max(0, min(n_models - 2, n_items - 1, 50 if rank is None else rank))
+    assert (model.noise > 0).all()
+    said = model.complete(items, answers)
+    assert said.shape == (3, n_items)
+    assert ((said >= 0) & (said <= 1)).all()
+    assert np.array_equal(said[:, items], answers)
+    weights = rng.random((n_items, 2))
+    sums = model.average(items, answers, weights)
+    low = answers @ weights[items]
+    high = low + np.delete(weights, items, axis=0).sum(axis=0)
+    assert (sums >= low - 1e-9).all()
+    assert (sums <= high + 1e-9).all()
+    if not len(items):
+        np.testing.assert_allclose(said, np.tile(values.mean(axis=0), (3, 1)), atol=1e-12)
+    if len(items) == n_items:
+        np.testing.assert_allclose(sums, said @ weights)
+
+
+@given(shapes)
+def test_the_order_of_items_and_of_targets_does_not_matter(shape):
+    n_models, n_items, seed = shape
+    values = binary(n_models, n_items, seed)
+    rng = np.random.default_rng(seed)
+    items = rng.permutation(n_items)[: max(1, n_items // 2)]
+    answers = rng.random((4, len(items)))
+    model = fit_low_rank(values, 1, "own")
+    order, rows = rng.permutation(len(items)), rng.permutation(4)
+    again = model.complete(items[order], answers[np.ix_(rows, order)])
+    np.testing.assert_allclose(again, model.complete(items, answers)[rows], atol=1e-9)
+    columns = rng.permutation(n_items)
+    moved = fit_low_rank(values[:, columns], 1, "own")
+    place = np.argsort(columns)
+    squares = np.linalg.svd(values - values.mean(axis=0), compute_uv=False) ** 2
+    if len(squares) < 2 or squares[0] > 1.01 * squares[1]:  # else the first axis is not one
+        said = moved.complete(place[items], answers)[:, place]
+        np.testing.assert_allclose(said, model.complete(items, answers), atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [None, 0, 3])
+def test_sources_that_are_all_alike_leave_their_scores(rank):
+    values = np.tile(np.random.default_rng(0).random(15), (9, 1))
+    model = fit_low_rank(values, rank)
+    assert model.rank == 0
+    said = model.complete(np.array([2]), np.array([[0.9]]))
+    expected = values[0].copy()
+    expected[2] = 0.9
+    np.testing.assert_allclose(said[0], expected)
+
+
+def test_constant_items_stay_what_they_are():
+    values = binary(20, 30)
+    values[:, ::3], values[:, 1] = 1.0, 0.0
+    for noise in NOISES:
+        model = fit_low_rank(values, 2, noise)
+        items = np.array([0, 2, 4, 5, 8])
+        said = model.complete(items, np.array([[0.0, 0, 0, 0, 0], [1.0, 1, 1, 1, 1]]))
+        rest = np.setdiff1d(np.arange(0, 30, 3), items)
+        np.testing.assert_allclose(said[:, rest], 1.0)
+        np.testing.assert_allclose(said[:, 1], 0.0)
+        # An answer that none of the sources gave tells nothing of the abilities.
+        other = model.complete(items[1:], np.array([[0.0, 0, 0, 0], [1.0, 1, 1, 1]]))
+        np.testing.assert_allclose(said[:, 9:], other[:, 9:], atol=1e-12)
+
+
+def test_the_mean_is_kept_possible_as_a_whole_and_not_item_by_item():
+    model = LowRank(np.array([0.5, 0.9, 0.3]), np.array([[1.0], [1.0], [1.0]]), np.full(3, 1e-9))
+    items, answers = np.array([0]), np.array([[0.8]])
+    thirds = np.full((3, 1), 1 / 3)
+    np.testing.assert_allclose(model.complete(items, answers), [[0.8, 1.0, 0.6]], atol=1e-6)
+    said = model.average(items, answers, thirds)[0, 0]
+    assert said == pytest.approx((0.8 + 1.2 + 0.6) / 3, abs=1e-6)
+    far = model.average(items, np.array([[9.0]]), thirds)[0, 0]
+    assert far == pytest.approx((9.0 + 1.0 + 1.0) / 3)

@@ -1,0 +1,270 @@
+"""Items' parameters and abilities found again from simulated answers."""
+
+import numpy as np
+import pytest
+from scipy.linalg import orthogonal_procrustes
+
+from fewbench.algorithms.irt import fit_irt
+from fewbench.algorithms.irt.fit import _Fit
+
+BOTH = pytest.mark.parametrize("estimation", ["marginal", "map"])
+
+
+def alike(x, y):
+    return np.corrcoef(np.ravel(x), np.ravel(y))[0, 1]
+
+
+def turned(model, truth):
+    """The rotation of abilities, on which no answer depends, that is nearest to the truth."""
+    return orthogonal_procrustes(model.discrimination, truth.a)[0]
+
+
+# Least correlations of abilities, discriminations and intercepts with the truth, on 400 models
+# and 150 items: two thirds of a point to a point below what was found.
+FOUND = {
+    ("1pl", 1, 0.0): (0.975, None, 0.985),
+    ("1pl", 1, 0.3): (0.965, None, 0.98),
+    ("2pl", 1, 0.0): (0.97, 0.92, 0.98),
+    ("2pl", 1, 0.3): (0.96, 0.90, 0.98),
+    ("2pl", 3, 0.0): (0.955, 0.975, 0.97),
+    ("2pl", 3, 0.3): (0.94, 0.965, 0.965),
+    ("3pl", 1, 0.0): (0.96, 0.69, 0.925),
+    ("3pl", 1, 0.3): (0.95, 0.65, 0.92),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("form", "dimensions", "missing"), FOUND)
+def test_the_truth_is_found(simulated, form, dimensions, missing, estimation):
+    truth = simulated(1, 400, 150, dimensions, form, missing)
+    model = fit_irt(truth.values, dimensions, form, estimation)
+    turn = turned(model, truth)
+    ability, a, b = FOUND[form, dimensions, missing]
+    assert alike(model.sources.means @ turn, truth.ability) > ability
+    if a is not None:
+        assert alike(model.discrimination @ turn, truth.a) > a
+    assert alike(model.intercept, truth.b) > b
+    if form == "3pl":
+        assert alike(model.guessing, truth.guessing) > 0.5
+    else:
+        assert (model.guessing == 0).all()
+    chance = model.expected(model.sources.means)
+    assert np.abs(chance - truth.chance).mean() < 0.07
+
+
+@BOTH
+def test_the_1pl_model_has_one_discrimination_for_all_items(simulated, estimation):
+    truth = simulated(2, 300, 80, 1, "1pl", missing=0.1)
+    a = fit_irt(truth.values, 1, "1pl", estimation).discrimination
+    np.testing.assert_allclose(a, a[0, 0], rtol=1e-9)
+    assert a[0, 0] == pytest.approx(1.3, rel=0.15)
+
+
+@BOTH
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_the_scale_is_that_of_the_truth(simulated, dimensions, estimation):
+    truth = simulated(3, 600, 150, dimensions)
+    model = fit_irt(truth.values, dimensions, estimation=estimation)
+    a = model.discrimination @ turned(model, truth)
+    slope = (a * truth.a).sum() / (truth.a**2).sum()
+    assert slope == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 5])
+def test_abilities_have_mean_0_and_covariance_1_and_are_in_order(simulated, dimensions):
+    truth = simulated(4, 200, 120, dimensions, missing=0.2)
+    model = fit_irt(truth.values, dimensions)
+    means, doubt = model.sources.means, model.sources.covariances
+    np.testing.assert_allclose(means.mean(axis=0), 0.0, atol=1e-6)
+    spread = means.T @ means / len(means) + doubt.mean(axis=0)
+    np.testing.assert_allclose(spread, np.eye(dimensions), atol=1e-5)
+    size = model.discrimination.T @ model.discrimination
+    np.testing.assert_allclose(size, np.diag(np.diagonal(size)), atol=1e-6 * np.trace(size))
+    assert (np.diff(np.diagonal(size)) <= 0).all()
+    assert (model.discrimination.sum(axis=0) >= 0).all()
+
+
+def test_standard_errors_of_sources_cover_the_truth(simulated):
+    truth = simulated(5, 1000, 60)
+    sources = fit_irt(truth.values).sources
+    away = np.abs(sources.means - truth.ability) / sources.standard_errors
+    assert 0.90 < (away < 1.96).mean() < 0.98
+
+
+def test_the_marginal_bound_rises_with_every_step(simulated):
+    fit = _Fit(simulated(6, 80, 40, 2, missing=0.2).values, 2, "2pl", "marginal")
+    fit._update_items()
+    fit._update_models()
+    bounds = [bound(fit)]
+    for _ in range(15):
+        fit._update_items()
+        bounds.append(bound(fit))
+        fit._update_models()
+        bounds.append(bound(fit))
+    # Single precision of what there is of every cell.
+    assert (np.diff(bounds) > -1e-6 * abs(bounds[0])).all()
+    assert bounds[-1] > bounds[0] + 1
+
+
+def test_bringing_abilities_to_one_scale_moves_no_logit(simulated):
+    fit = _Fit(simulated(7, 60, 40, 3, missing=0.2).values, 3, "2pl", "marginal")
+    fit._update_items()
+    fit._update_models()
+    logits = fit.models.means @ fit.items.means.T
+    squares = fit.models.second() @ fit.items.second().T
+    fit._standardise()
+    np.testing.assert_allclose(fit.models.means @ fit.items.means.T, logits, atol=1e-9)
+    np.testing.assert_allclose(fit.models.second() @ fit.items.second().T, squares, rtol=1e-7)
+
+
+def bound(fit):
+    """Bound of the log likelihood, of Jaakkola and Jordan, less both divergences from priors."""
+    d = fit.dimensions
+    mean = fit.models.means @ fit.items.means.T
+    at = np.sqrt(fit.models.second() @ fit.items.second().T)
+    cells = -np.logaddexp(0, -at) - at / 2 + (fit.right - 0.5) * mean
+    total = (cells * fit.run_cells).sum()
+    for means, covariances, prior_mean, prior_variance in (
+        (fit.models.means[:, :d], fit.models.covariances[:, :d, :d], np.zeros(d), np.ones(d)),
+        (fit.items.means, fit.items.covariances, fit.prior_mean, fit.prior_variance),
+    ):
+        own = np.diagonal(covariances, axis1=1, axis2=2)
+        apart = (own + (means - prior_mean) ** 2) / prior_variance + np.log(prior_variance) - 1
+        total -= 0.5 * (apart.sum() - np.linalg.slogdet(covariances)[1].sum())
+    return total
+
+
+def likelihood(model, values):
+    p = np.clip(model.expected(model.sources.means), 1e-9, 1 - 1e-9)
+    return np.nansum(values * np.log(p) + (1 - values) * np.log(1 - p))
+
+
+@pytest.mark.parametrize("form", ["1pl", "2pl", "3pl"])
+@BOTH
+def test_answers_are_more_likely_after_more_rounds(simulated, form, estimation):
+    values = simulated(8, 150, 60, 1, form).values
+    steps = [likelihood(fit_irt(values, 1, form, estimation, steps=n), values) for n in (1, 3, 30)]
+    assert steps[0] < steps[2]
+    assert steps[1] - steps[0] > steps[2] - steps[1]
+
+
+@BOTH
+@pytest.mark.parametrize(("form", "dimensions"), [("1pl", 1), ("2pl", 4), ("3pl", 2)])
+def test_the_same_answers_give_the_same_model(simulated, form, dimensions, estimation):
+    values = simulated(9, 50, 70, dimensions, missing=0.2).values
+    before = values.copy()
+    one, two = (fit_irt(values, dimensions, form, estimation) for _ in range(2))
+    for name in ("discrimination", "intercept", "guessing"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    np.testing.assert_array_equal(one.sources.means, two.sources.means)
+    np.testing.assert_array_equal(values, before)
+
+
+def test_the_order_of_models_and_items_does_not_matter(simulated):
+    values = simulated(10, 60, 80, 2, missing=0.1).values
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(60), rng.permutation(80)
+    one, two = fit_irt(values, 2), fit_irt(values[np.ix_(rows, columns)], 2)
+    np.testing.assert_allclose(two.discrimination, one.discrimination[columns], atol=2e-3)
+    np.testing.assert_allclose(two.sources.means, one.sources.means[rows], atol=2e-3)
+
+
+def test_the_better_a_model_the_higher_its_ability(simulated):
+    truth = simulated(11, 80, 60)
+    assert alike(fit_irt(truth.values).sources.means, truth.values.mean(axis=1)) > 0.95
+    against = fit_irt(1 - truth.values)  # what was right is wrong: still upwards
+    assert alike(against.sources.means, 1 - truth.values.mean(axis=1)) > 0.95
+
+
+def test_an_item_that_the_better_models_get_wrong_discriminates_below_0(simulated):
+    truth = simulated(12, 200, 40)
+    values = truth.values.copy()
+    turned_round = np.arange(40) < 4
+    values[:, turned_round] = 1 - values[:, turned_round]
+    a = fit_irt(values).discrimination[:, 0]
+    np.testing.assert_array_equal(a < 0, turned_round)
+
+
+@BOTH
+@pytest.mark.parametrize("form", ["1pl", "2pl", "3pl"])
+def test_constant_items_are_easy_or_hard_and_tell_little(simulated, form, estimation):
+    truth = simulated(13, 60, 30, 1, "1pl")
+    values = truth.values.copy()
+    values[:, 0], values[:, 1] = 1.0, 0.0
+    model = fit_irt(values, 1, form, estimation)
+    assert np.isfinite(model.discrimination).all()
+    assert model.intercept[0] == model.intercept.max()
+    chance = model.expected(model.sources.means)
+    assert chance[:, 0].mean() > 0.9
+    assert chance[:, 1].mean() < (0.15 if form == "3pl" else 0.1)
+    told = model.information(model.sources.means).sum(axis=0)
+    assert told[:2].max() < np.median(told)
+
+
+@BOTH
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.5])
+def test_a_constant_table_is_survived(value, estimation):
+    model = fit_irt(np.full((6, 9), value), 2, estimation=estimation)
+    chance = model.expected(model.sources.means)
+    assert np.abs(chance - value).max() < 0.25
+
+
+@BOTH
+@pytest.mark.parametrize("form", ["1pl", "2pl", "3pl"])
+def test_one_model_and_one_item_are_survived(form, estimation):
+    one = fit_irt(np.array([[1.0, 0.0, 1.0]]), 1, form, estimation)
+    assert np.isfinite(one.expected(one.sources.means)).all()
+    assert one.dimensions == 1
+    item = fit_irt(np.array([[1.0], [0.0], [1.0]]), 1, form, estimation)
+    assert item.expected(item.sources.means)[[0, 2]].min() > item.expected(item.sources.means)[1]
+
+
+def test_there_are_fewer_abilities_than_models_and_no_more_than_items(simulated):
+    values = simulated(14, 4, 30).values
+    assert fit_irt(values, 10).dimensions == 3
+    assert fit_irt(values[:, :2], 10).dimensions == 2
+    assert np.isfinite(fit_irt(values, 10).expected(fit_irt(values, 10).sources.means)).all()
+
+
+@BOTH
+def test_models_and_items_without_answers_are_survived_as_the_average(simulated, estimation):
+    values = simulated(15, 60, 40, missing=0.1).values
+    values[7], values[:, 5] = np.nan, np.nan
+    model = fit_irt(values, estimation=estimation)
+    rest = np.delete(np.arange(60), 7)
+    assert abs(model.sources.means[7, 0]) < 0.1
+    if estimation == "marginal":
+        assert model.sources.standard_errors[7, 0] == model.sources.standard_errors.max()
+    assert abs(model.discrimination[5, 0]) < 0.1
+    assert np.isfinite(model.expected(model.sources.means)).all()
+    without = fit_irt(values[rest], estimation=estimation)
+    # What the others are found to be depends on such a row only through the common scale.
+    assert alike(without.sources.means, model.sources.means[rest]) > 0.9999
+
+
+def test_missing_cells_are_not_taken_for_wrong_answers(simulated):
+    truth = simulated(16, 300, 100)
+    values = truth.values.copy()
+    weak = truth.ability[:, 0] < 0
+    values[np.ix_(weak, np.arange(50))] = np.nan  # the weak were not run on half of the items
+    model = fit_irt(values)
+    assert alike(model.sources.means, truth.ability) > 0.95
+    assert alike(model.intercept[:50], truth.b[:50]) > 0.95
+    filled = fit_irt(np.nan_to_num(values))
+    off, as_wrong = (
+        np.abs(each.expected(each.sources.means) - truth.chance)[weak, :50].mean()
+        for each in (model, filled)
+    )
+    assert off < 0.11 < 0.3 < as_wrong
+
+
+def test_partial_scores_count_as_shares_of_a_right_answer(simulated):
+    truth = simulated(17, 150, 60)
+    model = fit_irt(truth.chance)
+    assert alike(model.sources.means, truth.ability) > 0.99
+    assert alike(model.intercept, truth.b) > 0.99
+
+
+def test_the_1pl_model_has_one_ability():
+    with pytest.raises(ValueError, match="one ability, not 2"):
+        fit_irt(np.eye(4), 2, "1pl")

@@ -1,0 +1,138 @@
+"""The sources' item response model: fitted once, missing cells left out, scores made binary."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.algorithms.irt import best_cuts, binary, fit_irt
+from fewbench.errors import MethodError
+from fewbench.methods.item_response import expectation_error, source_model
+from fewbench.scores import from_arrays
+from fewbench.testing import simulate
+
+
+def test_equal_tables_share_one_fit_and_others_do_not():
+    scores, again, other = (simulate(12, 30, seed=seed) for seed in (1, 1, 2))
+    assert scores is not again
+    assert source_model(scores, 1) is source_model(again, 1)
+    assert source_model(other, 1) is not source_model(scores, 1)
+    assert source_model(scores, 2) is not source_model(scores, 1)
+    assert source_model(scores, 1, "1pl") is not source_model(scores, 1)
+
+
+def test_one_answer_that_differs_is_another_table():
+    scores = simulate(12, 30, seed=3)
+    values = scores.values.copy()
+    values[0, 0] = 1 - values[0, 0]
+    changed = replace(scores, values=values)
+    assert source_model(changed, 1) is not source_model(scores, 1)
+
+
+def test_missing_cells_are_left_out_of_the_fit():
+    scores = simulate(25, 40, missing=0.3, seed=4)
+    said = source_model(scores, 1)
+    expected = fit_irt(scores.values, 1)
+    np.testing.assert_array_equal(said.model.discrimination, expected.discrimination)
+    np.testing.assert_array_equal(said.model.intercept, expected.intercept)
+    filled = fit_irt(np.nan_to_num(scores.values), 1)
+    assert np.abs(filled.intercept - expected.intercept).max() > 0.3
+
+
+def test_continuous_scores_are_cut_task_by_task():
+    scores = simulate(40, 60, 3, continuous=True, missing=0.1, seed=5)
+    said = source_model(scores, 1)
+    cuts = best_cuts(scores.values, scores.task_of)
+    np.testing.assert_array_equal(said.cuts, cuts[scores.task_of])
+    expected = fit_irt(binary(scores.values, said.cuts), 1)
+    np.testing.assert_array_equal(said.model.intercept, expected.intercept)
+
+
+def test_answers_of_targets_are_cut_as_those_of_the_sources():
+    scores = simulate(40, 60, 3, continuous=True, seed=6)
+    said = source_model(scores, 1)
+    items = np.array([50, 3, 17, 30])
+    answers = scores.values[:5, items]
+    found = said.abilities(items, answers)
+    right = (answers > said.cuts[items]).astype(float)
+    np.testing.assert_array_equal(found.means, said.model.abilities(items, right).means)
+    np.testing.assert_array_equal(found.standard_errors > 0, True)
+
+
+def test_abilities_follow_the_full_scores():
+    scores = simulate(50, 200, seed=7)
+    sources, targets = scores.take(models=np.arange(30)), scores.take(models=np.arange(30, 50))
+    items = np.random.default_rng(0).permutation(200)[:60]
+    found = source_model(sources, 1).abilities(items, targets.values[:, items])
+    assert np.corrcoef(found.means[:, 0], targets.full_scores())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 4])
+def test_as_many_abilities_as_are_asked_for(dimensions):
+    assert source_model(simulate(20, 40, seed=8), dimensions).model.dimensions == dimensions
+
+
+def test_without_a_number_it_is_the_one_that_predicts_held_out_cells():
+    scores = simulate(60, 150, seed=9)
+    chosen = source_model(scores)
+    assert chosen.model.dimensions == 1
+    expected = fit_irt(scores.values, 1)
+    np.testing.assert_array_equal(chosen.model.intercept, expected.intercept)
+
+
+def test_the_form_is_that_asked_for():
+    scores = simulate(30, 40, seed=10)
+    assert (source_model(scores, 1, "3pl").model.guessing > 0).all()
+    assert (source_model(scores, 1, "2pl").model.guessing == 0).all()
+    one = source_model(scores, 1, "1pl").model.discrimination
+    np.testing.assert_allclose(one, one[0, 0])
+
+
+def test_one_source_is_too_few():
+    scores = from_arrays([[1, 0, 1]], models=["a"])
+    with pytest.raises(MethodError, match="at least 2 source models, there are 1"):
+        source_model(scores)
+
+
+@pytest.mark.parametrize("dimensions", [0, -1])
+def test_no_ability_is_too_few(dimensions):
+    with pytest.raises(MethodError, match=f"{dimensions} abilities"):
+        source_model(simulate(5, 9), dimensions)
+
+
+def test_two_sources_are_enough():
+    model = source_model(simulate(2, 9, seed=11)).model
+    assert np.isfinite(model.expected(model.sources.means)).all()
+
+
+@pytest.mark.parametrize("settings", [{}, {"missing": 0.2}, {"continuous": True}])
+def test_expectation_errors_are_small_where_the_model_holds(settings):
+    scores = simulate(60, 300, 3, seed=12, **settings)
+    off = expectation_error(scores, 1)
+    assert off.shape == (4,)
+    assert (off > 0).all()
+    assert off[0] < 0.06
+    assert (off[1:] < 0.12).all()
+    np.testing.assert_array_equal(off, expectation_error(scores, 1))
+
+
+def test_expectation_errors_are_larger_where_abilities_tell_nothing_of_other_items():
+    rng = np.random.default_rng(0)
+    scores = simulate(60, 200, 2, seed=13)
+    # Each model is right at a rate of its own in each half of the items, whatever the other.
+    rates = rng.random((60, 2))[:, rng.integers(0, 2, 200)]
+    odd = replace(scores, values=(rng.random((60, 200)) < rates).astype(float))
+    assert expectation_error(odd, 1)[0] > expectation_error(scores, 1)[0]
+
+
+def test_the_first_expectation_error_follows_the_average_asked_for():
+    scores = simulate(40, 120, 3, seed=14)
+    micro, macro = expectation_error(scores, 1), expectation_error(scores.averaged("macro"), 1)
+    np.testing.assert_allclose(micro[1:], macro[1:])
+    assert micro[0] != macro[0]
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 2), (5, 3)])
+def test_expectation_errors_of_tiny_tables_are_numbers(shape):
+    off = expectation_error(simulate(*shape, n_tasks=2, seed=15), 1)
+    assert np.isfinite(off).all()
