@@ -16,10 +16,6 @@ def test_it_is_found_again(simulated, dimensions):
     assert chosen(values) == dimensions
 
 
-def test_the_map_estimate_finds_one_of_one(simulated):
-    assert chosen(simulated(21, 200, 300).values, estimation="map") == 1
-
-
 def test_the_same_seed_gives_the_same_number(simulated):
     values = simulated(22, 60, 120, 3).values
     assert chosen(values, 5) == chosen(values, 5)

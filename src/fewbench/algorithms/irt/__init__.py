@@ -2,8 +2,8 @@
 
 from fewbench.algorithms.irt.binary import best_cuts, binary
 from fewbench.algorithms.irt.dimensions import choose_dimensions
-from fewbench.algorithms.irt.fit import Estimation, Form, fit_irt
-from fewbench.algorithms.irt.model import Abilities, ItemResponse
+from fewbench.algorithms.irt.fit import Estimation, fit_irt
+from fewbench.algorithms.irt.model import Abilities, Form, ItemResponse
 
 __all__ = [
     "Abilities",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.irt.fit import Estimation, fit_irt
+from fewbench.algorithms.irt.fit import fit_irt
 
 FloatArray = NDArray[np.float64]
 DIMENSIONS = (1, 2, 5, 10, 15)
@@ -18,12 +18,12 @@ def choose_dimensions(
     values: FloatArray,
     rng: np.random.Generator,
     candidates: Sequence[int] = DIMENSIONS,
-    estimation: Estimation = "marginal",
 ) -> int:
     """Return the number of abilities whose model gives held-out cells most probability.
 
     A tenth of the cells is held out; of many items 1,000 are drawn. Candidates are tried in
     order until one is no better, to the third digit of the mean log likelihood, than the last.
+    All are fitted in the same way, the one that serves for any number of abilities.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def choose_dimensions(
     truth, shown = part[held], np.where(held, np.nan, part)
     chosen, best = possible[0], -np.inf
     for dimensions in possible:
-        model = fit_irt(shown, dimensions, estimation=estimation, steps=STEPS)
+        model = fit_irt(shown, dimensions, estimation="variational", steps=STEPS)
         chance = np.clip(model.expected(model.sources.means)[held], 1e-6, 1.0 - 1e-6)
         told = truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance)
         if (likelihood := round(float(told.mean()), 3)) <= best:

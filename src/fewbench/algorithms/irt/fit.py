@@ -12,24 +12,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.irt.model import Abilities, ItemResponse, curvature, known_share
+from fewbench.algorithms.irt.model import (
+    GUESSES,
+    Abilities,
+    Form,
+    ItemResponse,
+    curvature,
+    known_share,
+)
+from fewbench.algorithms.irt.quadrature import fit_by_quadrature
 
 FloatArray = NDArray[np.float64]
-Form = Literal["1pl", "2pl", "3pl"]
-Estimation = Literal["marginal", "map"]
+Estimation = Literal["variational", "marginal", "map"]
 
 MOST_STEPS = 100
+BEGIN = 10  # rounds before the grid takes over
 CLOSE = 1e-3
 """Mean change of abilities, of which the standard deviation is 1, in the last round."""
-GUESSES = (2.0, 8.0)
-"""Prior counts of guessed and not guessed answers in the 3PL model: a rate of 0.2."""
 
 
 def fit_irt(
     values: FloatArray,
     dimensions: int = 1,
     form: Form = "2pl",
-    estimation: Estimation = "marginal",
+    estimation: Estimation | None = None,
     *,
     steps: int = MOST_STEPS,
 ) -> ItemResponse:
@@ -39,13 +45,14 @@ def fit_irt(
     ----------
     values : ndarray, shape (models, items)
         Scores in [0, 1], NaN where a model was not run. Scores between 0 and 1 count as that
-        share of a right answer; `binary.threshold` makes them right or wrong first.
+        share of a right answer; `binary` makes them right or wrong first.
     dimensions : int
         Number of abilities; 1 in the 1PL model. It is cut to models - 1 and to items.
     form : {"1pl", "2pl", "3pl"}
-    estimation : {"marginal", "map"}
-        Integrate over what is not known (abilities, and items' parameters with priors learned
-        from all items: variational Bayes), or take the most likely values of all together.
+    estimation : {"marginal", "variational", "map"}, optional
+        Integrate over abilities exactly, on a grid (one ability only, where it is the default);
+        over abilities and items' parameters approximately, with priors learned from all items
+        (the default for more); or take the most likely values of all together.
     steps : int
         At most so many rounds.
 
@@ -54,6 +61,11 @@ def fit_irt(
     ItemResponse
         Abilities have mean 0 and variance 1 over the models, are uncorrelated and ordered by how
         much of the items' discrimination is theirs, which is mostly positive.
+
+    Raises
+    ------
+    ValueError
+        If the form or the estimation is of one ability, and more are wanted.
 
     Examples
     --------
@@ -64,7 +76,14 @@ def fit_irt(
     """
     if form == "1pl" and dimensions != 1:
         raise ValueError(f"the 1PL model has one ability, not {dimensions}")
-    return _Fit(values, dimensions, form, estimation).run(steps)
+    if estimation == "marginal" and dimensions != 1:
+        raise ValueError(f"marginal likelihood on a grid is of one ability, not {dimensions}")
+    if estimation == "map":
+        return _Fit(values, dimensions, form, variational=False).run(steps)
+    if estimation == "variational" or dimensions > 1:
+        return _Fit(values, dimensions, form, variational=True).run(steps)
+    begin = _Fit(values, dimensions, form, variational=True).run(BEGIN)
+    return fit_by_quadrature(values, begin, form, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +100,19 @@ class _Moments:
 
 
 class _Fit:
-    """Abilities are vectors (θ, 1), items (a, b): a logit is the product of the two."""
+    """The variational fit, or that of the most likely values.
+
+    Abilities are vectors (θ, 1), items (a, b): a logit is the product of the two.
+    """
 
     def __init__(
-        self, values: FloatArray, dimensions: int, form: Form, estimation: Estimation
+        self, values: FloatArray, dimensions: int, form: Form, *, variational: bool
     ) -> None:
         # Single precision for what there is of every cell: it is most of the time and memory.
         self.run_cells = (~np.isnan(values)).astype(np.float32)
         self.right = np.nan_to_num(values).astype(np.float32)
         self.told = self.right - np.float32(0.5) * self.run_cells
-        self.marginal = estimation == "marginal"
+        self.variational = variational
         self.form = form
         n_models, n_items = values.shape
         self.dimensions = max(1, min(dimensions, n_models - 1, n_items))
@@ -110,6 +132,8 @@ class _Fit:
         theta = vectors[:, ::-1][:, : self.dimensions] * np.sqrt(len(residual))
         a = residual.T @ theta / len(theta)
         sign = np.where(a.sum(axis=0) < 0, -1.0, 1.0)
+        if self.form == "1pl":  # one for all, of which only the scale changes
+            a = np.full_like(a, np.sqrt((a**2).mean())) * sign
         b = np.log(rate / (1.0 - rate))
         size = self.dimensions + 1
         models = np.column_stack([theta * sign, np.ones(len(theta))])
@@ -152,7 +176,7 @@ class _Fit:
             pull = told.sum(axis=0) - (weights.T @ _single(self.models.means[:, :1]) * slope)[:, 0]
             pull += self.prior_mean[1] / self.prior_variance[1]
             covariances = np.zeros((len(slope), 2, 2))
-            if self.marginal:
+            if self.variational:
                 covariances[:, 1, 1] = 1.0 / precision
             self.items = _Moments(np.column_stack([slope, pull / precision]), covariances)
         else:
@@ -160,7 +184,7 @@ class _Fit:
             precision += np.diag(1.0 / self.prior_variance)
             pull = told.T @ _single(self.models.means) + self.prior_mean / self.prior_variance
             self.items = self._solved(precision, pull)
-        if self.marginal:
+        if self.variational:
             self._learn_priors()
 
     def _learn_priors(self) -> None:
@@ -186,7 +210,7 @@ class _Fit:
     def _solved(self, precision: FloatArray, pull: FloatArray) -> _Moments:
         inverse = np.asarray(np.linalg.inv(precision), dtype=np.float64)
         means = (inverse @ pull[:, :, None])[:, :, 0]
-        return _Moments(means, inverse if self.marginal else np.zeros_like(inverse))
+        return _Moments(means, inverse if self.variational else np.zeros_like(inverse))
 
     def _standardise(self) -> None:
         """Bring abilities to mean 0 and covariance 1, items along: no logit changes.

@@ -10,13 +10,17 @@ a for all items is the 1PL (Rasch) model, an a of its own for each item the 2PL,
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+
+Form = Literal["1pl", "2pl", "3pl"]
+GUESSES = (2.0, 8.0)
+"""Prior counts of guessed and not guessed answers in the 3PL model: a rate of 0.2."""
 
 MOST_STEPS = 200
 CLOSE = 1e-7
@@ -34,6 +38,7 @@ class Abilities:
     means : ndarray, shape (models, dimensions)
         On a scale where the sources have mean 0 and variance 1.
     covariances : ndarray, shape (models, dimensions, dimensions)
+        0 for sources where only the most likely values were looked for.
     """
 
     means: FloatArray
@@ -114,7 +119,7 @@ class ItemResponse:
         run = ~np.isnan(answers)
         right = np.where(run, answers, 0.0)
         theta = np.zeros((len(answers), self.dimensions))
-        squares = (a[:, :, None] * a[:, None, :]).reshape(len(a), -1)
+        squares = (a[:, :, None] * a[:, None, :]).reshape(len(a), self.dimensions**2)
         prior = np.eye(self.dimensions) / spread**2
         moving = np.arange(len(answers))  # each stops by itself: none depends on the others
         for _ in range(MOST_STEPS):
