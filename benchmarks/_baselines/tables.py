@@ -40,16 +40,16 @@ class Table:
 
 # Fewer repeats where a repeat takes long; see the costs that baselines.py prints.
 TABLES = (
-    Table("gsm8k_150", 5),
-    Table("openllm2_math_musr", 3),
-    Table("helm_gsm", 5),
-    Table("helm_med_qa", 5),
-    Table("helm_commonsense", 5),
-    Table("helm_math", 5),
-    Table("glue_rte", 5),
-    Table("glue_sst2", 5),
-    Table("llmub_mmlu", 3, "group"),
-    Table("mmlu_pro_32", 3),
+    Table("gsm8k_150", 3),
+    Table("openllm2_math_musr", 2),
+    Table("helm_gsm", 3),
+    Table("helm_med_qa", 3),
+    Table("helm_commonsense", 3),
+    Table("helm_math", 3),
+    Table("glue_rte", 3),
+    Table("glue_sst2", 3),
+    Table("llmub_mmlu", 2, "group"),
+    Table("mmlu_pro_32", 2),
 )
 
 # Methods that take long on every table, and the most repeats that they get.

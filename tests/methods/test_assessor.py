@@ -44,7 +44,7 @@ def test_settings_out_of_range(wrong):
 
 def test_one_source_is_too_few():
     sources, targets = tables()
-    with pytest.raises(MethodError, match="at least 2 source models"):
+    with pytest.raises(MethodError, match="2 are needed"):
         replay(find_method("assessor"), sources.take(models=[0]), targets, 8, 0)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fewbench.algorithms.irt import best_cuts, binary, fit_irt
 from fewbench.errors import MethodError
-from fewbench.methods.item_response import expectation_error, source_model
+from fewbench.methods.item_response import expectation_error, source_model, subset_model
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -96,7 +96,7 @@ def test_one_source_is_too_few():
 
 @pytest.mark.parametrize("dimensions", [0, -1])
 def test_no_ability_is_too_few(dimensions):
-    with pytest.raises(MethodError, match=f"{dimensions} abilities"):
+    with pytest.raises(MethodError, match=f"dimensions is {dimensions}"):
         source_model(simulate(5, 9), dimensions)
 
 
@@ -136,3 +136,14 @@ def test_the_first_expectation_error_follows_the_average_asked_for():
 def test_expectation_errors_of_tiny_tables_are_numbers(shape):
     off = expectation_error(simulate(*shape, n_tasks=2, seed=15), 1)
     assert np.isfinite(off).all()
+
+
+def test_a_model_of_a_few_items_is_that_of_a_table_of_them():
+    """Tasks without one of the items take no part, and each task has its own cut."""
+    scores = simulate(30, 60, 4, continuous=True, seed=6)
+    at = np.flatnonzero(scores.task_of != 1)[::-3]
+    found, alone = subset_model(scores, at), source_model(scores.take(items=at), 1)
+    assert len(np.unique(found.cuts)) > 1
+    np.testing.assert_array_equal(found.cuts, alone.cuts)
+    np.testing.assert_allclose(found.model.discrimination, alone.model.discrimination)
+    assert found.notes == alone.notes

@@ -5,18 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.algorithms.completion.staircase import reorder, thresholds
+from fewbench.algorithms.completion.staircase import mean_threshold, reorder, thresholds
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
-from fewbench.methods.prediction.threshold import Threshold, best_threshold
+from fewbench.methods.prediction.threshold import Threshold
 from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
 from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.sorted_items import (
-    SortedItems,
-    easiest_first,
-    groups,
-    sorted_groups,
-)
+from fewbench.methods.selection.sorted_items import SortedItems, groups, sorted_groups
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance
@@ -71,6 +66,11 @@ def staircase(n_items, tasks=None, order=None):
     values = (np.arange(n_items) < np.arange(n_items + 1)[:, None]).astype(float)
     values = values if order is None else values[:, order]
     return from_arrays(values, models=[f"m{at}" for at in range(n_items + 1)], tasks=tasks)
+
+
+def easiest_first(scores, items):
+    """Positions of items sorted as one group."""
+    return items[sorted_groups(scores.take(items=items), np.zeros(len(items), int), "sum")[0]]
 
 
 def predict(scores, at, answers, **settings):
@@ -190,7 +190,7 @@ def test_the_threshold_is_the_best_of_all(answers, seed):
     for t in best:
         inside = 0 < t < n
         places.append((at[t - 1] + 1 + at[t]) / 2 if inside else (0 if t == 0 else size))
-    found = best_threshold(at, np.array([answers, answers]), size)
+    found = mean_threshold(np.array([answers, answers]), at, size)
     np.testing.assert_allclose(found, np.mean(places))
     assert 0 <= found[0] <= size
 
@@ -200,7 +200,7 @@ def test_with_all_items_run_it_is_the_paper_s_threshold_but_for_ties(answers):
     row, n = np.array([answers]), len(answers)
     costs = [sum((place < ones) != answers[place] for place in range(n)) for ones in range(n + 1)]
     best = [ones for ones in range(n + 1) if costs[ones] == min(costs)]
-    assert best_threshold(np.arange(n), row, n)[0] == pytest.approx(np.mean(best))
+    assert mean_threshold(row, np.arange(n), n)[0] == pytest.approx(np.mean(best))
     assert thresholds(row)[0][0] == best[0]  # the first of equals, as the authors' program
 
 
@@ -209,11 +209,11 @@ def test_between_the_middles_of_slices_a_threshold_is_the_sample_s_share_of_all(
     """k of n items run are right at the optimum: k N / n of all N."""
     at = np.arange(5) * size + size // 2
     rows = (np.arange(5) < np.arange(6)[:, None]).astype(float)
-    assert best_threshold(at, rows, 5 * size).tolist() == (np.arange(6) * size).tolist()
+    assert mean_threshold(rows, at, 5 * size).tolist() == (np.arange(6) * size).tolist()
 
 
 def test_thresholds_tie_but_for_rounding():
-    found = best_threshold(np.array([0, 1, 2]), np.array([[0.3, 0.4, 0.8]]), 3)
+    found = mean_threshold(np.array([[0.3, 0.4, 0.8]]), np.array([0, 1, 2]), 3)
     assert found.tolist() == [1.5]  # before or after all of them: an error of 1.5
 
 
@@ -222,8 +222,8 @@ def test_right_and_wrong_are_treated_alike(answers):
     """Turning the order and the answers round turns the threshold round."""
     n = len(answers)
     at, row = np.arange(n) * 3 + 1, np.array([answers])
-    there = best_threshold(at, row, 3 * n)
-    back = best_threshold(3 * n - 1 - at[::-1], 1.0 - row[:, ::-1], 3 * n)
+    there = mean_threshold(row, at, 3 * n)
+    back = mean_threshold(1.0 - row[:, ::-1], 3 * n - 1 - at[::-1], 3 * n)
     np.testing.assert_allclose(there, 3 * n - back)
 
 

@@ -204,7 +204,7 @@ def test_one_item_is_too_few_for_a_slope(tables):
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        (Strata(0), "0 strata"),
+        (Strata(0), "strata is 0"),
         (Strata(allocation="equal"), "allocation"),
         (Strata(proxy="length"), "proxy"),
         (Strata(proxy="probabilities"), "no option probabilities"),

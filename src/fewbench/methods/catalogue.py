@@ -14,7 +14,7 @@ from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.methods.base import Method
-from fewbench.methods.parts import combine
+from fewbench.methods.parts import STAGES, combine
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.written import Piece, split, with_settings
 
@@ -302,6 +302,12 @@ def find_method(text: str) -> Method:
         raise MethodError(
             f"{pieces[0].name!r} has fixed settings",
             hint=f"write its parts out: {CATALOGUE[pieces[0].name].parts}",
+        )
+    stage = next((stage for stage in STAGES if pieces[0].name in STAGES[stage]), None)
+    if stage is not None:
+        raise MethodError(
+            f"{text!r} is a {stage} alone, not a method",
+            hint="join parts by +, as in random+answers+ridge; fewbench methods lists them",
         )
     close = get_close_matches(name, CATALOGUE, n=1)
     raise MethodError(

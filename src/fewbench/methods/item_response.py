@@ -4,8 +4,11 @@ Selecting by it, predicting by it and every budget of a study ask for the same f
 seconds on large tables: the last few are kept.
 """
 
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +24,20 @@ from fewbench.algorithms.irt import (
 )
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+T = TypeVar("T")
 
 NEEDS = (
     Need("sources", 2, "an item response model needs two", required=True),
     Need("distinct sources", 40, "few sources to learn items' parameters from"),
 )
-KEPT = 4  # of a study's two workers each; a model of 14,042 items and 5 abilities takes 1 MB
+CUT = "scores between 0 and 1 count as right or wrong where abilities are estimated"
+MOST_DIMENSIONS = 50
+KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities takes 1 MB
 _SEED = 0  # which cells are held out to choose the number of abilities
 
 
@@ -43,10 +50,13 @@ class SourceModel:
     model : ItemResponse
     cuts : ndarray, shape (items,)
         Scores above are right.
+    notes : tuple of str
+        What a user should know of that.
     """
 
     model: ItemResponse
     cuts: FloatArray
+    notes: tuple[str, ...] = ()
 
     def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
         """Estimate abilities of targets from their scores, shape (targets, n), on these items.
@@ -70,57 +80,46 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
     Raises
     ------
     MethodError
-        If there are fewer than 2 sources, or no ability is asked for.
+        If there are fewer than 2 sources, or the number of abilities is out of range.
     """
     if scores.n_models < 2:
         raise MethodError(
             f"an item response model needs at least 2 source models, there are {scores.n_models}"
         )
-    if dimensions is not None and dimensions < 1:
-        raise MethodError(f"{dimensions} abilities", hint="use 1 or more, or leave it out")
-    return _fitted(_Table(scores), dimensions, form)
+    check_number("dimensions", dimensions, 1, MOST_DIMENSIONS)
+    key = (_digest(scores), dimensions, form)
+    return _remembered(key, lambda: _fitted(scores, dimensions, form))
 
 
-def expectation_error(scores: Scores, dimensions: int | None = None) -> FloatArray:
+def expectation_error(
+    scores: Scores, dimensions: int | None = None, spread: float = 1.0
+) -> FloatArray:
     """Return how far expected scores of unseen items are off, the full score's and each task's.
 
-    A fifth of the sources is held out; their abilities are estimated from a random half of the
-    items, and the mean score of the other half is expected from that.
+    A fifth of the sources is held out; their abilities, normal a priori with standard deviation
+    `spread`, are estimated from a random half of the items, and the mean score of the other half
+    is expected from that. A task of which that half has no item has the full score's error.
 
     Returns
     -------
     ndarray, shape (1 + tasks,)
         Mean absolute errors in [0, 1].
     """
-    return _error(_Table(scores), source_model(scores, dimensions).model.dimensions)
+    found = source_model(scores, dimensions).model.dimensions
+    key = (_digest(scores), scores.average, found, spread)
+    return _remembered(key, lambda: _error(scores, found, spread))
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Scores that are equal if their content is."""
-
-    scores: Scores
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Table) and self.scores.equals(other.scores)
-
-    def __hash__(self) -> int:
-        return hash(self.scores.fingerprint)
-
-
-@lru_cache(maxsize=KEPT)
-def _fitted(table: _Table, dimensions: int | None, form: Form) -> SourceModel:
-    scores = table.scores
+def _fitted(scores: Scores, dimensions: int | None, form: Form) -> SourceModel:
     cuts = best_cuts(scores.values, scores.task_of)[scores.task_of]
     right = binary(scores.values, cuts)
     if dimensions is None:
         dimensions = choose_dimensions(right, np.random.default_rng(_SEED))
-    return SourceModel(fit_irt(right, dimensions, form), cuts)
+    notes = () if scores.is_binary else (CUT,)
+    return SourceModel(fit_irt(right, dimensions, form), cuts, notes)
 
 
-@lru_cache(maxsize=KEPT)
-def _error(table: _Table, dimensions: int) -> FloatArray:
-    scores = table.scores
+def _error(scores: Scores, dimensions: int, spread: float) -> FloatArray:
     rng = np.random.default_rng(_SEED)
     order = rng.permutation(scores.n_models)
     held, kept = np.split(order, [-(-scores.n_models // 5)])
@@ -130,6 +129,45 @@ def _error(table: _Table, dimensions: int) -> FloatArray:
     model = fit_irt(binary(scores.values[kept], cuts), dimensions)
     shown = binary(scores.values[np.ix_(held, seen)], cuts[seen])
     weights = np.column_stack([scores.item_weights, scores.task_weights])[unseen]
-    expected = model.expected(model.abilities(seen, shown).means, unseen)
+    mass = weights.sum(axis=0)
+    expected = model.expected(model.abilities(seen, shown, spread).means, unseen)
     off = np.abs((expected - scores.filled[np.ix_(held, unseen)]) @ weights).mean(axis=0)
-    return np.asarray(off / np.maximum(weights.sum(axis=0), 1e-12))
+    off = off / np.where(mass > 0, mass, 1.0)
+    return np.asarray(np.where(mass > 0, off, off[0]))
+
+
+def _digest(scores: Scores) -> str:
+    """Return a hash of what models are fitted to: scores and tasks."""
+    digest = hashlib.sha256(repr(scores.values.shape).encode())
+    digest.update(np.nan_to_num(scores.values, nan=-1.0).tobytes() + scores.task_of.tobytes())
+    return digest.hexdigest()
+
+
+_kept: OrderedDict[Hashable, Any] = OrderedDict()
+
+
+def _remembered(key: Hashable, make: Callable[[], T]) -> T:
+    """Return what was made for this key, the last few being kept, or make it."""
+    found: T = _kept[key] if key in _kept else make()
+    _kept[key] = found
+    _kept.move_to_end(key)
+    if len(_kept) > KEPT:
+        _kept.popitem(last=False)
+    return found
+
+
+def subset_model(scores: Scores, at: IntArray) -> SourceModel:
+    """Fit a model of one ability to the sources' answers on a few items; it is not kept.
+
+    Items are known to it by their place in `at`. Cut task by task, as in `source_model`.
+
+    Parameters
+    ----------
+    at : ndarray of int, shape (n,)
+        Positions of the items.
+    """
+    values = scores.values[:, at]
+    _, group_of = np.unique(scores.task_of[at], return_inverse=True)
+    cuts = best_cuts(values, group_of)[group_of]
+    notes = () if scores.is_binary else (CUT,)
+    return SourceModel(fit_irt(binary(values, cuts)), cuts, notes)

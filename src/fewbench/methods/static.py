@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fewbench.errors import MethodError
 from fewbench.methods.base import (
     Answers,
     FittedPredictor,
@@ -42,7 +43,17 @@ class StaticMethod:
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> "StaticSession":
-        """Choose the items and open a session."""
+        """Choose the items and open a session; MethodError if there are too few sources.
+
+        That is said now, not when a target has answered.
+        """
+        for need in self.needs:
+            if need.required and need.what == "sources" and scores.n_models < need.least:
+                raise MethodError(
+                    f"{need.without}: there are {scores.n_models} source models, and "
+                    f"{need.least} are needed",
+                    hint="use random, or more past models",
+                )
         subset = self.selector.select(scores, budget, seed)
         return StaticSession(self.predictor, scores, subset, seed, targets)
 
@@ -92,7 +103,8 @@ class StaticSession:
             np.concatenate([answers.scores for answers in told]),
             np.concatenate(options) if len(options) == len(told) else None,
         )
-        return replace(self._fitted.predict(together, tasks=tasks), notes=self.subset.notes)
+        said = self._fitted.predict(together, tasks=tasks)
+        return replace(said, notes=(*self.subset.notes, *said.notes))
 
     @cached_property
     def _fitted(self) -> FittedPredictor:

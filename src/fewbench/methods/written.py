@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import MISSING, Field, dataclass, fields
+from math import inf, isfinite
 from types import NoneType
 from typing import Any, get_args
 
@@ -64,11 +65,16 @@ def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
         for key, value in settings.items()
     }
     try:
-        return TypeAdapter(part).validate_python(values)
+        made = TypeAdapter(part).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
         key = first["loc"][0] if first["loc"] else "?"
         raise MethodError(f"{name}({key}={settings.get(str(key))}): {first['msg']}") from error
+    for key, value in settings.items():
+        number = getattr(made, key)
+        if isinstance(number, float) and not isfinite(number):
+            raise MethodError(f"{name}({key}={value}): {key} is not a finite number")
+    return made
 
 
 def settings_of(part: type[Any]) -> str:
@@ -116,6 +122,24 @@ def check_words(part: Any) -> None:
                 f"{setting.name} is {value!r}",
                 hint=f"use one of {', '.join(str(word) for word in words)}",
             )
+
+
+def check_number(setting: str, value: float | None, low: float, high: float | None = None) -> None:
+    """Raise MethodError if a number is not from low to high; None is a setting left out.
+
+    Without `high` it may be as large as it likes, but not infinite. NaN never will do.
+
+    Examples
+    --------
+    >>> check_number("alpha", 10.0, 0)
+    >>> check_number("alpha", float("nan"), 0)
+    Traceback (most recent call last):
+    fewbench.errors.MethodError: alpha is nan (hint: use 0 or more, but finite)
+    """
+    if value is None or (low <= value < inf if high is None else low <= value <= high):
+        return
+    bounds = f"{low} or more, but finite" if high is None else f"{low} to {high}"
+    raise MethodError(f"{setting} is {value}", hint=f"use {bounds}")
 
 
 def write(name: str, part: Any) -> str:

@@ -102,7 +102,7 @@ def compare(
             for repeat in range(repeats)
         ]
     results = _run_all(scores, cells, workers, Cache(cache), progress)
-    warnings += _notes(cells, results)
+    warnings += _fewer(cells, results) + _notes(cells, results)
     return summarise(
         scores,
         cells,
@@ -166,6 +166,24 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
         f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
         "from the sources cannot be trusted there, nor how sure they are; plain random sampling can"
     ]
+
+
+def _fewer(cells: list[Cell], results: list[CellResult]) -> list[str]:
+    """Say which methods ran fewer items than the budget: they stand beside dearer ones."""
+    run: dict[str, dict[int, list[float]]] = {}
+    for cell, result in zip(cells, results, strict=True):
+        of_method = run.setdefault(cell.name, {})
+        of_method.setdefault(cell.budget, []).append(result.metrics["items_run"])
+    said = []
+    for name, budgets in run.items():
+        means = {budget: float(np.mean(counts)) for budget, counts in budgets.items()}
+        saved = [f"{mean:.1f} of {budget}" for budget, mean in means.items() if mean < budget - 0.5]
+        if saved:
+            said.append(
+                f"{name} runs fewer items than its budget, on average {', '.join(saved)}: its "
+                "errors are of that many, those of the other methods of the whole budget"
+            )
+    return said
 
 
 def _notes(cells: list[Cell], results: list[CellResult]) -> list[str]:

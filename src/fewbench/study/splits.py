@@ -135,7 +135,10 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
     if len(sources) < 2 or not len(targets):
         raise StudyError(
             f"the split leaves {len(sources)} sources and {len(targets)} complete targets",
-            hint="another share of targets, or another split",
+            hint="another share of targets, or another split"
+            if complete.any()
+            else "every model lacks some cells, and such models are never targets: leave out the "
+            "items that lack answers, or models that were not run on all",
         )
     return Split(np.sort(sources), np.sort(targets))
 

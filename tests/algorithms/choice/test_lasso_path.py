@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, lars_path
 
 from fewbench.algorithms.choice.lasso_path import lasso_support
+from fewbench.testing import simulate
 
 
 @pytest.mark.parametrize("k", [1, 3, 8, 14])
@@ -38,3 +39,39 @@ def test_twins_and_constant_columns_take_no_part():
     assert set(lasso_support(x, y, 6).tolist()) == {1, 3, 5, 6}
     assert len(lasso_support(np.ones((5, 3)), np.arange(5.0), 2)) == 0
     assert len(lasso_support(base, np.full(30, 0.5), 2)) == 0
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """How many steps were asked for, each time that a path was begun."""
+    asked = []
+
+    def counted(*args, **settings):
+        asked.append(settings["max_iter"])
+        return lars_path(*args, **settings)
+
+    monkeypatch.setattr("sklearn.linear_model.lars_path", counted)
+    return asked
+
+
+@pytest.mark.parametrize("k", [5, 15, 30, 40, 100])
+def test_the_path_is_followed_once(k, starts):
+    scores = simulate(40, 300, seed=1)
+    assert len(lasso_support(scores.filled, scores.full_scores(), k)) >= min(k, 20)
+    assert len(starts) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Regressors in active set degenerate")
+@pytest.mark.parametrize(("k", "times"), [(20, 1), (45, 1), (57, 2)])
+def test_it_is_the_first_knot_of_the_whole_path_with_so_many_columns(k, times, starts):
+    """Also where columns left so often that the path has to be followed further."""
+    scores = simulate(60, 400, 1, seed=0)
+    x, y = scores.filled, scores.full_scores()
+    x = x[:, np.sort(np.unique(x, axis=1, return_index=True)[1])]
+    x = x[:, x.max(axis=0) > x.min(axis=0)]
+    found = lasso_support(x, y, k)
+    assert len(starts) == times
+    x = x[:, np.arange(x.shape[1])]  # in memory as there
+    _, _, path = lars_path(x - x.mean(axis=0), y - y.mean(), method="lasso", max_iter=608)
+    knot = np.flatnonzero((path != 0).sum(axis=0) >= k)[0]
+    assert set(found.tolist()) == set(np.flatnonzero(path[:, knot]).tolist())

@@ -1,5 +1,7 @@
 """k-means with a point for each centre: against the definition, and where points coincide."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,3 +61,41 @@ def test_the_same_seed_gives_the_same_and_more_starts_no_worse():
     assert np.array_equal(one[0], again[0])
     assert np.array_equal(one[1], again[1])
     assert inertia(representatives(points, 20, 3, restarts=20)) < inertia(one)
+
+
+@pytest.mark.parametrize("k", [5, 33, 150])
+def test_the_chosen_are_those_of_a_table_of_all_points_and_centres(k):
+    """In groups of three no two members are as near their mean, but for some."""
+    points = np.random.default_rng(k).normal(size=(3 * k, 4))
+    chosen, labels = representatives(points, k, 0)
+    centres = np.array([points[labels == cluster].mean(axis=0) for cluster in range(k)])
+    squared = ((points[:, None] - centres) ** 2).sum(axis=2)
+    squared[labels[:, None] != np.arange(k)] = np.inf
+    np.testing.assert_allclose(squared[chosen, np.arange(k)], squared.min(axis=0), rtol=1e-9)
+
+
+def test_of_members_as_near_the_first_is_chosen():
+    points = np.array([[0.0, 0], [2, 0], [0, 50], [1, 50], [2, 50], [1, 50]])
+    chosen, _ = representatives(points, 2, 0)
+    assert sorted(chosen.tolist()) == [0, 3]
+
+
+def test_it_takes_no_table_of_all_points_and_centres():
+    points = np.random.default_rng(0).normal(size=(2400, 3))
+    representatives(points[:100], 40, 0)  # imports what it needs
+    tracemalloc.start()
+    representatives(points, 1200, 0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2400 * 1200 * 8 / 2
+
+
+def test_weights_draw_the_centre():
+    points = np.array([[0.0], [1.0], [4.0], [100.0], [101.0], [105.0]])
+    plain, _ = representatives(points, 2, 0)
+    assert sorted(plain.tolist()) == [1, 4]
+    weights = np.array([1.0, 1.0, 50.0, 50.0, 1.0, 1.0])
+    drawn, _ = representatives(points, 2, 0, weights=weights)
+    assert sorted(drawn.tolist()) == [2, 3]
+    same = representatives(points, 2, 0, weights=np.ones(6))
+    assert np.array_equal(same[0], plain)

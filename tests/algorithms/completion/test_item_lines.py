@@ -1,5 +1,7 @@
 """Lines between items against numpy's least squares, one pair at a time."""
 
+import tracemalloc
+
 import numpy as np
 
 from fewbench.algorithms.completion.item_lines import fit_item_lines
@@ -35,3 +37,19 @@ def test_constant_anchors_tell_nothing_and_twins_count_as_the_first():
     np.testing.assert_allclose(level[0], values.mean(axis=0))
     values[:, 4] = values[:, 3]
     assert (fit_item_lines(values, np.array([3, 4])).nearest == 0).all()
+
+
+def test_it_takes_no_table_of_all_anchors_and_items():
+    values = np.random.default_rng(2).random((12, 3000))
+    anchors = np.random.default_rng(3).permutation(3000)[:1000]
+    tracemalloc.start()
+    found = fit_item_lines(values, anchors)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 3000 * 1000 * 8 / 2
+    centred = values - values.mean(axis=0)
+    shared = centred[:, anchors].T @ centred
+    spread = (centred[:, anchors] ** 2).sum(axis=0)
+    nearest = (shared**2 / spread[:, None]).argmax(axis=0)
+    assert np.array_equal(found.nearest, nearest)
+    np.testing.assert_allclose(found.slope, (shared / spread[:, None])[nearest, np.arange(3000)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.algorithms.irt.information_filter import ability_grid, most_informative
+from fewbench.algorithms.irt.information_filter import ability_grid, informative_on_a_grid
 
 
 def test_for_each_ability_the_best_item_that_is_left():
@@ -11,12 +11,18 @@ def test_for_each_ability_the_best_item_that_is_left():
     taken: list[int] = []
     for row in information:
         taken.append(max((at for at in range(9) if at not in taken), key=lambda at: row[at]))
-    assert most_informative(information).tolist() == taken
+    assert informative_on_a_grid(information).tolist() == taken
+
+
+def test_rounding_does_not_part_items_that_tell_as_much():
+    information = np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])[:, ::-1]
+    assert information[0, 0] < information[0, 1]  # by the last bit
+    assert informative_on_a_grid(information).tolist() == [0, 1]
 
 
 def test_all_items_when_there_are_as_many_abilities():
     information = np.ones((5, 5))
-    assert sorted(most_informative(information).tolist()) == [0, 1, 2, 3, 4]
+    assert sorted(informative_on_a_grid(information).tolist()) == [0, 1, 2, 3, 4]
     assert (information == 1).all()  # left as it was
 
 

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._threads import one_thread
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
@@ -40,11 +42,14 @@ def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     _, first = np.unique(x[:, varies].T, axis=0, return_index=True)
     columns = varies[np.sort(first)]
     centred = x[:, columns] - x[:, columns].mean(axis=0)
-    steps = min(k, len(x)) + 16
+    # A path that was cut short is followed anew: ask for as many steps as k columns took on the
+    # tables tried, or for all where no path has k columns.
+    most = 8 * len(x) + 128
+    steps = min(most, round(k * (1 + 3 * (k / len(x)) ** 2)) + 16) if k < len(x) else most
     coefficients = _path(centred, y - y.mean(), steps)
     used = (coefficients != 0).sum(axis=0)
-    while used.max() < k and len(used) > steps and steps < 8 * len(x):  # columns left it again
-        steps *= 2
+    while used.max() < k and len(used) > steps and steps < most:  # columns left it again
+        steps = min(2 * steps, most)
         coefficients = _path(centred, y - y.mean(), steps)
         used = (coefficients != 0).sum(axis=0)
     enough = np.flatnonzero(used >= k)
@@ -58,9 +63,8 @@ def _path(x: FloatArray, y: FloatArray, steps: int) -> FloatArray:
     """Return the coefficients at every knot, shape (columns, knots)."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path
-    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings(), threadpool_limits(1):  # sums in another order could turn ties
+    with warnings.catch_warnings(), one_thread():  # sums in another order could turn ties
         # It warns of columns that depend on others, and drops them: so be it.
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, _, coefficients = lars_path(x, y, method="lasso", max_iter=steps)

@@ -7,11 +7,19 @@ from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+
+BLOCK = 32
+"""Clusters whose members are compared at a time: a table of all points and clusters is large."""
 
 
 def representatives(
-    points: NDArray[np.float64], k: int, seed: int, restarts: int = 1
+    points: FloatArray,
+    k: int,
+    seed: int,
+    restarts: int = 1,
+    weights: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Find k distinct points nearest the k-means centres, and every point's cluster.
 
@@ -24,6 +32,9 @@ def representatives(
     seed : int
     restarts : int
         Random starts of k-means; the best is kept.
+    weights : ndarray, shape (n,), optional
+        What the points count in k-means, above 0; by default all the same. Within a cluster the
+        point nearest the centre is chosen whatever it counts.
 
     Returns
     -------
@@ -53,18 +64,29 @@ def representatives(
     # One thread: sums in another order could turn ties.
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the clusters that are filled here
-        fitted = KMeans(k, n_init=restarts, random_state=seed).fit(points)
+        fitted = KMeans(k, n_init=restarts, random_state=seed).fit(points, sample_weight=weights)
     centres, labels = fitted.cluster_centers_, fitted.labels_.astype(np.intp)
     _fill_empty(points, centres, labels)
-    squared = (points**2).sum(axis=1)[:, None] - 2 * points @ centres.T
-    squared += (centres**2).sum(axis=1)
-    squared[labels[:, None] != np.arange(k)] = np.inf  # only a cluster's own members
-    return squared.argmin(axis=0), labels
+    return _nearest(points, centres, labels), labels
 
 
-def _fill_empty(
-    points: NDArray[np.float64], centres: NDArray[np.float64], labels: IntArray
-) -> None:
+def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntArray:
+    """Return of each cluster the member nearest its centre, of equally near ones the first."""
+    members = np.argsort(labels, kind="stable")
+    ends = np.searchsorted(labels[members], np.arange(len(centres) + 1))
+    of_points, of_centres = (points**2).sum(axis=1), (centres**2).sum(axis=1)
+    nearest = np.empty(len(centres), dtype=np.intp)
+    for first in range(0, len(centres), BLOCK):
+        last = min(first + BLOCK, len(centres))
+        here = members[ends[first] : ends[last]]
+        squared = of_points[here, None] - 2 * points[here] @ centres[first:last].T
+        squared += of_centres[first:last]
+        squared[labels[here, None] != np.arange(first, last)] = np.inf  # only its own members
+        nearest[first:last] = here[squared.argmin(axis=0)]
+    return nearest
+
+
+def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> None:
     """Give clusters that have no point one of the largest; in place.
 
     Points may differ by less than their squared distances can show; then k-means leaves some out.

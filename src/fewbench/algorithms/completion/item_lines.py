@@ -9,6 +9,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _DECIMALS = 10  # of squared correlations, so that rounding does not part equally good lines
+_BLOCK = 256  # items at a time: a table of all anchors and items is large
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +64,14 @@ def fit_item_lines(values: FloatArray, anchors: IntArray) -> ItemLines:
     centred[:, values.min(axis=0) == values.max(axis=0)] = 0.0  # not merely nearly so
     of_anchors = centred[:, anchors]
     spread = (of_anchors**2).sum(axis=0)
-    shared = of_anchors.T @ centred  # (anchors, items)
-    slopes = shared / np.where(spread > 0, spread, 1.0)[:, None]
     total = (centred**2).sum(axis=0)
-    explained = np.round(slopes * shared / np.where(total > 0, total, 1.0), _DECIMALS)
-    nearest = explained.argmax(axis=0)
-    slope = slopes[nearest, np.arange(values.shape[1])]
+    nearest = np.empty(values.shape[1], dtype=np.intp)
+    slope = np.empty(values.shape[1])
+    for first in range(0, values.shape[1], _BLOCK):
+        part = slice(first, first + _BLOCK)
+        shared = of_anchors.T @ centred[:, part]  # (anchors, items of the block)
+        slopes = shared / np.where(spread > 0, spread, 1.0)[:, None]
+        explained = slopes * shared / np.where(total[part] > 0, total[part], 1.0)
+        best = np.round(explained, _DECIMALS).argmax(axis=0)
+        nearest[part], slope[part] = best, slopes[best, np.arange(len(best))]
     return ItemLines(nearest, slope, mean, mean[anchors])

@@ -3,7 +3,8 @@
 Prabhu et al. 2024, arXiv 2402.19472, seek the order of the items and the models' thresholds that
 least disagree with the scores, ``min ||A P - Y||_1`` over permutations P and rows Y of ones
 followed by zeros. Given the order, the thresholds follow exactly (`thresholds`, the paper's
-dynamic programme); given the thresholds, `reorder` improves the order.
+dynamic programme; `mean_threshold` where only some items were run); given the thresholds,
+`reorder` improves the order.
 """
 
 import numpy as np
@@ -35,12 +36,48 @@ def thresholds(values: FloatArray) -> tuple[IntArray, FloatArray]:
     >>> best.tolist(), error.tolist()
     ([4, 0], [1.0, 1.0])
     """
+    error = _errors(values)
+    best = error.argmin(axis=1)
+    return best, error[np.arange(len(values)), best]
+
+
+def mean_threshold(values: FloatArray, at: IntArray, size: int) -> FloatArray:
+    """Return where among all items the best threshold of some of them stands, ties by their mean.
+
+    A threshold between two of the items stands midway between them; one before or after all of
+    them before or after all items.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, n)
+        Scores in [0, 1], the easiest item first.
+    at : ndarray of int, shape (n,)
+        The items' places among all, increasing.
+    size : int
+        Number of all items.
+
+    Returns
+    -------
+    ndarray, shape (models,), from 0 to `size`
+
+    Examples
+    --------
+    >>> values = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    >>> mean_threshold(values, np.array([1, 4, 7]), 9).tolist()
+    [3.0, 9.0]
+    """
+    error = _errors(values)
+    best = error == error.min(axis=1, keepdims=True)
+    place = np.concatenate([[0.0], (at[:-1] + at[1:] + 1) / 2, [float(size)]])
+    return np.asarray(best @ place / best.sum(axis=1))
+
+
+def _errors(values: FloatArray) -> FloatArray:
+    """Return what each threshold disagrees by, but for rounding, shape (models, items + 1)."""
     # Moving the threshold past an item of score a changes the error by (1 - a) - a.
     error = np.zeros((values.shape[0], values.shape[1] + 1))
     np.cumsum(1.0 - 2.0 * values, axis=1, out=error[:, 1:])
-    error = np.round(error + values.sum(axis=1, keepdims=True), 9)
-    best = error.argmin(axis=1)
-    return best, error[np.arange(len(values)), best]
+    return np.asarray(np.round(error + values.sum(axis=1, keepdims=True), 9))
 
 
 def reorder(values: FloatArray, order: IntArray) -> IntArray:

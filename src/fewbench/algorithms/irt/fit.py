@@ -128,8 +128,7 @@ class _Fit:
         rate = (self.right.sum(axis=0) + 0.5) / (count + 1.0)
         residual = (self.right - self.right.sum(axis=0) / count) * self.run_cells
         residual /= np.sqrt(rate * (1.0 - rate))
-        _, vectors = np.linalg.eigh(residual @ residual.T)
-        theta = vectors[:, ::-1][:, : self.dimensions] * np.sqrt(len(residual))
+        theta = _leading(residual.astype(np.float64), self.dimensions) * np.sqrt(len(residual))
         a = residual.T @ theta / len(theta)
         sign = np.where(a.sum(axis=0) < 0, -1.0, 1.0)
         if self.form == "1pl":  # one for all, of which only the scale changes
@@ -247,6 +246,14 @@ class _Fit:
         covariances = axes.T @ self.models.covariances[:, :d, :d] @ axes
         abilities = Abilities(self.models.means[:, :d] @ axes, covariances)
         return ItemResponse(a @ axes, self.items.means[:, d], self.guessing, abilities)
+
+
+def _leading(table: FloatArray, k: int) -> FloatArray:
+    """Return the first k left singular vectors, from the smaller table of inner products."""
+    if len(table) <= table.shape[1]:
+        return np.asarray(np.linalg.eigh(table @ table.T)[1][:, ::-1][:, :k])
+    scores = table @ np.linalg.eigh(table.T @ table)[1][:, ::-1][:, :k]
+    return np.asarray(scores / np.maximum(np.linalg.norm(scores, axis=0), 1e-9))
 
 
 def _single(array: NDArray[np.floating[Any]]) -> NDArray[np.float32]:

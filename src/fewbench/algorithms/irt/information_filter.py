@@ -5,6 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.algorithms.irt.steps import DIGITS
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Grid = Literal["quantiles", "range"]
@@ -33,8 +35,10 @@ def ability_grid(abilities: FloatArray, count: int, grid: Grid) -> FloatArray:
     return np.asarray(low + middles * (high - low))
 
 
-def most_informative(information: FloatArray) -> IntArray:
+def informative_on_a_grid(information: FloatArray) -> IntArray:
     """Return for each ability in turn the item, of those not taken yet, that tells most there.
+
+    Of items whose information is equal to `DIGITS` digits the first is taken.
 
     Parameters
     ----------
@@ -43,10 +47,10 @@ def most_informative(information: FloatArray) -> IntArray:
 
     Examples
     --------
-    >>> most_informative(np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
+    >>> informative_on_a_grid(np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
     [0, 2]
     """
-    left = information.copy()
+    left = np.round(information, DIGITS)
     chosen = np.empty(len(information), dtype=np.intp)
     for row, told in enumerate(left):
         chosen[row] = np.argmax(told)

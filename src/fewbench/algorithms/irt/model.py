@@ -22,8 +22,9 @@ Form = Literal["1pl", "2pl", "3pl"]
 GUESSES = (2.0, 8.0)
 """Prior counts of guessed and not guessed answers in the 3PL model: a rate of 0.2."""
 
-MOST_STEPS = 200
-CLOSE = 1e-7
+MOST_STEPS = 100
+MOST_HALVINGS = 30
+CLOSE = 1e-9
 SMALL = 1e-3  # tanh(x / 2) / 2x is 1/4 there, to single precision
 
 Float = TypeVar("Float", np.float32, np.float64)
@@ -115,7 +116,7 @@ class ItemResponse:
         Abilities
             Covariances are the inverse of the information, the prior's included.
         """
-        a, b, g = self.discrimination[items], self.intercept[items], self.guessing[items]
+        a = self.discrimination[items]
         run = ~np.isnan(answers)
         right = np.where(run, answers, 0.0)
         theta = np.zeros((len(answers), self.dimensions))
@@ -123,13 +124,12 @@ class ItemResponse:
         prior = np.eye(self.dimensions) / spread**2
         moving = np.arange(len(answers))  # each stops by itself: none depends on the others
         for _ in range(MOST_STEPS):
-            logits = theta[moving] @ a.T + b
-            known = right[moving] * known_share(logits, g) if g.any() else right[moving]
-            counted = run[moving] - right[moving] + known
-            weights = counted * curvature(logits)
-            told = (known - 0.5 * counted - weights * b) @ a
-            precision = prior + (weights @ squares).reshape(-1, *prior.shape)
-            new = np.linalg.solve(precision, told[:, :, None])[:, :, 0]
+            told = _Told(self, items, right[moving], run[moving], spread)
+            fisher = (run[moving] * self._weights(theta[moving], items)) @ squares
+            precision = prior + fisher.reshape(-1, *prior.shape)
+            slope = told.slope(theta[moving])
+            step = np.asarray(np.linalg.solve(precision, slope[:, :, None])[:, :, 0], np.float64)
+            new = told.uphill(theta[moving], step)
             far = np.abs(new - theta[moving]).max(axis=1) > CLOSE
             theta[moving] = new
             moving = moving[far]
@@ -145,6 +145,46 @@ class ItemResponse:
         guessing = self.guessing[at]
         right = guessing + (1.0 - guessing) * knows
         return np.asarray((1.0 - guessing) * knows**2 * (1.0 - knows) / np.maximum(right, 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What answers to some items tell of abilities that are normal a priori.
+
+    `right` and `run` are of shape (models, n).
+    """
+
+    model: ItemResponse
+    items: IntArray
+    right: FloatArray
+    run: NDArray[np.bool_]
+    spread: float
+
+    def slope(self, theta: FloatArray) -> FloatArray:
+        """Return the slope of the log posterior, shape (models, dimensions)."""
+        a = self.model.discrimination[self.items]
+        knows = _logistic(theta @ a.T + self.model.intercept[self.items])
+        chance = self.model.expected(theta, self.items)
+        by_logit = self.run * (self.right - chance) * knows / np.maximum(chance, 1e-300)
+        return np.asarray(by_logit @ a - theta / self.spread**2)
+
+    def height(self, theta: FloatArray) -> FloatArray:
+        """Return the log posterior up to a constant, shape (models,)."""
+        chance = np.clip(self.model.expected(theta, self.items), 1e-300, 1.0 - 1e-16)
+        told = self.right * np.log(chance) + (self.run - self.right) * np.log1p(-chance)
+        return np.asarray(told.sum(axis=1) - 0.5 * (theta**2).sum(axis=1) / self.spread**2)
+
+    def uphill(self, theta: FloatArray, step: FloatArray) -> FloatArray:
+        """Take a step, halved for as long as it leads down."""
+        before = self.height(theta)
+        before = before - 1e-12 * np.abs(before)
+        size = np.ones((len(theta), 1))
+        for _ in range(MOST_HALVINGS):
+            down = self.height(theta + size * step) < before
+            if not down.any():
+                break
+            size[down] /= 2.0
+        return np.asarray(theta + size * step)
 
 
 def curvature(logits: NDArray[Float]) -> NDArray[Float]:

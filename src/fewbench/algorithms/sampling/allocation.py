@@ -36,7 +36,7 @@ def allocate(
     >>> allocate(6, np.array([0.5, 0.5]), np.array([1, 9]), rng).tolist()
     [1, 5]
     """
-    share = _capped(budget, np.asarray(masses, dtype=np.float64), sizes)
+    share = expected_counts(budget, masses, sizes)
     counts = np.floor(share).astype(np.intp)
     order = rng.permutation(len(sizes))
     ends = np.cumsum((share - counts)[order])
@@ -46,8 +46,14 @@ def allocate(
     return counts
 
 
-def _capped(budget: int, masses: NDArray[np.float64], sizes: IntArray) -> NDArray[np.float64]:
-    """Shares of the budget in proportion to masses, none above its size."""
+def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> NDArray[np.float64]:
+    """Shares of the budget in proportion to masses, none above its size.
+
+    Examples
+    --------
+    >>> expected_counts(6, np.array([0.2, 0.4, 0.4]), np.array([1, 9, 9])).tolist()
+    [1.0, 2.5, 2.5]
+    """
     full = np.zeros(len(sizes), dtype=np.bool_)
     while True:
         left = budget - int(sizes[full].sum())

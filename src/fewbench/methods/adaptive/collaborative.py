@@ -21,7 +21,7 @@ from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
 from fewbench.methods.adaptive.task_completion import TaskCompletion
 from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
 from fewbench.methods.needs import Need
-from fewbench.methods.written import check_words, write
+from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
 
@@ -138,21 +138,14 @@ class Collaborative:
     def _check(self, scores: Scores) -> None:
         check_words(self)
         for name in ("similar_sources", "rounds", "neighbours"):
-            if getattr(self, name) < 1:
-                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 1 or more")
+            check_number(name, getattr(self, name), 1, 1_000_000)
         for name in ("alpha", "quantile"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 0 to 1")
-        for name in ("similar_tasks", "least_similarity"):
-            if np.isnan(getattr(self, name)):
-                raise MethodError(f"{name} is nan", hint="use a cosine, 0 to 1")
-        if not self.low_importance > 0:
-            raise MethodError(
-                f"low_importance is {self.low_importance}", hint="use a number above 0"
-            )
+            check_number(name, getattr(self, name), 0, 1)
+        for name in ("similar_tasks", "least_similarity"):  # cosines
+            check_number(name, getattr(self, name), -1, 1)
+        check_number("low_importance", self.low_importance, 0.001)
         for name in ("minimum", "most_items"):
-            if getattr(self, name) < 0:
-                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 0 or more")
+            check_number(name, getattr(self, name), 0, 1_000_000)
         if self.importance == "balance" and not scores.is_binary:
             raise MethodError(
                 "importance=balance is for scores that are right or wrong",

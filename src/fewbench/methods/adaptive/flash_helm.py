@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.errors import MethodError
+from fewbench.algorithms.sampling.allocation import expected_counts
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.mean import FittedMean
-from fewbench.methods.written import check_words, write
+from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -68,11 +68,10 @@ class FlashHelm:
     ) -> "FlashHelmSession":
         """Draw the order of the items; MethodError if a setting is out of range."""
         check_words(self)
-        for name, floor in (("tiers", 1), ("least", 1), ("ratio", 1.0)):
-            if not getattr(self, name) >= floor:
-                raise MethodError(f"{name} is {getattr(self, name)}", hint=f"use {floor} or more")
-        if not 0.0 < self.top <= 100.0:
-            raise MethodError(f"top is {self.top}", hint="use a percentage above 0, at most 100")
+        check_number("tiers", self.tiers, 1, 100)
+        check_number("ratio", self.ratio, 1)
+        check_number("least", self.least, 1)
+        check_number("top", self.top, 0.001, 100)
         return FlashHelmSession(self, scores, budget, seed, targets)
 
     def sizes(self, budget: int) -> list[int]:
@@ -162,8 +161,9 @@ class FlashHelmSession:
             # Decided by n alone: to weigh by which tasks happened to be drawn would be biased.
             if n - len(masses) >= 1.0 / max(float(masses.min()), 1e-12):
                 weights = (masses / np.bincount(task_of, minlength=len(masses)))[task_of]
-            else:  # as likely as its task's share says, but for tasks that are used up
-                weights = np.maximum(weights, 1.0 / n)
+            else:  # by how many of its task were to be expected
+                expected = expected_counts(n, masses, np.bincount(scores.task_of))
+                weights = (masses / np.maximum(expected, 1e-12))[task_of]
         return FittedMean(scores, task_of, weights)
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:

@@ -19,11 +19,10 @@ from fewbench.algorithms.irt.steps import (
     most_likely_abilities,
     standard_errors,
 )
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.item_response import source_model
 from fewbench.methods.needs import Need
-from fewbench.methods.written import check_words, write
+from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -92,16 +91,10 @@ class Fluid:
     ) -> "FluidSession":
         """Fit the item response model; MethodError if a setting is out of range."""
         check_words(self)
-        for name in ("first", "step"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise MethodError(f"{name} is {value}", hint="use 1 or more")
-        if not 0.0 < self.spread < np.inf:
-            raise MethodError(f"spread is {self.spread}", hint="use a number above 0, such as 1")
-        if self.until is not None and not 0.0 < self.until <= 1.0:
-            raise MethodError(
-                f"until is {self.until}", hint="use a standard error above 0, at most 1"
-            )
+        check_number("first", self.first, 1)
+        check_number("step", self.step, 1)
+        check_number("spread", self.spread, 0.001, 1000)
+        check_number("until", self.until, 0.001, 1)
         return FluidSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
@@ -127,6 +120,7 @@ class FluidSession:
         self._place = np.argsort(self.order)
         self._cuts = fitted.cuts
         self._model = fitted.model
+        self._notes = fitted.notes
         self._shuffled = _take(fitted.model, self.order)
         self._items: dict[str, IntArray] = {name: np.empty(0, dtype=np.intp) for name in targets}
         self._answers: dict[str, FloatArray] = {name: np.empty(0) for name in targets}
@@ -163,7 +157,10 @@ class FluidSession:
             for row, name in enumerate(targets):
                 items[row, self._items[name]] = self._answers[name]
         return Prediction(
-            items @ scores.item_weights, scores.task_means(items) if tasks else None, items
+            items @ scores.item_weights,
+            scores.task_means(items) if tasks else None,
+            items,
+            notes=self._notes,
         )
 
     def _alike(self, targets: list[str]) -> list[list[str]]:

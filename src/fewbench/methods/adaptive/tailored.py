@@ -18,7 +18,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.adaptive.native_set import Clip, NativeSet, Search, make_native_set
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
-from fewbench.methods.written import check_words, write
+from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -98,9 +98,9 @@ class Tailored:
     ) -> "TailoredSession":
         """Choose the probe set; MethodError if a setting is out of range."""
         check_words(self)
-        for name in ("probe", "restarts", "candidates"):
-            if getattr(self, name) < 1:
-                raise MethodError(f"{name} is {getattr(self, name)}", hint="use 1 or more")
+        for name in ("probe", "candidates"):
+            check_number(name, getattr(self, name), 1)
+        check_number("restarts", self.restarts, 1, 1000)
         if self.search == "alternate" and self.restarts > 1:
             raise MethodError("only the swap search starts several times", hint="use search=swap")
         return TailoredSession(self, scores, budget, seed, targets)

@@ -11,10 +11,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.irt import ItemResponse, best_cuts, binary, fit_irt
 from fewbench.algorithms.regression.additive_spline import AdditiveSpline, fit_additive_spline
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.item_response import SourceModel, subset_model
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
@@ -57,13 +57,8 @@ class Ability:
             )
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
-        cuts = np.zeros(len(at))
-        model = None
-        if self.uses != "score":
-            _, group_of = np.unique(scores.task_of[at], return_inverse=True)
-            cuts = best_cuts(scores.values[:, at], group_of)[group_of]
-            model = fit_irt(binary(scores.values[:, at], cuts))
-        return FittedAbility(self, scores, at, weights / weights.sum(), cuts, model)
+        model = subset_model(scores, at) if self.uses != "score" else None
+        return FittedAbility(self, scores, at, weights / weights.sum(), model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +69,7 @@ class FittedAbility:
     scores: Scores
     at: IntArray
     weights: FloatArray
-    cuts: FloatArray
-    model: ItemResponse | None
+    model: SourceModel | None
 
     def features(self, answers: FloatArray, filled: FloatArray) -> FloatArray:
         """Return ability and score on the subset, of models with these answers on the items.
@@ -90,8 +84,7 @@ class FittedAbility:
         score = (filled @ self.weights)[:, None]
         if self.model is None:
             return score
-        right = binary(answers, self.cuts)
-        ability = self.model.abilities(np.arange(len(self.at)), right).means
+        ability = self.model.abilities(np.arange(len(self.at)), answers).means
         return ability if self.method.uses == "ability" else np.hstack([ability, score])
 
     @cached_property

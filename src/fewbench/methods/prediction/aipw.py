@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.regression.ridge import fit_ridge
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -56,10 +56,8 @@ class AIPW:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAIPW":
         """Take the weights and divide the items; nothing is learned before there are answers."""
-        if self.alpha is not None and self.alpha < 0:
-            raise MethodError(f"ridge penalty {self.alpha} is negative")
-        if self.folds < 1:
-            raise MethodError(f"folds is {self.folds}", hint="use 1 or more")
+        check_number("alpha", self.alpha, 0)
+        check_number("folds", self.folds, 1)
         at = scores.positions(subset.items)
         everyone = np.arange(len(at))
         folds = min(self.folds, len(at))

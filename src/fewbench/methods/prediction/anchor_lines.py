@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 from fewbench.algorithms.completion.item_lines import ItemLines, fit_item_lines
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -60,10 +61,7 @@ class FittedLines:
             items = expit(self.lines.predict(_odds(answers.scores)))
         else:
             items = self.lines.predict(answers.scores)
-        items[:, answers.items] = answers.scores
-        full = np.clip(items @ self.scores.item_weights, 0.0, 1.0)
-        means = np.clip(self.scores.task_means(items), 0.0, 1.0) if tasks else None
-        return Prediction(full, means, np.clip(items, 0.0, 1.0))
+        return completed(self.scores, items, answers, tasks=tasks)
 
 
 def _odds(scores: FloatArray) -> FloatArray:

@@ -13,7 +13,9 @@ from fewbench.algorithms.completion.assessor import Assessor, fit_assessor
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -49,10 +51,8 @@ class GenericAssessor:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAssessor":
         """Train on the sources; MethodError if there is one, or a setting is out of range."""
-        if self.alpha is not None and self.alpha < 0:
-            raise MethodError(f"alpha is {self.alpha}", hint="use 0 or more, or leave it out")
-        if self.pairs < 1:
-            raise MethodError(f"pairs is {self.pairs}", hint="use 1 or more")
+        check_number("alpha", self.alpha, 0)
+        check_number("pairs", self.pairs, 1)
         if scores.n_models < 2:
             raise MethodError(
                 f"assessor needs at least 2 source models, there is {scores.n_models}"
@@ -79,6 +79,4 @@ class FittedAssessor:
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         items = self.assessor.probabilities(answers.scores)
-        items[:, answers.items] = answers.scores
-        of_tasks = self.scores.task_means(items) if tasks else None
-        return Prediction(items @ self.scores.item_weights, of_tasks, items)
+        return completed(self.scores, items, answers, tasks=tasks)

@@ -4,7 +4,7 @@ Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2
 and appendix E.2 (generalised p-IRT).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -44,17 +44,20 @@ class GPIRT:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
         """Fit the item response model and find how far its expectations are off."""
-        weighted = ANCHORS if subset.weights is not None else 1.0
+        p_irt = PIRT(self.dimensions, self.spread).fit(scores, subset, seed)
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         variance = (scores.filled**2 @ weights - (scores.filled @ weights) ** 2).mean(axis=0)
         at = scores.positions(subset.items)
-        answered = weighted * np.append(
-            len(at), np.bincount(scores.task_of[at], minlength=len(scores.tasks))
-        )
-        error = expectation_error(scores, self.dimensions)
+        counts = np.bincount(scores.task_of[at], minlength=len(scores.tasks))
+        if subset.weights is None:  # unequal shares of the full score count as fewer answers
+            own = scores.item_weights[at]
+            answered = np.append(own.sum() ** 2 / (own**2).sum(), counts)
+        else:
+            answered = ANCHORS * np.append(len(at), counts)
+        error = expectation_error(scores, self.dimensions, self.spread)
         return FittedGPIRT(
             Mean().fit(scores, subset, seed),
-            PIRT(self.dimensions, self.spread).fit(scores, subset, seed),
+            p_irt,
             _share(error**2, variance, answered),
         )
 
@@ -73,9 +76,9 @@ class FittedGPIRT:
         model = self.p_irt.predict(answers, tasks=tasks)
         full = self.share[0] * plain.scores + (1.0 - self.share[0]) * model.scores
         if plain.tasks is None or model.tasks is None:
-            return Prediction(full, None, model.items)
+            return replace(model, scores=full)
         by_task = self.share[1:] * plain.tasks + (1.0 - self.share[1:]) * model.tasks
-        return Prediction(full, by_task, model.items)
+        return replace(model, scores=full, tasks=by_task)
 
 
 def _share(squared_error: FloatArray, variance: FloatArray, answered: FloatArray) -> FloatArray:

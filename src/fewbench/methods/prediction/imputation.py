@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.completion.imputation import Components, principal_components
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
 
 RANKS = (2, 5, 10, 20)
+STEPS = (100, 1000, 10_000)
 HELD = 0.25
-"""Share of the sources by which the rank is chosen."""
+"""Share of the sources by which rank and steps are chosen."""
 
 
 @dataclass(frozen=True)
@@ -37,55 +39,54 @@ class Imputation:
     ----------
     rank : int, optional
         Number of components; by default that of 2, 5, 10 and 20 which errs least on a quarter of
-        the sources, held out. `rank=2` is what the authors' program comes to.
-    steps : int
-        Rounds of imputation (the authors: at most 100). Fewer shrink more towards the sources'
-        mean.
+        the sources, held out.
+    steps : int, optional
+        Rounds of imputation; fewer shrink more towards the sources' mean. By default that of 100,
+        1,000 and 10,000 which errs least there with that rank: with few of many items run, 100
+        stop far too early. `rank=2,steps=100` is what the authors' program comes to.
     """
 
     rank: int | None = None
-    steps: int = 100
+    steps: int | None = None
     needs: ClassVar = (Need("distinct sources", 20, "few sources have few components"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedImputation":
         """Find the components of the sources; missing cells are filled first."""
-        if self.rank is not None and self.rank < 0:
-            raise MethodError(f"rank is {self.rank}", hint="use 0 or more, or leave it out")
-        if self.steps < 1:
-            raise MethodError(f"steps is {self.steps}", hint="use 1 or more")
-        rank = self._rank(scores, subset, seed) if self.rank is None else self.rank
-        return FittedImputation(self, scores, principal_components(scores.filled, rank))
+        check_number("rank", self.rank, 0)
+        check_number("steps", self.steps, 1, 1_000_000)
+        rank, steps = self._chosen(scores, subset, seed)
+        return FittedImputation(scores, principal_components(scores.filled, rank), steps)
 
-    def _rank(self, scores: Scores, subset: Subset, seed: int) -> int:
-        """Choose the rank by the error of the full score of held-out sources; the first of ties."""
+    def _chosen(self, scores: Scores, subset: Subset, seed: int) -> tuple[int, int]:
+        """Choose rank and steps by the error of held-out sources' full score; of ties the least."""
+        ranks = RANKS if self.rank is None else (self.rank,)
+        pairs = [(r, s) for r in ranks for s in (STEPS if self.steps is None else (self.steps,))]
         order = np.random.default_rng(seed).permutation(scores.n_models)
         held = order[: round(HELD * len(order))]
-        if not len(held) or len(held) == len(order):
-            return RANKS[0]
+        if len(pairs) == 1 or not len(held):
+            return pairs[0]
         values, at = scores.filled, scores.positions(subset.items)
-        components = principal_components(np.delete(values, held, axis=0), max(RANKS))
+        components = principal_components(np.delete(values, held, axis=0), max(ranks))
         truth = values[held] @ scores.item_weights
         errors = []
-        for rank in RANKS:
-            rows = components.first(rank).impute(at, values[np.ix_(held, at)], self.steps)
+        for rank, steps in pairs:
+            rows = components.first(rank).impute(at, values[np.ix_(held, at)], steps)
             errors.append(np.round(np.abs(rows @ scores.item_weights - truth).mean(), 12))
-        return RANKS[int(np.argmin(errors))]
+        return pairs[int(np.argmin(errors))]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedImputation:
-    """The sources' components."""
+    """The sources' components, and in how many steps they impute."""
 
-    method: Imputation
     scores: Scores
     components: Components
+    steps: int
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores.
 
         As in the authors' program, means are taken of what is imputed as it comes.
         """
-        items = self.components.impute(answers.items, answers.scores, self.method.steps)
-        full = np.clip(items @ self.scores.item_weights, 0.0, 1.0)
-        means = np.clip(self.scores.task_means(items), 0.0, 1.0) if tasks else None
-        return Prediction(full, means, np.clip(items, 0.0, 1.0))
+        items = self.components.impute(answers.items, answers.scores, self.steps)
+        return completed(self.scores, items, answers, tasks=tasks)

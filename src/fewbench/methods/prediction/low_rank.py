@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -36,8 +36,7 @@ class LowRankCompletion:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
         """Fit the sources' answers; missing cells are filled first."""
-        if self.rank is not None and self.rank < 0:
-            raise MethodError(f"rank is {self.rank}", hint="use 0 or more, or leave it out")
+        check_number("rank", self.rank, 0)
         model = fit_low_rank(
             scores.filled,
             self.rank,

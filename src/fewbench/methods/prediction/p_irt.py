@@ -4,13 +4,14 @@ Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2
 (performance-IRT).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.item_response import NEEDS, SourceModel, source_model
+from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -37,8 +38,7 @@ class PIRT:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":
         """Fit the item response model of the sources; MethodError if a setting is out of range."""
-        if not self.spread > 0:
-            raise MethodError(f"spread is {self.spread:g}", hint="use a number above 0")
+        check_number("spread", self.spread, 0.001, 1000)
         return FittedPIRT(scores, source_model(scores, self.dimensions), self.spread)
 
 
@@ -54,6 +54,5 @@ class FittedPIRT:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         abilities = self.model.abilities(answers.items, answers.scores, self.spread)
         items = self.model.model.expected(abilities.means)
-        items[:, answers.items] = answers.scores
-        by_task = self.scores.task_means(items) if tasks else None
-        return Prediction(items @ self.scores.item_weights, by_task, items)
+        said = completed(self.scores, items, answers, tasks=tasks)
+        return replace(said, notes=self.model.notes)

@@ -7,7 +7,8 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.errors import MethodError, MissingExtraError
+from fewbench.errors import MissingExtraError
+from fewbench.methods.written import check_number
 
 FloatArray = NDArray[np.float64]
 Transform = Callable[[FloatArray], FloatArray]
@@ -43,8 +44,7 @@ class PCA:
 
     def fit(self, x: FloatArray, seed: int) -> Transform:
         """Return the projection on the leading components of x."""
-        if self.components < 1:
-            raise MethodError(f"PCA of {self.components} components", hint="use 1 or more")
+        check_number("components", self.components, 1)
         mean = x.mean(axis=0)
         _, s, axes = np.linalg.svd(x - mean, full_matrices=False)
         real = s > s.max(initial=0.0) * max(x.shape) * np.finfo(float).eps
@@ -69,6 +69,7 @@ class UMAP:
 
     def fit(self, x: FloatArray, seed: int) -> Transform:
         """Return the map learned by umap-learn."""
+        check_number("components", self.components, 1)
         try:
             import umap
         except ImportError as error:

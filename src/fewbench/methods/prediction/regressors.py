@@ -11,6 +11,7 @@ from fewbench.algorithms.regression.neighbours import Metric, nearest
 from fewbench.algorithms.regression.ridge import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
+from fewbench.methods.written import check_number
 
 FloatArray = NDArray[np.float64]
 Fitted = Callable[[FloatArray], FloatArray]
@@ -52,8 +53,7 @@ class Ridge:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn in closed form."""
-        if self.alpha is not None and self.alpha < 0:
-            raise MethodError(f"ridge penalty {self.alpha} is negative")
+        check_number("alpha", self.alpha, 0)
         return fit_ridge(x, y, self.alpha).predict
 
 
@@ -76,12 +76,11 @@ class Neighbours:
     @property
     def needs(self) -> tuple[Need, ...]:
         """As many sources as neighbours."""
-        return (Need("sources", self.k, f"there are no {self.k} neighbours", required=True),)
+        return (Need("sources", self.k, f"there are no k={self.k} neighbours", required=True),)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Remember the sources."""
-        if self.k < 1:
-            raise MethodError(f"k is {self.k}", hint="use 1 or more neighbours")
+        check_number("k", self.k, 1)
         if self.k > len(x):
             raise MethodError(
                 f"{self.k} neighbours of {len(x)} source models", hint=f"use k={len(x)} or fewer"
@@ -103,8 +102,7 @@ class Forest:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
-        if self.trees < 1:
-            raise MethodError(f"a forest of {self.trees} trees", hint="use 1 or more")
+        check_number("trees", self.trees, 1, 100_000)
         from sklearn.ensemble import RandomForestRegressor
 
         return _sklearn(RandomForestRegressor(self.trees, random_state=seed), x, y)
@@ -125,8 +123,7 @@ class Lasso:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
-        if self.alpha < 0:
-            raise MethodError(f"lasso penalty {self.alpha} is negative")
+        check_number("alpha", self.alpha, 1e-6)
         from sklearn.linear_model import Lasso as SklearnLasso
 
         return _sklearn(SklearnLasso(self.alpha, max_iter=20_000, random_state=seed), x, y)
@@ -147,8 +144,7 @@ class Boosting:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
-        if self.trees < 1:
-            raise MethodError(f"boosting with {self.trees} trees", hint="use 1 or more")
+        check_number("trees", self.trees, 1, 100_000)
         from sklearn.ensemble import GradientBoostingRegressor
         from sklearn.multioutput import MultiOutputRegressor
 
@@ -174,8 +170,7 @@ class MLP:
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Learn with scikit-learn."""
-        if self.layers not in (2, 3):
-            raise MethodError(f"an MLP of {self.layers} layers", hint="use layers=2 or layers=3")
+        check_number("layers", self.layers, 2, 3)
         import warnings
 
         from sklearn.exceptions import ConvergenceWarning

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench.algorithms.completion.staircase import mean_threshold
 from fewbench.methods.base import Answers, FloatArray, IntArray, Prediction
 from fewbench.methods.ease import PROBABILITIES
 from fewbench.methods.needs import Need
@@ -79,7 +80,7 @@ class FittedThreshold:
             at = np.flatnonzero(run[order])
             if len(at):
                 seen[order] = True
-                right = best_threshold(at, items[:, order[at]], len(order))
+                right = mean_threshold(items[:, order[at]], at, len(order))
                 rest = ~run[order] if self.keep else np.ones(len(order), dtype=np.bool_)
                 items[:, order[rest]] = _right_before(right, len(order))[:, rest]
         if not seen.all():
@@ -94,36 +95,6 @@ class FittedThreshold:
         """Return the items' means by task, NaN where an item of the task has none."""
         tasks = range(len(self.scores.tasks))
         return np.column_stack([items[:, self.scores.task_of == t].mean(axis=1) for t in tasks])
-
-
-def best_threshold(at: IntArray, answers: FloatArray, size: int) -> FloatArray:
-    """Return how many of the easiest items each target is taken to have right.
-
-    Parameters
-    ----------
-    at : ndarray of int, shape (n,)
-        Places of the chosen items in the order, increasing.
-    answers : ndarray, shape (targets, n)
-    size : int
-        Number of items in the order.
-
-    Returns
-    -------
-    ndarray, shape (targets,), from 0 to `size`
-
-    Examples
-    --------
-    >>> answers = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
-    >>> best_threshold(np.array([1, 4, 7]), answers, 9).tolist()
-    [3.0, 9.0]
-    """
-    # Moving the threshold past an item of answer a changes the error by (1 - a) - a.
-    error = np.zeros((len(answers), len(at) + 1))
-    np.cumsum(1.0 - 2.0 * answers, axis=1, out=error[:, 1:])
-    best = error <= error.min(axis=1, keepdims=True) + 1e-9  # ties, but for rounding
-    midway = (at[:-1] + at[1:] + 1) / 2
-    place = np.concatenate([[0.0], midway, [float(size)]])
-    return np.asarray(best @ place / best.sum(axis=1))
 
 
 def _right_before(right: FloatArray, size: int) -> FloatArray:

@@ -14,6 +14,7 @@ from fewbench.algorithms.choice.subset_search import divisions, line_losses, sea
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
@@ -61,11 +62,9 @@ class BestOfRandom:
 
 def check_search(subsets: int, held_out: float, divisions: int) -> None:
     """Raise MethodError if a setting of a search is out of range."""
-    for name, value in (("subsets", subsets), ("divisions", divisions)):
-        if value < 1:
-            raise MethodError(f"{name} is {value}", hint="use 1 or more")
-    if not 0 < held_out < 1:
-        raise MethodError(f"held_out is {held_out}", hint="use a share between 0 and 1, as 0.1")
+    check_number("subsets", subsets, 1, 10_000_000)
+    check_number("divisions", divisions, 1, 1000)
+    check_number("held_out", held_out, 0.001, 0.999)
 
 
 def check_sources(scores: Scores) -> None:

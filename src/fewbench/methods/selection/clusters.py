@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from fewbench.algorithms.clustering.representatives import representatives
 from fewbench.algorithms.sampling.allocation import allocate
-from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
@@ -35,8 +35,7 @@ class Clusters:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""
-        if self.restarts < 1:
-            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
+        check_number("restarts", self.restarts, 1, 1000)
         return cluster_subset(
             scores, lambda items: scores.filled[:, items].T, budget, seed, self.restarts
         )

@@ -21,9 +21,9 @@ from fewbench.algorithms.disagreement import (
     two_class,
 )
 from fewbench.algorithms.sampling.allocation import allocate
-from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -52,8 +52,7 @@ class Disagreement(ABC):
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Return the `budget` items of most disagreement, the highest first."""
-        if self.models is not None and self.models < 1:
-            raise MethodError(f"disagreement among {self.models} models", hint="use 1 or more")
+        check_number("models", self.models, 1)
         rng = np.random.default_rng(seed)
         rows = np.arange(scores.n_models)
         if self.models is not None and self.models < scores.n_models:

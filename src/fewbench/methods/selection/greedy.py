@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench.algorithms.choice.forward import forward_selection
-from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.filled import filled_up
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -34,7 +34,6 @@ class Greedy:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Choose one by one; the subset has no weights, for coefficients may be negative."""
-        if not self.alpha > 0:
-            raise MethodError(f"the greedy penalty is {self.alpha}", hint="use more than 0")
+        check_number("alpha", self.alpha, 1e-6, 1e6)
         chosen = forward_selection(scores.filled, scores.full_scores(), budget, self.alpha)
         return filled_up(scores, chosen, budget, np.random.default_rng(seed))

@@ -10,13 +10,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.irt import best_cuts, binary, fit_irt
-from fewbench.algorithms.irt.information_filter import ability_grid, most_informative
-from fewbench.errors import MethodError
+from fewbench.algorithms.irt.information_filter import ability_grid, informative_on_a_grid
+from fewbench.methods.item_response import subset_model
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.best_of_random import LEAST, BestOfRandom
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_words
+from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
@@ -53,15 +52,12 @@ class Informative:
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Preselect, fit and filter; the subset has no weights."""
         check_words(self)
-        if not self.preselected >= 1:
-            raise MethodError(f"preselected is {self.preselected}", hint="use 1 or more")
+        check_number("preselected", self.preselected, 1, 1000)
         rng = np.random.default_rng(seed)
         size = min(scores.n_items, int(np.ceil(self.preselected * budget)))
         first = BestOfRandom(self.subsets, self.held_out, self.divisions)
         at = first.search(scores, size, rng)
-        _, group_of = np.unique(scores.task_of[at], return_inverse=True)
-        cuts = best_cuts(scores.values[:, at], group_of)[group_of]
-        model = fit_irt(binary(scores.values[:, at], cuts))
+        model = subset_model(scores, at).model
         grid = ability_grid(model.sources.means[:, 0], budget, self.grid)
-        chosen = most_informative(model.information(grid[:, None]))
+        chosen = informative_on_a_grid(model.information(grid[:, None]))
         return Subset(items=tuple(scores.item_ids[at[chosen]]))

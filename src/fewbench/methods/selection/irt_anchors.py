@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench.algorithms.clustering.representatives import representatives
-from fewbench.errors import MethodError
 from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -33,11 +33,15 @@ class IRTAnchors:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster the items; weights are the clusters' shares of the full score."""
-        if self.restarts < 1:
-            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
+        check_number("restarts", self.restarts, 1, 1000)
         model = source_model(scores, self.dimensions).model
+        # Rounded, so that items answered alike are alike to the last digit.
         points = np.column_stack([model.discrimination, model.intercept])
+        points = np.asarray(np.round(points, 4), dtype=np.float64)
         rng = np.random.default_rng(seed)
-        chosen, labels = representatives(points, budget, int(rng.integers(2**31)), self.restarts)
+        weights = None if scores.average == "micro" else scores.item_weights * scores.n_items
+        chosen, labels = representatives(
+            points, budget, int(rng.integers(2**31)), self.restarts, weights
+        )
         shares = np.bincount(labels, scores.item_weights, budget)
         return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares.tolist()))

@@ -11,9 +11,9 @@ import numpy as np
 
 from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmedoids import kmedoids
-from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 
@@ -38,8 +38,7 @@ class Medoids:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster the items and return the medoids, each with its cluster's share."""
-        if self.restarts < 1:
-            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
+        check_number("restarts", self.restarts, 1, 1000)
         distances = item_distances(scores.filled.T, self.metric, self.standardise)
         found = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
         shares = np.bincount(found.labels, weights=scores.item_weights, minlength=budget)

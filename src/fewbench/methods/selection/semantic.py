@@ -29,6 +29,7 @@ from fewbench.methods.selection.vectors import (
     read_vectors,
 )
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
 Embedder = Callable[[list[str]], NDArray[Any]]
@@ -89,8 +90,7 @@ class Semantic:
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""
-        if self.restarts < 1:
-            raise MethodError(f"restarts is {self.restarts}", hint="use 1 or more")
+        check_number("restarts", self.restarts, 1, 1000)
         vectors = self._vectors(scores)
 
         def points(items: NDArray[np.intp]) -> FloatArray:
@@ -124,8 +124,7 @@ class Semantic:
         """Return what gives the embeddings, and check that it is what it was said to be."""
         if self.embeddings is not None and self.model is not None:
             raise MethodError("semantic has both embeddings and a model", hint="give one of them")
-        if self.dimensions < 1:
-            raise MethodError(f"dimensions is {self.dimensions}", hint="use 1 or more")
+        check_number("dimensions", self.dimensions, 1)
         source: Vectors | Embedder
         if isinstance(self.embeddings, (str, os.PathLike)):
             source = read_vectors(self.embeddings)

@@ -83,8 +83,3 @@ def sorted_groups(scores: Scores, group_of: IntArray, order: Order) -> list[IntA
             places = reorder(scores.filled[:, items], places)
         found.append(np.asarray(items[places]))
     return found
-
-
-def easiest_first(scores: Scores, items: IntArray) -> IntArray:
-    """Return positions of items, highest mean source score first, equals in the table's order."""
-    return np.asarray(items[np.argsort(-ease(scores)[items], kind="stable")])

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from fewbench.algorithms.clustering.line_clusters import line_clusters
 from fewbench.algorithms.sampling.allocation import allocate
 from fewbench.algorithms.sampling.unequal import draw
-from fewbench.errors import MethodError
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_words
+from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
 
 Allocation = Literal["proportional", "neyman"]
@@ -64,8 +63,7 @@ class Strata:
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw `budget` items over all strata."""
         check_words(self)
-        if self.strata < 1:
-            raise MethodError(f"{self.strata} strata", hint="use 1 or more")
+        check_number("strata", self.strata, 1)
         proxy = ease(scores, self.proxy)
         weights = scores.item_weights
         stratum_of = self._sure(line_clusters(proxy, self.strata), proxy, weights, budget)

@@ -1,0 +1,130 @@
+"""Settings that are numbers: of every part and method, what cannot be is said and named."""
+
+import re
+from dataclasses import fields
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from fewbench.errors import MethodError, MissingExtraError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import StaticMethod, find_method
+from fewbench.methods.catalogue import ADAPTIVE
+from fewbench.methods.parts import STAGES
+from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.regression import Regression
+from fewbench.methods.prediction.regressors import Linear
+from fewbench.methods.selection.random import Random
+from fewbench.methods.written import check_number
+from fewbench.testing import simulate
+
+NAN, INF = float("nan"), float("inf")
+ODD = {float: (NAN, INF, -INF, -1.0, 0.0, 1e-300, 1e300, -1e300), int: (NAN, -1, 0, 10**300)}
+CHEAP = {  # with the other settings so, that a value that will do is tried in no time
+    "collaborative": {"transport": False},
+    "best-of-random": {"subsets": 20, "divisions": 2},
+    "ridge-search": {"subsets": 20},
+    "informative": {"subsets": 20, "divisions": 2},
+}
+PARTS = {**ADAPTIVE, **{name: part for parts in STAGES.values() for name, part in parts.items()}}
+STAGE_OF = {name: stage for stage, parts in STAGES.items() for name in parts}
+
+
+def kind_of(setting):
+    """int or float, of a setting that is a number (or may be left out); else None."""
+    return next((k for k in (int, float) if k in (setting.type, *get_args(setting.type))), None)
+
+
+NUMBERS = [
+    (name, setting.name, value)
+    for name, part in PARTS.items()
+    for setting in fields(part)
+    if kind_of(setting)
+    for value in ODD[kind_of(setting)]
+]
+
+
+def written(value):
+    """A short name of a test."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def method_of(name, settings):
+    made = PARTS[name](**settings)
+    stage = STAGE_OF.get(name)
+    if stage is None:
+        return made
+    if stage == "selector":
+        return StaticMethod(made, Mean())
+    if stage == "predictor":
+        return StaticMethod(Random(), made)
+    regressor = made if stage == "regressor" else Linear()
+    more = {stage: made} if stage != "regressor" else {}
+    return StaticMethod(Random(), Regression(regressor, **more))
+
+
+def test_the_walk_comes_by_numbers_of_every_kind():
+    found = {(name, setting) for name, setting, _ in NUMBERS}
+    assert {("p-irt", "spread"), ("fluid", "until"), ("ridge", "alpha"), ("knn", "k")} <= found
+    assert {("aipw", "alpha"), ("imputation", "steps"), ("collaborative", "rounds")} <= found
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), NUMBERS, ids=written)
+def test_a_number_works_or_is_named(name, setting, value):
+    table = simulate(20, 24, seed=1, options=3)
+    sources, targets = table.take(models=range(16)), table.take(models=range(16, 20))
+    method = method_of(name, {**CHEAP.get(name, {}), setting: value})
+    refused = None
+    try:
+        said = replay(method, sources, targets, 8, 0).scores
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    except MethodError as error:
+        refused = error
+    if refused is None:
+        assert abs(value) < INF  # not NaN either
+        assert np.isfinite(said).all()
+    else:
+        assert re.search(rf"\b{setting}\b", str(refused))
+        assert refused.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "random+p-irt(spread={})",
+        "random+gp-irt(spread={})",
+        "fluid(spread={})",
+        "random+ridge(alpha={})",
+        "informative(preselected={})+mean",
+        "flash-helm(ratio={})",
+    ],
+)
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "NaN", "1e999"])
+def test_as_text_a_number_is_finite(text, number):
+    written = text.format(number)
+    with pytest.raises(MethodError, match=r"\w is not a finite number") as caught:
+        find_method(written)
+    assert f"={number})" in str(caught.value)
+
+
+def test_bounds_are_included_and_what_is_left_out_is_no_number():
+    for value in (None, 1, 2.5, 3):
+        check_number("x", value, 1, 3)
+    check_number("x", 1e308, 1)
+    for value in (0.999, 3.001, NAN, INF, -INF):
+        with pytest.raises(MethodError, match=r"x is .* \(hint: use 1 to 3\)"):
+            check_number("x", value, 1, 3)
+    for value in (0.999, NAN, INF):
+        with pytest.raises(MethodError, match=r"hint: use 1 or more, but finite"):
+            check_number("x", value, 1)
+
+
+@pytest.mark.parametrize("spread", [0.001, 1000.0])
+def test_a_spread_at_its_bounds_works(spread):
+    table = simulate(20, 24, seed=1)
+    sources, targets = table.take(models=range(16)), table.take(models=range(16, 20))
+    for method in (f"random+p-irt(spread={spread})", f"fluid(spread={spread})"):
+        said = replay(find_method(method), sources, targets, 8, 0).scores
+        assert ((said >= 0) & (said <= 1)).all()
