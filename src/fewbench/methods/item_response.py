@@ -88,7 +88,7 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
         )
     check_number("dimensions", dimensions, 1, MOST_DIMENSIONS)
     key = (_digest(scores), dimensions, form)
-    return _remembered(key, lambda: _fitted(scores, dimensions, form))
+    return _remembered(key, lambda: _fitted(scores, slice(None), dimensions, form))
 
 
 def expectation_error(
@@ -110,9 +110,14 @@ def expectation_error(
     return _remembered(key, lambda: _error(scores, found, spread))
 
 
-def _fitted(scores: Scores, dimensions: int | None, form: Form) -> SourceModel:
-    cuts = best_cuts(scores.values, scores.task_of)[scores.task_of]
-    right = binary(scores.values, cuts)
+def _fitted(
+    scores: Scores, at: IntArray | slice, dimensions: int | None, form: Form
+) -> SourceModel:
+    """Cut the scores on some items into right and wrong, task by task, and fit a model."""
+    values = scores.values[:, at]
+    _, task_of = np.unique(scores.task_of[at], return_inverse=True)
+    cuts = best_cuts(values, task_of)[task_of]
+    right = binary(values, cuts)
     if dimensions is None:
         dimensions = choose_dimensions(right, np.random.default_rng(_SEED))
     notes = () if scores.is_binary else (CUT,)
@@ -166,8 +171,4 @@ def subset_model(scores: Scores, at: IntArray) -> SourceModel:
     at : ndarray of int, shape (n,)
         Positions of the items.
     """
-    values = scores.values[:, at]
-    _, group_of = np.unique(scores.task_of[at], return_inverse=True)
-    cuts = best_cuts(values, group_of)[group_of]
-    notes = () if scores.is_binary else (CUT,)
-    return SourceModel(fit_irt(binary(values, cuts)), cuts, notes)
+    return _fitted(scores, at, 1, "2pl")

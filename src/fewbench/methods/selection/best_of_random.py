@@ -19,6 +19,7 @@ from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
 LEAST = 3
+HELD_OUT = Need("sources", LEAST, "sources are held out", required=True)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class BestOfRandom:
     held_out: float = 0.1
     divisions: int = 20
     needs: ClassVar = (
-        Need("sources", LEAST, "sources are held out", required=True),
+        HELD_OUT,
         Need("distinct sources", 20, "few sources to choose among many subsets by"),
     )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fewbench.algorithms.irt.information_filter import ability_grid, informative_on_a_grid
 from fewbench.methods.item_response import subset_model
 from fewbench.methods.needs import Need
-from fewbench.methods.selection.best_of_random import LEAST, BestOfRandom
+from fewbench.methods.selection.best_of_random import HELD_OUT, BestOfRandom
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
@@ -45,7 +45,7 @@ class Informative:
     held_out: float = 0.1
     divisions: int = 20
     needs: ClassVar = (
-        Need("sources", LEAST, "sources are held out", required=True),
+        HELD_OUT,
         Need("distinct sources", 20, "few sources to tell items apart by"),
     )
 

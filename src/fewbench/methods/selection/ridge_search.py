@@ -12,7 +12,7 @@ import numpy as np
 from fewbench.algorithms.choice.ridge_search import ridge_losses
 from fewbench.algorithms.choice.subset_search import divisions, search
 from fewbench.methods.needs import Need
-from fewbench.methods.selection.best_of_random import LEAST, check_search, check_sources
+from fewbench.methods.selection.best_of_random import HELD_OUT, check_search, check_sources
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -35,7 +35,7 @@ class RidgeSearch:
     subsets: int = 1000
     held_out: float = 0.25
     needs: ClassVar = (
-        Need("sources", LEAST, "sources are held out", required=True),
+        HELD_OUT,
         Need("distinct sources", 20, "few sources to choose among many subsets by"),
     )
 
