@@ -7,6 +7,8 @@ FewbenchError
 ├── AnswersError       a target's answers that do not fit what was asked
 ├── EvaluationError    an evaluation folder that cannot be opened or continued
 ├── StudyError         a comparison that cannot be made (splits, repeats, targets)
+├── TransferError      transferability that cannot be measured, or a measurement not continued
+├── ModelError         a language model that cannot be reached or cannot do what is asked
 └── MissingExtraError  an optional part that is not installed
 """
 
@@ -70,6 +72,14 @@ class EvaluationError(FewbenchError):
 
 class StudyError(FewbenchError):
     """A comparison that cannot be made."""
+
+
+class TransferError(FewbenchError):
+    """Transferability that cannot be measured, or a measurement that cannot be continued."""
+
+
+class ModelError(FewbenchError):
+    """A language model that cannot be reached, or cannot do what is asked of it."""
 
 
 class MissingExtraError(FewbenchError):

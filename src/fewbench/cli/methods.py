@@ -7,6 +7,7 @@ from fewbench.cli.options import Json
 from fewbench.cli.text import table
 from fewbench.methods import ADAPTIVE, CATALOGUE
 from fewbench.methods.parts import STAGES
+from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
 
 
@@ -40,7 +41,8 @@ def methods(as_json: Json = False) -> None:
             left=2,
         )
     )
-    print("\nselector + features + reduction + regressor, or selector + predictor:\n")
+    print("\nselector + features + reduction + regressor, or selector + predictor, with or without")
+    print("tasks before the selector; or tasks and a predictor (all items of these tasks):\n")
     print(
         table(
             ["part", "name", "settings, with their defaults"],
@@ -52,6 +54,7 @@ def methods(as_json: Json = False) -> None:
             left=3,
         )
     )
+    print(f"\nThose that choose tasks also take: {settings_of(TaskSettings)}")
     print("\nMethods that choose as answers come in, with their settings:\n")
     listed = []
     for name, method in ADAPTIVE.items():

@@ -50,6 +50,7 @@ POLO = "Polo et al. 2024 (tinyBenchmarks), arXiv 2402.14992"
 DISCO = "Rubinstein et al. 2025, DISCO"
 SORTING = "Prabhu et al. 2024, arXiv 2402.19472"
 SSEPY = "Fogliato et al. 2024, arXiv 2406.07320"
+BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
 KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
 # DISCO measures disagreement among 100 random sources (its M for MMLU).
@@ -273,6 +274,36 @@ CATALOGUE: dict[str, Entry] = {
         "random+signature+pca+knn",
         "random items, nearest source by signature",
         DISCO,
+    ),
+    "random-tasks": Entry(
+        "tasks-random+mean",
+        "random tasks, all their items",
+        BENTO,
+    ),
+    "bento-sim": Entry(
+        "tasks-sim+mean",
+        "tasks that stand for all: facility location on what they transfer to",
+        BENTO,
+    ),
+    "bento-le": Entry(
+        "tasks-le+mean",
+        "the same on Laplacian eigenmaps",
+        BENTO,
+    ),
+    "bm25-sim": Entry(
+        "tasks-sim(matrix=text)+mean",
+        "tasks that stand for all by their texts, compared by BM25",
+        BENTO,
+    ),
+    "bm25-le": Entry(
+        "tasks-le(matrix=text)+mean",
+        "the same on Laplacian eigenmaps",
+        BENTO,
+    ),
+    "task-medoids": Entry(
+        "tasks-medoids+mean",
+        "k-medoids of tasks (the paper's KM-raw), all their items",
+        BENTO,
     ),
 }
 

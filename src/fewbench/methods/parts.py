@@ -1,14 +1,16 @@
 """The parts of static methods by the names that the command line writes.
 
-`selector + predictor`, a predictor being `mean`, or `features + reduction + regressor` of which
-features (by default `signature`) and reduction (by default none) may be left out; a part's
-settings stand in parentheses:
+`tasks + selector + predictor`, of which either of the first two may be left out, a predictor being
+`mean`, or `features + reduction + regressor` of which features (by default `signature`) and
+reduction (by default none) may be left out; a part's settings stand in parentheses:
 
     random+mean
     medoids(metric=cosine,standardise=true)+answers+ridge(alpha=1)
     pds(models=100)+pca(components=64)+forest
+    tasks-le(components=5,tasks=3,matrix=ict.npz)+random+mean
 """
 
+from dataclasses import replace
 from typing import Any, cast
 
 from fewbench._names import some
@@ -57,6 +59,8 @@ from fewbench.methods.selection.ridge_search import RidgeSearch
 from fewbench.methods.selection.semantic import Semantic
 from fewbench.methods.selection.sorted_items import SortedItems
 from fewbench.methods.selection.strata import Strata
+from fewbench.methods.selection.within_tasks import WholeTasks, WithinTasks, read_within
+from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {
@@ -108,6 +112,7 @@ PREDICTORS: dict[str, type[Any]] = {
     "assessor": GenericAssessor,
 }
 STAGES = {
+    "tasks": CHOOSERS,
     "selector": SELECTORS,
     "features": FEATURES,
     "reduction": REDUCTIONS,
@@ -132,10 +137,16 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
         if any(order.index(done) >= order.index(stage) for done in made):
             raise MethodError(
                 f"{piece.name!r} is out of place",
-                hint="the order is selector + features + reduction + regressor, "
-                "or selector + predictor",
+                hint="the order is tasks + selector + features + reduction + regressor, "
+                "or tasks + selector + predictor",
             )
-        made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
+        if stage == "tasks":
+            made[stage] = read_within(piece)
+        else:
+            made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
+    if "tasks" in made:
+        tasks, inside = made.pop("tasks"), made.get("selector")
+        made["selector"] = tasks if inside is None else replace(tasks, inside=inside)
     if "selector" not in made:
         raise MethodError("the method does not begin with a selector", hint=some(SELECTORS, 9))
     if "predictor" in made:
@@ -158,10 +169,13 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
 
 def describe(selector: Selector, predictor: Predictor) -> str:
     """Write a selector and a predictor as `combine` reads them, settings that differ only."""
+    written: list[Any] = [selector]
+    if isinstance(selector, WithinTasks) and not isinstance(selector.inside, WholeTasks):
+        written.append(selector.inside)
     if isinstance(predictor, Regression):
-        written = [selector, predictor.features, predictor.reduction, predictor.regressor]
+        written += [predictor.features, predictor.reduction, predictor.regressor]
     else:
-        written = [selector, predictor]
+        written.append(predictor)
     return "+".join(_write(part) for part in written if not isinstance(part, NoReduction))
 
 

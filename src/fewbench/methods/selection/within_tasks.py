@@ -1,0 +1,212 @@
+"""Items of a few tasks only: tasks that stand for all, and a selector inside them.
+
+A whole task selection is a subset too: all the items of its tasks. With a selector inside, tasks
+and items are both fewer ("Random + BenTo", Zhao et al. 2024, Table 5).
+"""
+
+import hashlib
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench.errors import MethodError
+from fewbench.methods.base import Selector
+from fewbench.methods.needs import Need, needs_of
+from fewbench.methods.subset import Subset
+from fewbench.methods.tasks.choosers import ListedTasks, RandomTasks, TaskChooser
+from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.methods.tasks.texts import of_items
+from fewbench.methods.tasks.transferability import Transferability
+from fewbench.methods.tasks.written import describe_chooser, make_chooser
+from fewbench.methods.written import Piece, check_number, with_settings, write
+from fewbench.scores import Scores
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class WholeTasks:
+    """All items of the tasks, task after task; of the last one a random part if need be."""
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Take `budget` items; the tasks are in the order of the items."""
+        order = np.random.default_rng(seed).permutation(scores.n_items)
+        order = order[np.argsort(scores.task_of[order], kind="stable")][:budget]
+        return Subset(items=tuple(scores.item_ids[np.sort(order)]))
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """Settings that every way of choosing tasks has besides its own.
+
+    Parameters
+    ----------
+    tasks : int
+        How many; 0: as few as hold the budget.
+    share : float
+        Part of a task's items that counts as its size when 0 tasks are asked for: at 0.05, as
+        many tasks are taken as hold the budget in a twentieth of their items.
+    matrix : str
+        What tasks are compared by: `scores` of past models, `text` of the items (BM25), or a file
+        of transferability.
+    hash : str, optional
+        What `describe` says of the file's content: another is an error.
+    """
+
+    tasks: int = 0
+    share: float = 1.0
+    matrix: str = "scores"
+    hash: str | None = None
+
+    def __post_init__(self) -> None:
+        check_number("tasks", self.tasks, 0)
+        check_number("share", self.share, 1e-6, 1)
+
+
+@dataclass(frozen=True)
+class WithinTasks:
+    """Choose tasks, then items of these tasks.
+
+    Parameters
+    ----------
+    chooser : TaskChooser
+    settings : TaskSettings
+    inside : Selector
+        Chooses among the items of the chosen tasks.
+    """
+
+    chooser: TaskChooser
+    settings: TaskSettings = field(default_factory=TaskSettings)
+    inside: Selector = field(default_factory=WholeTasks)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Several tasks, and what they are compared by."""
+        own = [Need("tasks", 2, "with one task there is nothing to choose from")]
+        if self.settings.matrix == "text" and self._compares:
+            own.append(Need("text", 1, "tasks are compared by their items' texts", True))
+        if self.settings.matrix == "scores" and self._compares:
+            own.append(Need("sources", 5, "few past models tell few tasks apart"))
+        return (*own, *needs_of(self.inside))
+
+    @property
+    def _compares(self) -> bool:
+        return not isinstance(self.chooser, (RandomTasks, ListedTasks))
+
+    def describe(self) -> str:
+        """Return the parts as the command line writes them, and a hash of the file's content."""
+        settings = self.settings
+        if settings.matrix not in ("scores", "text") and settings.hash is None:
+            settings = replace(settings, hash=_load(settings.matrix)[1])
+        name, _, own = describe_chooser(self.chooser).rstrip(")").partition("(")
+        shared = write("", settings).strip("()")
+        both = ",".join(filter(None, (own, shared)))
+        return f"{name}({both})" if both else name
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Choose tasks that hold the budget, and `budget` items of theirs.
+
+        MethodError if they hold fewer, or the matrix is of other tasks.
+        """
+        sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
+        notes: tuple[str, ...] = ()
+        order: IntArray = np.zeros(1, dtype=np.intp)
+        if len(scores.tasks) > 1:
+            matrix, notes = self._matrix(scores, sizes)
+            order, said = self._tasks(matrix, sizes, budget, seed)
+            notes += said
+        place = np.full(len(sizes), -1)
+        place[order] = np.arange(len(order))
+        items = np.flatnonzero(place[scores.task_of] >= 0)
+        items = items[np.argsort(place[scores.task_of[items]], kind="stable")]
+        if len(items) < budget:
+            raise MethodError(
+                f"the {len(order)} tasks hold {len(items)} items, and the budget is {budget}",
+                hint="take more tasks, or tasks=0 for as many as it needs",
+            )
+        subset = self.inside.select(scores.take(items=items), budget, seed)
+        return subset.model_copy(update={"notes": (*subset.notes, *notes)})
+
+    def _tasks(
+        self, matrix: TaskMatrix, sizes: IntArray, budget: int, seed: int
+    ) -> tuple[IntArray, tuple[str, ...]]:
+        if self.settings.tasks:
+            k = self.settings.tasks
+            if k > len(sizes):
+                raise MethodError(f"tasks={k}: there are {len(sizes)}")
+            ordered = self.chooser.order(matrix, k, seed)
+            return ordered.tasks, ordered.notes
+        needed = min(budget / self.settings.share, int(sizes.sum()))
+        k = 1
+        while True:  # a choice of more tasks need not contain one of fewer
+            ordered = self.chooser.order(matrix, k, seed)
+            held = np.cumsum(sizes[ordered.tasks])
+            if held[-1] >= needed - 1e-9 or k == len(sizes):
+                enough = int(np.searchsorted(held, needed - 1e-9)) + 1
+                return ordered.tasks[:enough], ordered.notes
+            mean = held[-1] / k
+            k = min(len(sizes), k + max(1, int((needed - held[-1]) / (2 * mean))))
+
+    def _matrix(self, scores: Scores, sizes: IntArray) -> tuple[TaskMatrix, tuple[str, ...]]:
+        if self.settings.matrix == "scores" or not self._compares:
+            matrix = TaskMatrix.of_scores(scores)
+            if not self._compares:
+                return matrix, ()
+            return matrix, (
+                "tasks are compared by past models' scores, not by transferability "
+                "(give matrix=FILE for that)",
+            )
+        if self.settings.matrix == "text":
+            return of_items(scores), ()
+        transfer, digest = _load(self.settings.matrix)
+        if self.settings.hash not in (None, digest):
+            raise MethodError(
+                f"{self.settings.matrix}: the content has hash {digest}, not {self.settings.hash}",
+                hint="put the same content back, or leave hash out to take it as it is",
+            )
+        lacking = [task for task in scores.tasks if task not in transfer.tasks]
+        if lacking:
+            raise MethodError(
+                f"{self.settings.matrix}: {len(lacking)} of {len(scores.tasks)} tasks are not in "
+                f"it: {some(lacking)}",
+                hint=f"its tasks are called {some(transfer.tasks)}",
+            )
+        at = np.array([transfer.tasks.index(task) for task in scores.tasks])
+        whole = TaskMatrix.of_transfer(transfer)
+        ease = None if whole.ease is None else whole.ease[at]
+        return TaskMatrix(whole.rows[at], tuple(scores.tasks), sizes, ease, whole.kind), ()
+
+
+def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
+    """Make it of a piece such as tasks-le(components=5,tasks=3,matrix=FILE)."""
+    shared = {setting.name for setting in fields(TaskSettings)}
+    own = {key: value for key, value in piece.settings.items() if key not in shared}
+    given = {key: value for key, value in piece.settings.items() if key in shared}
+    return WithinTasks(
+        make_chooser(Piece(piece.name, own)),
+        with_settings(TaskSettings, given, piece.name),
+        inside or WholeTasks(),
+    )
+
+
+def _load(path: str) -> tuple[Transferability, str]:
+    source = Path(path)
+    if source.is_dir():
+        source = source / "matrix.npz"
+    if not source.is_file():
+        raise MethodError(
+            f"{source}: no such file",
+            hint="matrix=FILE that fewbench transfer measure wrote, or scores, or text",
+        )
+    now = source.stat()
+    return _read(source, now.st_mtime_ns, now.st_size)
+
+
+@lru_cache(maxsize=2)
+def _read(source: Path, changed: int, size: int) -> tuple[Transferability, str]:
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    return Transferability.load(source), digest

@@ -1,0 +1,21 @@
+"""Fewer tasks: which tasks of a benchmark stand for all of them (BenTo, Zhao et al. 2024)."""
+
+from fewbench.methods.tasks.choosers import CHOOSERS, Ordered, TaskChooser
+from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.methods.tasks.selection import TaskSelection, select_tasks
+from fewbench.methods.tasks.similarity import Similarity
+from fewbench.methods.tasks.transferability import Transferability
+from fewbench.methods.tasks.written import describe_chooser, read_chooser
+
+__all__ = [
+    "CHOOSERS",
+    "Ordered",
+    "Similarity",
+    "TaskChooser",
+    "TaskMatrix",
+    "TaskSelection",
+    "Transferability",
+    "describe_chooser",
+    "read_chooser",
+    "select_tasks",
+]

@@ -1,0 +1,275 @@
+"""A selection of tasks: which, why, and how much it hangs on chance."""
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from fewbench._json import parse_json
+from fewbench._seeds import child_seed
+from fewbench.errors import MethodError
+from fewbench.methods.tasks.choosers import Ordered, TaskChooser
+from fewbench.methods.tasks.matching import mismatch
+from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.methods.tasks.similarity import Similarity, default_components
+from fewbench.methods.tasks.transferability import Transferability
+from fewbench.methods.tasks.written import describe_chooser
+
+IntArray = NDArray[np.intp]
+RANDOM_SETS = 1000
+BOOTSTRAPS = 100
+CLUSTERS, SETS, AGAIN = range(3)  # what seeds are drawn for
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ChosenTask(_Record):
+    """One chosen task.
+
+    `gain` is what it added to the coverage, `stands_for` how many tasks are nearest to it among the
+    chosen (itself too), `kept` the share of bootstraps over seeds that choose it.
+    """
+
+    task: str
+    questions: int
+    gain: float | None = None
+    stands_for: int | None = None
+    cluster: int | None = None
+    kept: float | None = None
+
+
+class Difficulty(_Record):
+    """What the measured model, or past models, score on the chosen tasks and on all.
+
+    `percentile` is the share of random task sets of the same size that are at least as near.
+    """
+
+    chosen: float
+    all: float
+    percentile: float
+
+
+class Stability(_Record):
+    """The choice made again from seeds drawn with replacement.
+
+    `shared` is the mean share of the chosen tasks that are chosen again, `pairs` of tasks that two
+    such choices have in common; `tasks` the share that chooses each task, those above 0.
+    """
+
+    bootstraps: int
+    seeds: int
+    shared: float
+    pairs: float
+    tasks: dict[str, float]
+
+
+class TaskSelection(_Record):
+    """Chosen tasks, in the order of choice.
+
+    Attributes
+    ----------
+    method : str
+        As `read_chooser` reads it.
+    steps : dict of int to tuple of str
+        What the method chooses for fewer tasks too; of some methods not one within the next.
+    sizes : dict of str to int
+        Questions of every task of the benchmark.
+    clusters : dict of str to int
+        Every task's spectral cluster.
+    coverage, bound : float, optional
+        What the choice covers, and what no choice exceeds (exact choice only).
+
+    Examples
+    --------
+    >>> from fewbench.methods.tasks import Transferability, read_chooser, select_tasks
+    >>> transfer = Transferability(
+    ...     np.array([[[0.9, 0.2, 0.2], [0.8, 0.2, 0.2], [0.1, 0.6, 0.7]]]),
+    ...     names := ("algebra", "geometry", "poetry"), names, np.array([9, 9, 9])
+    ... )
+    >>> selection = select_tasks(read_chooser("bento-sim"), transfer, 2)
+    >>> [chosen.task for chosen in selection.chosen]
+    ['geometry', 'poetry']
+    """
+
+    format: Literal[1] = 1
+    method: str
+    k: int
+    seed: int
+    matrix: dict[str, str]
+    chosen: Annotated[tuple[ChosenTask, ...], Field(min_length=1)]
+    steps: dict[int, tuple[str, ...]]
+    sizes: dict[str, int]
+    clusters: dict[str, int] | None = None
+    coverage: float | None = None
+    bound: float | None = None
+    difficulty: Difficulty | None = None
+    stability: Stability | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The chosen tasks' names."""
+        return tuple(chosen.task for chosen in self.chosen)
+
+    @property
+    def questions(self) -> int:
+        """Questions of the chosen tasks."""
+        return sum(chosen.questions for chosen in self.chosen)
+
+    def to_json(self) -> str:
+        """Return the selection as indented JSON."""
+        return self.model_dump_json(indent=2)
+
+    @classmethod
+    def from_json(
+        cls, text: str | bytes, what: str = "not a selection of tasks"
+    ) -> "TaskSelection":
+        """Read a selection from JSON; MethodError says what does not fit."""
+        return parse_json(cls, text, what, MethodError)
+
+
+def select_tasks(
+    chooser: TaskChooser,
+    given: Transferability | TaskMatrix,
+    k: int,
+    seed: int = 0,
+    *,
+    bootstraps: int = BOOTSTRAPS,
+) -> TaskSelection:
+    """Choose k tasks, and say how much the choice hangs on chance.
+
+    Parameters
+    ----------
+    chooser : TaskChooser
+    given : Transferability or TaskMatrix
+        What tasks are compared by. Of a measurement with several seeds the choice is repeated on
+        seeds drawn with replacement.
+    k : int
+        From 1 to the number of tasks.
+    seed : int
+        For what is drawn.
+    bootstraps : int
+        Choices made again; 0 for none.
+
+    Raises
+    ------
+    MethodError
+        If `k` does not fit, or the matrix or a setting cannot be used.
+    """
+    transfer = given if isinstance(given, Transferability) else None
+    matrix = TaskMatrix.of_transfer(transfer) if transfer else given
+    assert isinstance(matrix, TaskMatrix)
+    n = len(matrix.names)
+    if not 1 <= k <= n:
+        raise MethodError(f"{k} tasks are to be chosen of {n}", hint=f"use 1 to {n}")
+    ordered = chooser.order(matrix, k, seed)
+    notes = ordered.notes
+    stability = None
+    if transfer is not None and transfer.n_seeds > 1 and bootstraps:
+        again = chooser
+        if getattr(chooser, "exact", False):
+            again = _greedy(chooser)
+            notes = (*notes, "stability is that of the greedy choice")
+        stability = _stability(again, transfer, ordered.tasks, seed, bootstraps)
+    similarity = getattr(chooser, "similarity", Similarity())
+    nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
+    clusters = None
+    if n > 2:
+        components = min(similarity.components or default_components(n), n - 1)
+        settings = Similarity(similarity.scaling, similarity.distance, components)
+        clusters = settings.clusters(matrix.rows, child_seed(seed, CLUSTERS))
+    stands = np.bincount(nearest, minlength=k)
+    return TaskSelection(
+        method=describe_chooser(chooser),
+        k=k,
+        seed=seed,
+        matrix={"rows": matrix.kind} | (_facts(transfer) if transfer else {}),
+        chosen=tuple(
+            ChosenTask(
+                task=matrix.names[task],
+                questions=int(matrix.sizes[task]),
+                gain=None if ordered.gains is None else float(ordered.gains[place]),
+                stands_for=int(stands[place]),
+                cluster=None if clusters is None else int(clusters[task]),
+                kept=stability.tasks.get(matrix.names[task], 0.0) if stability else None,
+            )
+            for place, task in enumerate(ordered.tasks)
+        ),
+        steps={
+            size: tuple(matrix.names[task] for task in tasks)
+            for size, tasks in _steps(chooser, matrix, ordered, seed).items()
+        },
+        sizes=dict(zip(matrix.names, map(int, matrix.sizes), strict=True)),
+        clusters=None
+        if clusters is None
+        else dict(zip(matrix.names, map(int, clusters), strict=True)),
+        coverage=ordered.coverage,
+        bound=ordered.bound,
+        difficulty=_difficulty(matrix, ordered.tasks, child_seed(seed, SETS)),
+        stability=stability,
+        notes=notes,
+    )
+
+
+def _steps(
+    chooser: TaskChooser, matrix: TaskMatrix, ordered: Ordered, seed: int
+) -> dict[int, IntArray]:
+    """Return the choices of all sizes up to k; of an exact choice, which takes long, that of k."""
+    k = len(ordered.tasks)
+    if ordered.nested:
+        return {size: ordered.tasks[:size] for size in range(1, k + 1)}
+    sizes = [] if ordered.bound is not None else range(1, k)
+    smaller = {size: chooser.order(matrix, size, seed).tasks for size in sizes}
+    return smaller | {k: ordered.tasks}
+
+
+def _greedy(chooser: Any) -> TaskChooser:
+    return cast(TaskChooser, replace(chooser, exact=False))
+
+
+def _facts(transfer: Transferability) -> dict[str, str]:
+    return {
+        **{str(key): str(value) for key, value in transfer.about.items()},
+        "metric": transfer.metric,
+        "seeds": str(transfer.n_seeds),
+        "targets": str(len(transfer.targets)),
+    }
+
+
+def _difficulty(matrix: TaskMatrix, chosen: IntArray, seed: int) -> Difficulty | None:
+    if matrix.ease is None:
+        return None
+    rng = np.random.default_rng(seed)
+    sets = [rng.permutation(len(matrix.names))[: len(chosen)] for _ in range(RANDOM_SETS)]
+    own = abs(mismatch(matrix, chosen))
+    others = np.array([abs(mismatch(matrix, other)) for other in sets])
+    return Difficulty(
+        chosen=float(np.average(matrix.ease[chosen], weights=matrix.sizes[chosen])),
+        all=float(np.average(matrix.ease, weights=matrix.sizes)),
+        percentile=float((others <= own + 1e-12).mean()),
+    )
+
+
+def _stability(
+    chooser: TaskChooser, transfer: Transferability, chosen: IntArray, seed: int, times: int
+) -> Stability:
+    rng = np.random.default_rng(child_seed(seed, AGAIN))
+    k, n = len(chosen), len(transfer.tasks)
+    picked = np.zeros((times, n))
+    for row in picked:
+        drawn = rng.integers(transfer.n_seeds, size=transfer.n_seeds)
+        row[chooser.order(TaskMatrix.of_transfer(transfer, drawn), k, seed).tasks] = 1.0
+    common = picked @ picked.T / k
+    shares = picked.mean(axis=0)
+    order = np.argsort(-shares, kind="stable")
+    return Stability(
+        bootstraps=times,
+        seeds=transfer.n_seeds,
+        shared=float(shares[chosen].sum() / k),
+        pairs=float(common[np.triu_indices(times, 1)].mean()) if times > 1 else 1.0,
+        tasks={transfer.tasks[task]: float(shares[task]) for task in order if shares[task] > 0},
+    )

@@ -1,0 +1,79 @@
+"""BM25 between the tasks' texts, in the place of transferability (the paper's baseline)."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench.errors import MethodError, MissingExtraError
+from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.scores import Scores
+
+WORD = re.compile(r"\w+")
+
+
+def bm25(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return how well each text answers each as a query, shape (texts, texts).
+
+    Entry [i, j] is the BM25 score (Robertson & Zaragoza 2009; k1 = 1.5, b = 0.75) of text i for all
+    words of text j, for each word as often as it is there.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        One a task: its instruction, questions and answers.
+
+    Raises
+    ------
+    MissingExtraError
+        If bm25s is not installed.
+    MethodError
+        If a text has no words.
+    """
+    try:
+        import bm25s
+    except ImportError as error:
+        raise MissingExtraError(
+            "comparing texts by BM25 needs bm25s", hint="pip install 'fewbench[text]'"
+        ) from error
+    words = [WORD.findall(text.lower()) for text in texts]
+    if empty := [str(i + 1) for i, found in enumerate(words) if not found]:
+        raise MethodError(f"a task's text has no words: the {some(empty)}. of {len(texts)}")
+    ids = {word: i for i, word in enumerate(sorted({word for found in words for word in found}))}
+    counts = np.zeros((len(texts), len(ids)))
+    for i, found in enumerate(words):
+        np.add.at(counts[i], [ids[word] for word in found], 1.0)
+    engine = bm25s.BM25(k1=1.5, b=0.75)
+    engine.index(words, show_progress=False)
+    # A word's worth in every text, looked up once; a query adds them up.
+    worth = np.array([engine.get_scores([word]) for word in ids], dtype=np.float64)
+    return np.asarray((counts @ worth).T)
+
+
+def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: NDArray[np.intp]) -> TaskMatrix:
+    """Compare tasks by their texts.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        A task's whole text, by its name.
+    names, sizes
+        The tasks and their numbers of questions; MethodError if one has no text.
+    """
+    if lacking := [name for name in names if name not in texts]:
+        raise MethodError(f"no text is given of {len(lacking)} tasks: {some(lacking)}")
+    return TaskMatrix(bm25([texts[name] for name in names]), tuple(names), sizes, None, "BM25")
+
+
+def of_items(scores: Scores) -> TaskMatrix:
+    """Compare tasks by the texts of their items (column `text`)."""
+    if "text" not in scores.items:
+        raise MethodError(
+            "the items have no texts",
+            hint="import them with --items FILE, a table with columns item and text",
+        )
+    said = scores.items["text"].fillna("").astype(str)
+    texts = {str(task): "\n".join(of) for task, of in said.groupby(scores.items["task"])}
+    return of_texts(texts, scores.tasks, np.bincount(scores.task_of, minlength=len(scores.tasks)))

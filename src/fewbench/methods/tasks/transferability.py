@@ -1,0 +1,200 @@
+"""Transferability: how well questions of one task are answered behind exemplars of another."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._files import written_whole
+from fewbench._names import some
+from fewbench.errors import MethodError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Transferability:
+    """Scores of one model on target tasks behind exemplars of source tasks.
+
+    Parameters
+    ----------
+    values : ndarray, shape (seeds, sources, targets)
+        Mean metric over the questions asked of the target, larger for better (Eq. 1); a loss is
+        negative. NaN where nothing was measured.
+    tasks : tuple of str, length sources
+        The benchmark's tasks, each a source.
+    targets : tuple of str, length targets
+        The tasks that were asked; all, or some of them in a cheaper design.
+    n_questions : ndarray of int, shape (sources,)
+        Questions of each task in the whole benchmark.
+    metric : {"accuracy", "loss", "exact-match"}
+    about : mapping of str to str
+        What is known of the measurement: model, date, settings.
+
+    Raises
+    ------
+    MethodError
+        If shapes or names do not fit, or nothing was measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = Transferability(np.ones((2, 3, 3)), ("a", "b", "c"), ("a", "b", "c"), np.ones(3, int))
+    >>> t.mean.shape, t.n_seeds
+    ((3, 3), 2)
+    """
+
+    values: NDArray[np.float64]
+    tasks: tuple[str, ...]
+    targets: tuple[str, ...]
+    n_questions: NDArray[np.intp]
+    metric: str = "accuracy"
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.tasks), len(self.targets))
+        if self.values.ndim != 3 or self.values.shape[1:] != shape or not len(self.values):
+            raise MethodError(
+                f"transferability has the shape {self.values.shape}; seeds × sources × targets is "
+                f"(seeds, {shape[0]}, {shape[1]})"
+            )
+        for names in (self.tasks, self.targets):
+            if len(set(names)) < len(names):
+                raise MethodError(f"a task is named twice: {some(_twice(names))}")
+        if unknown := sorted(set(self.targets) - set(self.tasks)):
+            raise MethodError(f"targets that are no tasks: {some(unknown)}")
+        if len(self.tasks) < 2:
+            raise MethodError("there is one task: nothing to choose from")
+        if self.n_questions.shape != shape[:1] or (self.n_questions < 1).any():
+            raise MethodError("every task has a number of questions, at least 1")
+        if np.isinf(self.values).any():
+            raise MethodError("transferability has infinite entries")
+
+    @property
+    def n_seeds(self) -> int:
+        """Draws of exemplars."""
+        return len(self.values)
+
+    @property
+    def is_square(self) -> bool:
+        """Whether every task was a target too, in the same order."""
+        return self.tasks == self.targets
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """The matrix A, shape (sources, targets): means over seeds.
+
+        MethodError if an entry was measured with no seed.
+        """
+        return self.mean_over(np.arange(self.n_seeds))
+
+    def mean_over(self, seeds: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return A from some seeds, which may repeat (a bootstrap)."""
+        values = self.values[seeds]
+        measured = np.isfinite(values)
+        if not measured.any(axis=0).all():
+            source, target = np.argwhere(~measured.any(axis=0))[0]
+            raise MethodError(
+                f"nothing was measured of {self.tasks[source]} on {self.targets[target]} "
+                f"({int((~measured.any(axis=0)).sum())} such pairs)",
+                hint="go on with fewbench transfer measure, or leave those targets out",
+            )
+        total = np.where(measured, values, 0.0).sum(axis=0)
+        return np.asarray(total / measured.sum(axis=0))
+
+    @property
+    def difficulty(self) -> NDArray[np.float64]:
+        """Mean metric of each target over sources and seeds, shape (targets,)."""
+        return np.asarray(self.mean.mean(axis=0))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write a compressed .npz, whole or not at all."""
+        path = Path(path)
+        about = {"format": FORMAT, "metric": self.metric, "about": dict(self.about)}
+        with written_whole(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(
+                file,
+                transferability=self.values,
+                tasks=np.array(self.tasks),
+                targets=np.array(self.targets),
+                n_questions=self.n_questions,
+                facts=np.array(json.dumps(about)),
+            )
+        return path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Transferability":
+        """Read what `save` wrote, a measurement's folder, or another matrix.
+
+        A folder is read as its `matrix.npz`. Of another .npz the arrays `acc` or
+        `transferability` (seeds × sources × targets, or sources × targets), `tasks` and
+        `n_questions` are read; a .csv has the sources as rows under a header of targets, and says
+        nothing of questions: each task then counts as one.
+
+        Raises
+        ------
+        MethodError
+            If the file is not one of these, or cannot be used.
+        """
+        path = Path(path)
+        if path.is_dir():
+            if not (path / "matrix.npz").is_file():
+                raise MethodError(
+                    f"{path}: no matrix.npz here",
+                    hint="fewbench transfer measure writes it when all is measured",
+                )
+            path = path / "matrix.npz"
+        if not path.is_file():
+            raise MethodError(f"{path}: no such file")
+        return _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
+
+
+def _twice(names: tuple[str, ...]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def _from_npz(path: Path) -> Transferability:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, OSError, EOFError) as error:
+        raise MethodError(f"{path}: not a matrix of transferability (.npz or .csv)") from error
+    values = next((arrays[key] for key in ("transferability", "acc") if key in arrays), None)
+    if values is None or "tasks" not in arrays:
+        raise MethodError(
+            f"{path}: has {some(list(arrays))}, not transferability (or acc) and tasks",
+            hint="fewbench transfer measure writes such a file",
+        )
+    facts = json.loads(str(arrays["facts"])) if "facts" in arrays else {}
+    tasks = tuple(map(str, arrays["tasks"].tolist()))
+    numbers = arrays.get("n_questions", np.ones(len(tasks)))
+    return Transferability(
+        np.atleast_3d(values.T).T.astype(np.float64),
+        tasks,
+        tuple(map(str, arrays.get("targets", arrays["tasks"]).tolist())),
+        np.asarray(numbers).astype(np.intp),
+        str(facts.get("metric", "accuracy")),
+        {str(key): str(value) for key, value in facts.get("about", {}).items()},
+    )
+
+
+def _from_csv(path: Path) -> Transferability:
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path, index_col=0)
+        values = table.to_numpy(dtype=np.float64)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise MethodError(
+            f"{path}: not a table of numbers",
+            hint="a row a source, its name first, under a header of targets",
+        ) from error
+    tasks = tuple(map(str, table.index))
+    return Transferability(
+        values[None], tasks, tuple(map(str, table.columns)), np.ones(len(tasks), dtype=np.intp)
+    )
