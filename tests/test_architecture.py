@@ -19,6 +19,8 @@ BELOW = {
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "readers": {"readers", "scores"},
+    "runners": {"runners", "scores"},
+    "transfer": {"transfer", "runners", "methods", "scores"},
     "report": {"report"},
 }
 ABOVE = {"cli", "report"}

@@ -25,7 +25,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except _USAGE_ERROR as error:
-        if len(sys.argv) < 2:
+        if type(error).__name__ == "NoArgsIsHelpError":
             error.show()  # the help
             sys.exit(2)
         command = error.ctx.command_path if error.ctx else "fewbench"

@@ -10,6 +10,7 @@ from fewbench.cli.options import AverageOption, Budget, MethodName, ScoresPath, 
 from fewbench.evaluation import Evaluation
 from fewbench.methods import Subset
 from fewbench.runners import EXPORTS, export_items
+from fewbench.scores import Scores
 
 
 def select(
@@ -37,6 +38,14 @@ def select(
     evaluation = Evaluation(scores, method, budget, seed=seed)
     whole = evaluation.subset
     subset = whole or _first_items(evaluation)
+    then = "estimate with the same method" if whole else f"the first of {budget} to run"
+    give_subset(subset, scores, output, harness, then)
+
+
+def give_subset(
+    subset: Subset, scores: Scores, output: Path | None, harness: str, then: str
+) -> None:
+    """Write a subset to a file, or print its items; say its notes."""
     for note in subset.notes:
         say(f"note: {note}")
     if output is None:
@@ -44,7 +53,6 @@ def select(
         return
     with written_whole(output) as temporary:
         temporary.write_text(subset.to_json() + "\n", encoding="utf-8")
-    then = "estimate with the same method" if whole else f"the first of {budget} to run"
     say(f"{output}: {len(subset.items)} items of {scores.n_items}; {then}")
 
 

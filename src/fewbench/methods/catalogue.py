@@ -285,6 +285,11 @@ CATALOGUE: dict[str, Entry] = {
         "tasks that stand for all: facility location on what they transfer to",
         BENTO,
     ),
+    "bento-sim-matched": Entry(
+        "tasks-sim(match=0.01)+anchor-ratio",
+        "BenTo's tasks, exchanged until they are as easy as all; corrected by past models' ratio",
+        f"ours, on {BENTO}",
+    ),
     "bento-le": Entry(
         "tasks-le+mean",
         "the same on Laplacian eigenmaps",

@@ -19,6 +19,7 @@ from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction.ability import Ability
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.methods.prediction.anchor_lines import AnchorLines
+from fewbench.methods.prediction.anchor_ratio import AnchorRatio
 from fewbench.methods.prediction.assessor import GenericAssessor
 from fewbench.methods.prediction.difference import Difference
 from fewbench.methods.prediction.features import AnswerFeatures, Features, Signature, SubsetScore
@@ -99,6 +100,7 @@ REGRESSORS: dict[str, type[Any]] = {
 }
 PREDICTORS: dict[str, type[Any]] = {
     "mean": Mean,
+    "anchor-ratio": AnchorRatio,
     "completion": LowRankCompletion,
     "imputation": Imputation,
     "aipw": AIPW,

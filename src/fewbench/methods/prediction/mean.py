@@ -35,12 +35,19 @@ class FittedMean:
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores."""
-        full = answers.scores @ (self.weights / self.weights.sum())
+        full = self.full(answers)
         if not tasks:
             return Prediction(full)
+        return Prediction(full, fill_unseen_tasks(self.seen_tasks(answers), full, self.scores))
+
+    def full(self, answers: Answers) -> NDArray[np.float64]:
+        """Return the weighted means, shape (targets,)."""
+        return np.asarray(answers.scores @ (self.weights / self.weights.sum()))
+
+    def seen_tasks(self, answers: Answers) -> NDArray[np.float64]:
+        """Return the tasks' weighted means, shape (targets, tasks); NaN where one has no item."""
         member = np.equal.outer(self.task_of, np.arange(len(self.scores.tasks)))
         member = member * self.weights[:, None]
         mass = member.sum(axis=0)
         with np.errstate(invalid="ignore"):
-            means = (answers.scores @ member) / mass  # NaN where a task has no item
-        return Prediction(full, fill_unseen_tasks(means, full, self.scores))
+            return np.asarray((answers.scores @ member) / mass)

@@ -17,7 +17,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.subset import Subset
-from fewbench.methods.tasks.choosers import ListedTasks, RandomTasks, TaskChooser
+from fewbench.methods.tasks.choosers import TaskChooser
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.texts import of_items
 from fewbench.methods.tasks.transferability import Transferability
@@ -87,15 +87,11 @@ class WithinTasks:
     def needs(self) -> tuple[Need, ...]:
         """Several tasks, and what they are compared by."""
         own = [Need("tasks", 2, "with one task there is nothing to choose from")]
-        if self.settings.matrix == "text" and self._compares:
+        if self.settings.matrix == "text" and self.chooser.compares:
             own.append(Need("text", 1, "tasks are compared by their items' texts", True))
-        if self.settings.matrix == "scores" and self._compares:
+        if self.settings.matrix == "scores" and self.chooser.compares:
             own.append(Need("sources", 5, "few past models tell few tasks apart"))
         return (*own, *needs_of(self.inside))
-
-    @property
-    def _compares(self) -> bool:
-        return not isinstance(self.chooser, (RandomTasks, ListedTasks))
 
     def describe(self) -> str:
         """Return the parts as the command line writes them, and a hash of the file's content."""
@@ -152,9 +148,9 @@ class WithinTasks:
             k = min(len(sizes), k + max(1, int((needed - held[-1]) / (2 * mean))))
 
     def _matrix(self, scores: Scores, sizes: IntArray) -> tuple[TaskMatrix, tuple[str, ...]]:
-        if self.settings.matrix == "scores" or not self._compares:
+        if self.settings.matrix == "scores" or not self.chooser.compares:
             matrix = TaskMatrix.of_scores(scores)
-            if not self._compares:
+            if not self.chooser.compares:
                 return matrix, ()
             return matrix, (
                 "tasks are compared by past models' scores, not by transferability "

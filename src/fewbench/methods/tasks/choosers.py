@@ -6,6 +6,7 @@ like other parts: `tasks-le(components=5)`.
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,9 @@ class Ordered:
 
 
 class TaskChooser(Protocol):
-    """Chooses k tasks."""
+    """Chooses k tasks; `compares` is whether by how alike they are."""
+
+    compares: ClassVar[bool]
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Return k tasks in the order of choice."""
@@ -61,6 +64,8 @@ class TaskChooser(Protocol):
 @dataclass(frozen=True)
 class _Facility:
     """Facility location on a similarity of tasks (BenTo, Eq. 5)."""
+
+    compares: ClassVar[bool] = True
 
     def _choose(
         self,
@@ -196,6 +201,7 @@ class TaskMedoids:
     scaling: Scaling = "centre"
     distance: Distance = "euclidean"
     components: int = 0
+    compares: ClassVar[bool] = True
 
     @property
     def similarity(self) -> Similarity:
@@ -215,6 +221,8 @@ class TaskMedoids:
 class RandomTasks:
     """Tasks drawn at random; every set of a size is equally likely."""
 
+    compares: ClassVar[bool] = False
+
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Draw k tasks; a larger k extends a smaller one."""
         return Ordered(np.random.default_rng(seed).permutation(len(matrix.names))[:k])
@@ -227,14 +235,16 @@ class ListedTasks:
     Parameters
     ----------
     names : str
-        Names, joined by |.
+        Names, joined by |; signs that have a meaning there are written as in addresses: a comma
+        as %2C.
     """
 
     names: str = ""
+    compares: ClassVar[bool] = False
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Take the first k; MethodError if one is unknown, named twice, or there are fewer."""
-        names = [name.strip() for name in self.names.split("|") if name.strip()]
+        names = [unquote(name.strip()) for name in self.names.split("|") if name.strip()]
         if unknown := [name for name in names if name not in matrix.names]:
             raise MethodError(
                 f"no such task: {some(unknown)}", hint=f"tasks are {some(matrix.names, 9)}"

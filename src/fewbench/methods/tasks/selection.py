@@ -169,7 +169,7 @@ def select_tasks(
     ordered = chooser.order(matrix, k, seed)
     notes = ordered.notes
     stability = None
-    if transfer is not None and transfer.n_seeds > 1 and bootstraps:
+    if chooser.compares and transfer is not None and transfer.n_seeds > 1 and bootstraps:
         again = chooser
         if getattr(chooser, "exact", False):
             again = _greedy(chooser)

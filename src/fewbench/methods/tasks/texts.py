@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fewbench._names import some
 from fewbench.errors import MethodError, MissingExtraError
+from fewbench.methods.selection.semantic import item_texts
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.scores import Scores
 
@@ -74,6 +75,6 @@ def of_items(scores: Scores) -> TaskMatrix:
             "the items have no texts",
             hint="import them with --items FILE, a table with columns item and text",
         )
-    said = scores.items["text"].fillna("").astype(str)
-    texts = {str(task): "\n".join(of) for task, of in said.groupby(scores.items["task"])}
+    said = np.array(item_texts(scores), dtype=object)
+    texts = {task: "\n".join(said[scores.task_of == at]) for at, task in enumerate(scores.tasks)}
     return of_texts(texts, scores.tasks, np.bincount(scores.task_of, minlength=len(scores.tasks)))

@@ -1,0 +1,232 @@
+"""Everything that is known of a selection of tasks, as plain values for text, JSON and report."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fewbench.errors import StudyError
+from fewbench.methods.tasks import (
+    Similarity,
+    TaskMatrix,
+    TaskSelection,
+    Transferability,
+    read_chooser,
+)
+from fewbench.study.tasks.curves import curves, differences, sets_of
+from fewbench.study.tasks.judgement import anchor_ratio, judge, nrmse
+from fewbench.study.tasks.maps import similarity_maps, strongest_transfers
+from fewbench.study.tasks.results import IntArray, TaskResults
+
+LEAST_CURVE = 10
+OTHERS = {"bento-sim": "tasks-sim", "bento-le": "tasks-le", "k-medoids": "tasks-medoids"}
+FEW_MODELS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class TaskAnalysis:
+    """A selection with all that can be said of it.
+
+    Parameters
+    ----------
+    selection : TaskSelection
+    results : TaskResults, optional
+        Models whose results are known; without them the selection is not judged.
+    given : Transferability or TaskMatrix, optional
+        What tasks were compared by; without it there are no pictures and no other methods.
+    anchor : str, optional
+        The model of the results whose full score corrects the others; by default the measured
+        model itself, where every task was measured.
+    """
+
+    selection: TaskSelection
+    results: TaskResults | None = None
+    given: Transferability | TaskMatrix | None = None
+    anchor: str | None = None
+
+    @cached_property
+    def matrix(self) -> TaskMatrix | None:
+        """What tasks were compared by."""
+        if isinstance(self.given, Transferability):
+            return TaskMatrix.of_transfer(self.given)
+        return self.given
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: what `--json` prints and the report shows."""
+        return self._values
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        selection = self.selection
+        return {
+            "facts": self._facts(),
+            "warnings": self._warnings(),
+            "chosen": [
+                {
+                    "task": chosen.task,
+                    "questions": chosen.questions,
+                    "gain": chosen.gain,
+                    "cluster": chosen.cluster,
+                    "stands_for": chosen.stands_for,
+                    "stability": chosen.kept,
+                }
+                for chosen in selection.chosen
+            ],
+            "answer": None,
+            "judgement": self._judgement,
+            "stability": self._stability(),
+            "difficulty": selection.difficulty.model_dump() if selection.difficulty else None,
+            **self._curves(),
+            **self._maps(),
+            "clusters": self._clusters(),
+        }
+
+    def _facts(self) -> dict[str, Any]:
+        selection, results = self.selection, self.results
+        exact = {}
+        if selection.bound is not None and selection.coverage:
+            exact["unproven gap"] = f"{max(0.0, selection.bound / selection.coverage - 1):.3%}"
+        return {
+            "method": selection.method,
+            "k": selection.k,
+            "tasks": len(selection.sizes),
+            "questions": sum(selection.sizes.values()),
+            "chosen questions": selection.questions,
+            **exact,
+            **selection.matrix,
+            **(
+                {"judged on models": len(results.models), "weigh": results.weigh} if results else {}
+            ),
+        }
+
+    def _warnings(self) -> list[str]:
+        said = list(self.selection.notes)
+        if self.results is None:
+            said.append(
+                "not judged: no results of models were given, so how far scores on these tasks are "
+                "from full scores is not known"
+            )
+        elif len(self.results.models) < FEW_MODELS:
+            said.append(f"judged on {len(self.results.models)} models only")
+        stability = self.selection.stability
+        if stability and stability.pairs < 0.5:
+            said.append(
+                "two choices from seeds drawn again share "
+                f"{stability.pairs:.0%} of their tasks: others would have done as well"
+            )
+        return said
+
+    @cached_property
+    def _judgement(self) -> dict[str, Any] | None:
+        if self.results is None:
+            return None
+        results, selection = self.results, self.selection
+        chosen = results.positions(selection.tasks)
+        found = judge(results, chosen, selection.seed)
+        return {
+            "nrmse": found.nrmse,
+            "nrmse_printed": found.nrmse_printed,
+            "low": found.low,
+            "high": found.high,
+            "random_tasks": asdict(found.random_tasks) | {"percentile": found.percentile},
+            "random_questions": asdict(found.random_questions) | {"questions": found.n_questions},
+            "anchor_ratio": self._anchor_ratio(results, chosen),
+            "models": [
+                {"model": model, "full": full, "chosen": said}
+                for model, full, said in found.estimates
+            ],
+        }
+
+    def _anchor_ratio(self, results: TaskResults, chosen: IntArray) -> dict[str, Any] | None:
+        """NRMSE after the correction, over all models but the anchor."""
+        if self.anchor is not None:
+            if self.anchor not in results.models:
+                raise StudyError(f"the results have no model {self.anchor!r}")
+            at = results.models.index(self.anchor)
+            tasks, others = results.scores[at], np.arange(len(results.models)) != at
+            name = self.anchor
+        else:
+            matrix = self.matrix
+            if matrix is None or matrix.ease is None or set(matrix.names) != set(results.tasks):
+                return None
+            tasks = matrix.ease[[matrix.names.index(task) for task in results.tasks]]
+            others = np.ones(len(results.models), dtype=bool)
+            name = "the measured model"
+        if not others.any() or (tasks < 0).any():  # a loss has no ratio
+            return None
+        said = anchor_ratio(results, chosen, tasks)[others]
+        return {"anchor": name, "nrmse": float(nrmse(said, results.full[others]))}
+
+    def _stability(self) -> dict[str, Any] | None:
+        found = self.selection.stability
+        if found is None:
+            return None
+        tasks = [{"task": task, "share": share} for task, share in found.tasks.items()]
+        return found.model_dump() | {"tasks": tasks}
+
+    def _curves(self) -> dict[str, Any]:
+        results, selection, matrix = self.results, self.selection, self.matrix
+        if results is None:
+            return {"curves": None, "difference": None}
+        own = {k: results.positions(tasks) for k, tasks in selection.steps.items()}
+        name = selection.method
+        sets: dict[str, Any] = {name: own}
+        between = None
+        if matrix is not None:
+            upto = min(max(selection.k, LEAST_CURVE), len(matrix.names) - 1)
+            at = results.positions(matrix.names)
+            for other, part in OTHERS.items():
+                found = sets_of(self._like(part), matrix, upto, selection.seed)
+                sets[other] = {k: at[tasks] for k, tasks in found.items()}
+            between = asdict(
+                differences(results, sets["bento-sim"], sets["bento-le"], selection.seed)
+            )
+            name = next((other for other in OTHERS if self._like(OTHERS[other]) == name), name)
+            sets = {
+                key: value for key, value in sets.items() if key != selection.method or key == name
+            }
+        return {
+            "curves": curves(results, sets, name, selection.seed).to_dict(),
+            "difference": between,
+        }
+
+    def _like(self, part: str) -> str:
+        """Write another method with the selection's scaling and distance."""
+        own = getattr(read_chooser(self.selection.method), "similarity", Similarity())
+        settings = []
+        if part == "tasks-le" and own.components:
+            settings.append(f"components={own.components}")
+        if own.scaling != "centre":
+            settings.append(f"scaling={own.scaling}")
+        if own.distance != "euclidean":
+            settings.append(f"distance={own.distance}")
+        return f"{part}({','.join(settings)})" if settings else part
+
+    def _maps(self) -> dict[str, Any]:
+        matrix, clusters = self.matrix, self.selection.clusters
+        if matrix is None or clusters is None:
+            return {"maps": None, "transfers": None}
+        own = getattr(read_chooser(self.selection.method), "similarity", Similarity())
+        square = isinstance(self.given, Transferability) and self.given.is_square
+        return {
+            "maps": similarity_maps(matrix, own, clusters),
+            "transfers": strongest_transfers(matrix, clusters) if square else None,
+        }
+
+    def _clusters(self) -> list[dict[str, Any]] | None:
+        clusters = self.selection.clusters
+        if clusters is None:
+            return None
+        chosen = set(self.selection.tasks)
+        found = []
+        for cluster in sorted(set(clusters.values())):
+            tasks = [task for task, of in clusters.items() if of == cluster]
+            found.append(
+                {
+                    "cluster": cluster,
+                    "tasks": tasks,
+                    "chosen": [task for task in tasks if task in chosen],
+                }
+            )
+        return found

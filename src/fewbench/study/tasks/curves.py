@@ -1,0 +1,128 @@
+"""Errors against the number of chosen tasks: each as it is, never the best over them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fewbench._seeds import child_seed
+from fewbench.methods.tasks import TaskMatrix, read_chooser
+from fewbench.study.tasks.judgement import LEVEL, nrmse, random_questions, random_tasks, spread
+from fewbench.study.tasks.results import IntArray, TaskResults
+
+DRAWS = 300
+SETS, QUESTIONS, MODELS = range(10, 13)
+
+Sets = Mapping[int, IntArray]
+"""Chosen tasks by their number."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """NRMSE for every number of tasks.
+
+    Attributes
+    ----------
+    k : list of int
+    methods : dict of str to list of float
+        NRMSE of each method; None where it was not run.
+    random_mean, random_low, random_high : list of float
+        Of random task sets: mean, 5th and 95th percentile.
+    random_questions : list of float
+        Mean of as many random questions as the chosen method's tasks hold.
+    chosen : str
+        The method that is judged.
+    """
+
+    k: list[int]
+    methods: dict[str, list[float | None]]
+    random_mean: list[float]
+    random_low: list[float]
+    random_high: list[float]
+    random_questions: list[float | None]
+    chosen: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """NRMSE on S minus NRMSE on S', with 90 % intervals, models drawn with replacement.
+
+    Above 0 the embedding ("le") is better.
+    """
+
+    k: list[int]
+    sim_minus_le: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def sets_of(method: str, matrix: TaskMatrix, upto: int, seed: int) -> dict[int, IntArray]:
+    """Return what a method chooses for 1, 2, … tasks."""
+    chooser = read_chooser(method)
+    whole = chooser.order(matrix, upto, seed)
+    if whole.nested:
+        return {k: whole.tasks[:k] for k in range(1, upto + 1)}
+    return {k: chooser.order(matrix, k, seed).tasks for k in range(1, upto)} | {upto: whole.tasks}
+
+
+def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed: int = 0) -> Curves:
+    """Judge methods at every number of tasks.
+
+    Parameters
+    ----------
+    methods : mapping of str to mapping of int to ndarray of int
+        Chosen tasks, as positions in the results, by method and number.
+    chosen : str
+        The method of the selection.
+    """
+    full = results.full
+    sizes = sorted({k for sets in methods.values() for k in sets})
+    drawn = [spread(random_tasks(results, k, child_seed(seed, SETS, k), DRAWS)) for k in sizes]
+    own = methods[chosen]
+    questions = [
+        float(
+            random_questions(
+                results, int(results.sizes[own[k]].sum()), child_seed(seed, QUESTIONS, k), DRAWS
+            ).mean()
+        )
+        if k in own
+        else None
+        for k in sizes
+    ]
+    return Curves(
+        sizes,
+        {
+            name: [
+                float(nrmse(results.reduced(sets[k]), full)) if k in sets else None for k in sizes
+            ]
+            for name, sets in methods.items()
+        },
+        [one.mean for one in drawn],
+        [one.low for one in drawn],
+        [one.high for one in drawn],
+        questions,
+        chosen,
+    )
+
+
+def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Differences:
+    """Compare S and S' at every number of tasks, on the same models."""
+    full = results.full
+    models = np.random.default_rng(child_seed(seed, MODELS)).integers(
+        len(full), size=(DRAWS, len(full))
+    )
+    sizes: Sequence[int] = sorted(set(sim) & set(le))
+    own, low, high = [], [], []
+    for k in sizes:
+        one, other = results.reduced(sim[k]), results.reduced(le[k])
+        own.append(float(nrmse(one, full) - nrmse(other, full)))
+        again = nrmse(one[models], full[models]) - nrmse(other[models], full[models])
+        ends = np.quantile(again, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low.append(float(ends[0]))
+        high.append(float(ends[1]))
+    return Differences(list(sizes), own, low, high)
