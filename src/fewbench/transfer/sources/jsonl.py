@@ -1,0 +1,224 @@
+"""Tasks in plain JSON lines: one question a line.
+
+Fields of a line: `question` and `answer`; where wanted `options`, `task`, `id`, `split`,
+`instruction`, `subject`, `also`. docs/transfer.md has the table.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from fewbench._names import some
+from fewbench.errors import TransferError
+from fewbench.transfer.sources.building import (
+    check_apart,
+    make_question,
+    make_task,
+    right_option,
+    subject_of,
+)
+from fewbench.transfer.task import LETTERS, Question, Task
+
+Text = Annotated[StrictStr, Field(min_length=1)]
+IN_POOL = ("train", "pool")
+
+
+class Line(BaseModel):
+    """A line as it is written."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: Text | None = None
+    question: Text
+    options: list[StrictStr] | dict[str, StrictStr] | None = None
+    answer: StrictInt | StrictFloat | StrictStr
+    id: StrictInt | Text | None = None
+    split: Literal["train", "pool", "test"] | None = None
+    instruction: StrictStr | None = None
+    subject: Text | None = None
+    also: list[StrictStr] = []
+
+
+@dataclass
+class _Gathered:
+    """What the lines of a task have said so far."""
+
+    questions: list[Question] = field(default_factory=list)
+    pool: list[Question] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def read_jsonl(path: Path) -> list[Task]:
+    r"""Return the tasks of a file, in the order in which they first appear.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8, an object a line; empty lines are passed over.
+
+    Raises
+    ------
+    TransferError
+        If the file cannot be read, a line is not whole or says something else than expected, or
+        a question is among the exemplars and the scored ones.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "sums.jsonl"
+    >>> _ = path.write_text('{"question": "2 + 2 =", "options": ["3", "4"], "answer": "B"}\n'
+    ...                     '{"question": "1 + 1 =", "options": ["2", "0"], "answer": "A", '
+    ...                     '"split": "train"}\n')
+    >>> [(task.name, len(task.questions), len(task.pool)) for task in read_jsonl(path)]
+    [('sums', 1, 1)]
+    """
+    tasks: dict[str, _Gathered] = {}
+    for number, data in _objects(path):
+        where = f"{path}, line {number}"
+        line = _line(data, where)
+        name = path.stem if line.task is None else line.task
+        _add(tasks.setdefault(name, _Gathered()), line, number, where)
+    if not tasks:
+        raise TransferError(f"{path}: holds no questions", hint="write an object a line")
+    return [_task(name, gathered, path) for name, gathered in tasks.items()]
+
+
+def _objects(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    except OSError as error:
+        raise TransferError(f"{path}: cannot be read ({error.strerror})") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line.decode(), object_pairs_hook=_once)
+        except (ValueError, RecursionError) as error:
+            raise TransferError(
+                f"{path}, line {number}: not a whole JSON object ({error})",
+                hint="write each question as one object on one line of UTF-8 text",
+            ) from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field is there twice")
+    return found
+
+
+def _line(data: Any, where: str) -> Line:
+    fields = ", ".join(Line.model_fields)
+    if not isinstance(data, dict):
+        raise TransferError(f"{where}: not an object", hint=f"its fields are {fields}")
+    unknown = sorted(set(data) - set(Line.model_fields))
+    if unknown:
+        raise TransferError(
+            f"{where}: unknown fields {some(unknown)}", hint=f"remove them; known are {fields}"
+        )
+    try:
+        return Line.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        expected = {
+            "question": "a text",
+            "options": 'a list of texts, or {"A": text, "B": text, …}',
+            "answer": "a letter, a position, an option's text, or the text of an open answer",
+            "split": '"test" (scored, as without it), "train" or "pool" (for exemplars)',
+            "id": "a text or a whole number",
+            "also": "a list of texts",
+        }.get(str(first["loc"][0]), "a text")
+        said = "is missing" if first["type"] == "missing" else "is not as expected"
+        raise TransferError(
+            f"{where}: the field {first['loc'][0]!r} {said}", hint=f"it is {expected}"
+        ) from error
+
+
+def _add(gathered: _Gathered, line: Line, number: int, where: str) -> None:
+    for fact in ("instruction", "subject"):
+        said = getattr(line, fact)
+        known = gathered.facts.setdefault(fact, (said, number)) if said is not None else None
+        if known and known[0] != said:
+            raise TransferError(
+                f"{where}: another {fact} than line {known[1]} gives the task",
+                hint="give it on one line of the task, or the same on all",
+            )
+    group = gathered.pool if line.split in IN_POOL else gathered.questions
+    place = f"pool-{len(group) + 1}" if line.split in IN_POOL else str(len(group) + 1)
+    name = place if line.id is None else str(line.id)
+    if name in gathered.lines:
+        raise TransferError(
+            f"{where}: the id {name!r} is that of line {gathered.lines[name]} too",
+            hint="ids are unique in a task; a line without one is known by its place",
+        )
+    gathered.lines[name] = number
+    group.append(_question(line, name, where))
+
+
+def _question(line: Line, name: str, where: str) -> Question:
+    options = _options(line.options, where)
+    answer: int | str
+    if not options:
+        answer = line.answer if isinstance(line.answer, str) else json.dumps(line.answer)
+    elif isinstance(line.answer, float):
+        raise TransferError(f"{where}: the answer {line.answer} is no option's position")
+    else:
+        answer = right_option(line.answer, options, where)
+        if line.also:
+            raise TransferError(
+                f"{where}: 'also' has other texts of an open answer, and there are options",
+                hint="remove it",
+            )
+    return make_question(
+        where, id=name, text=line.question, options=options, answer=answer, also=tuple(line.also)
+    )
+
+
+def _options(options: list[str] | dict[str, str] | None, where: str) -> tuple[str, ...]:
+    if not options:
+        return ()
+    letters = LETTERS[: len(options)]
+    if len(options) == 1 or len(options) > len(LETTERS):
+        raise TransferError(
+            f"{where}: {len(options)} options", hint="2 to 26; an open question has none"
+        )
+    if isinstance(options, list):
+        return tuple(options)
+    if sorted(options) != list(letters):
+        raise TransferError(
+            f"{where}: the options are named {some(options)}",
+            hint=f"name them {letters[0]} to {letters[-1]}, or give a list",
+        )
+    return tuple(options[letter] for letter in letters)
+
+
+def _task(name: str, gathered: _Gathered, path: Path) -> Task:
+    where = f"{path}, task {name!r}"
+    if not gathered.questions:
+        raise TransferError(
+            f"{where}: all its questions are for exemplars, none to be scored",
+            hint='leave "split" out of some, or remove it from all: exemplars are set aside then',
+        )
+    check_apart(where, gathered.questions, gathered.pool)
+    facts = {fact: said for fact, (said, _) in gathered.facts.items()}
+    return make_task(
+        where,
+        name=name,
+        subject=facts.get("subject", subject_of(name)),
+        instruction=facts.get("instruction"),
+        questions=tuple(gathered.questions),
+        pool=tuple(gathered.pool),
+    )
