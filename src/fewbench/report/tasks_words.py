@@ -1,0 +1,132 @@
+"""What a task selection and its judgement come to, in sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fewbench.report.words import fixed, percent, points
+
+JUDGE = "fewbench tasks judge SELECTION RESULTS"
+
+
+def plural(n: int, one: str) -> str:
+    """A count and its noun.
+
+    >>> plural(1, "task"), plural(1200, "task")
+    ('1 task', '1,200 tasks')
+    """
+    return f"{n:,} {one}{'' if n == 1 else 's'}"
+
+
+def size(found: dict[str, Any]) -> str:
+    """How much of the benchmark was chosen."""
+    facts, chosen = found["facts"], found["chosen"]
+    k, asked = len(chosen), sum(c["questions"] for c in chosen)
+    tasks, questions = facts.get("tasks"), facts.get("questions")
+    said = f"{k:,} of {plural(tasks, 'task')}" if tasks else plural(k, "task")
+    said += f", {asked:,}"
+    if questions:
+        said += f" of {plural(questions, 'question')} ({points(asked / questions, 1)}%)"
+    else:
+        said += " questions"
+    by = facts.get("method")
+    return f"{said}, chosen by {by}." if by else f"{said}."
+
+
+def answer(found: dict[str, Any]) -> str:
+    """The page's finding: the one given, or the error beside that of chance."""
+    if found["answer"]:
+        return str(found["answer"])
+    k, judged = len(found["chosen"]), found["judgement"]
+    if not k:
+        return "No task was chosen."
+    if judged is None:
+        verb = "stands" if k == 1 else "stand"
+        return f"How well {plural(k, 'task')} {verb} for all is not known yet."
+    these = "this task" if k == 1 else f"these {k:,} tasks"
+    said = f"Scores on {these} miss the full scores by {_error(judged['nrmse'])}"
+    beside = []
+    if part := judged["random_tasks"]:
+        beside.append(f"{plural(k, 'random task')} by {_error(part['mean'])}")
+    if part := judged["random_questions"]:
+        beside.append(f"{plural(part['questions'], 'random question')} by {_error(part['mean'])}")
+    return "; ".join([said, ", ".join(beside)] if beside else [said]) + "."
+
+
+def judged(found: dict[str, Any]) -> list[str]:
+    """How good the selection is, sentence by sentence."""
+    part, k = found["judgement"], len(found["chosen"])
+    if part is None:
+        return []
+    n = len(part["models"])
+    said = [f"The error (NRMSE) over {plural(n, 'model')} is {_error(part['nrmse'])}"]
+    if _known(part["low"]) and _known(part["high"]):
+        ends = f"{points(part['low'], 1)} to {points(part['high'], 1)}%"
+        said[0] += f", {ends} when the models are resampled"
+    said[0] += "."
+    if chance := part["random_tasks"]:
+        sets = f"random sets of {plural(k, 'task')}"
+        words = f"Of {sets}, {percent(chance['percentile'])} do as well or better"
+        said.append(f"{words}; on average they miss by {_error(chance['mean'])}.")
+    if chance := part["random_questions"]:
+        words = f"{plural(chance['questions'], 'question')} drawn at random from all tasks, "
+        words += f"which need no matrix, miss by {_error(chance['mean'])} "
+        said.append(f"{words}(± {points(chance['spread'], 1)}).")
+    if anchor := part["anchor_ratio"]:
+        words = f"Corrected by the ratio of one model’s known scores ({anchor['anchor']}), the"
+        said.append(f"{words} error is {_error(anchor['nrmse'])}.")
+    return said
+
+
+def difficulty(found: dict[str, Any]) -> str:
+    """Whether the chosen tasks are as hard as all for the model that was measured."""
+    part = found["difficulty"]
+    if part is None:
+        return ""
+    one, other = part["chosen"], part["all"]
+    share = all(0 <= value <= 1 for value in (one, other))
+    shown = (f"{points(v, 1)}%" if share else fixed(v, 3) for v in (one, other))
+    model = found["facts"].get("model") or "The model that was measured"
+    same = abs(one - other) < (0.0005 if share else 0.0005 * max(abs(other), 1e-12))
+    side = "as hard" if same else "easier" if one > other else "harder"
+    said = "{} scores {} on the chosen tasks and {} on all".format(model, *shown)
+    rank = percent(part["percentile"])
+    words = f"{said}: they are {side}{'' if same else ' than the whole'}."
+    return f"{words} {rank} of random sets come as near or nearer."
+
+
+def stability(found: dict[str, Any]) -> str:
+    """How much of the selection another measurement would choose again."""
+    part = found["stability"]
+    if part is None:
+        return ""
+    times = plural(part["bootstraps"], "resample")
+    words = f"Over {times} of the matrix’s seeds, {percent(part['shared'])} of the tasks "
+    return f"{words}chosen are among these; any two resamples share {percent(part['pairs'])}."
+
+
+def alike(found: dict[str, Any]) -> str:
+    """How much more alike tasks of one cluster are than others, in each map."""
+    maps = found["maps"]
+    clusters, said = maps["clusters"], []
+    for key, name in (("sim", "S"), ("le", "S′")):
+        if maps.get(key) is None:
+            continue
+        sums: dict[bool, list[float]] = {True: [], False: []}
+        for i, row in enumerate(maps[key]):
+            for j, value in enumerate(row):
+                if i != j and _known(value):
+                    sums[clusters[i] == clusters[j]].append(value)
+        if sums[True] and sums[False]:
+            inside, outside = (fixed(sum(v) / len(v)) for v in (sums[True], sums[False]))
+            said.append(f"{inside} in {name} (others {outside})")
+    return f"Two tasks of one cluster are on average alike by {' and '.join(said)}." if said else ""
+
+
+def _error(value: float) -> str:
+    return f"{points(value, 1)}%"
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

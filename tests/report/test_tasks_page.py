@@ -1,0 +1,291 @@
+"""The page of a task selection."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import re
+from html import unescape
+from itertools import pairwise
+
+import pytest
+
+from fewbench.report import tasks_arcs, tasks_curves, tasks_map, write_tasks
+
+PARTS = (
+    "judgement", "stability", "difficulty", "curves", "difference", "maps", "transfers", "clusters"
+)  # fmt: skip
+
+
+class Found:
+    def __init__(self, values):
+        self.values = values
+
+    def to_dict(self):
+        return copy.deepcopy(self.values)
+
+
+def made(n=12, k=3, clusters=3, name="task_{}"):
+    """A selection with every part, of tasks that lie on a wave in `clusters` bands."""
+    draw = random.Random(n)
+    tasks = [name.format(t) for t in range(n)]
+    kind = [t * clusters // n for t in range(n)]
+    sim = [[1.0 if i == j else 0.3 + 0.3 * (kind[i] == kind[j]) + 0.1 * draw.random()
+            for j in range(n)] for i in range(n)]  # fmt: skip
+    le = [[1.0 if i == j else 2 * v - 1 for j, v in enumerate(row)] for i, row in enumerate(sim)]
+    spots = [t * n // k for t in range(k)]
+    chosen = [
+        {"task": tasks[t], "questions": 100 + t, "gain": 5.0 / (at + 1), "cluster": kind[t],
+         "stands_for": n // k, "stability": 0.75 / (at + 1)}
+        for at, t in enumerate(spots)
+    ]  # fmt: skip
+    ks = list(range(1, min(n, 11)))
+    arcs = sorted(
+        ([i, j, sim[i][j] - 0.4] for i in range(n) for j in range(n) if i != j), key=lambda a: -a[2]
+    )
+    questions = sum(c["questions"] for c in chosen)
+    return {
+        "facts": {"method": "bento-sim", "k": k, "tasks": n, "questions": 110 * n,
+                  "model": "a-small-model", "metric": "accuracy", "seeds": 10, "models": 4},
+        "warnings": ["Two tasks tie at step 2."],
+        "chosen": chosen,
+        "answer": None,
+        "judgement": {
+            "nrmse": 0.0712, "nrmse_printed": 0.0999, "low": 0.0512, "high": 0.0913,
+            "random_tasks": {"mean": 0.1384, "spread": 0.0771, "percentile": 0.26},
+            "random_questions": {"mean": 0.0428, "spread": 0.0163, "questions": questions},
+            "anchor_ratio": {"anchor": "a-small-model", "nrmse": 0.0523},
+            "models": [{"model": f"model-{m}", "full": 0.3 + 0.1 * m, "chosen": 0.33 + 0.1 * m}
+                       for m in range(4)],
+        },
+        "stability": {"bootstraps": 200, "shared": 0.36, "pairs": 0.27,
+                      "tasks": [{"task": t, "share": at / n} for at, t in enumerate(tasks)]},
+        "difficulty": {"chosen": 0.53, "all": 0.51, "percentile": 0.14},
+        "curves": {
+            "k": ks,
+            "methods": {"bento-sim": [0.2 / q for q in ks], "bento-le": [0.15 / q for q in ks],
+                        "kmedoids": [0.1 for _ in ks]},
+            "random_mean": [0.25 / q for q in ks], "random_low": [0.05 / q for q in ks],
+            "random_high": [0.5 / q for q in ks], "random_questions": [0.08 / q for q in ks],
+            "chosen": "bento-sim",
+        },
+        "difference": {"k": ks, "sim_minus_le": [0.05 / q for q in ks],
+                       "low": [0.05 / q - 0.01 for q in ks], "high": [0.05 / q + 0.02 for q in ks]},
+        "maps": {"tasks": tasks, "clusters": kind, "sim": sim, "le": le},
+        "transfers": {"share": 0.07, "tasks": tasks, "clusters": kind,
+                      "arcs": arcs[: max(round(0.07 * len(arcs)), 1)]},
+        "clusters": [
+            {"cluster": c, "tasks": [t for t, q in zip(tasks, kind, strict=True) if q == c],
+             "chosen": [tasks[t] for t in spots if kind[t] == c]}
+            for c in range(clusters)
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def page(tmp_path, balanced):
+    """The page as text and as what is read, whole and free of what is not for people."""
+
+    def written(values, source="ict.npz"):
+        text = write_tasks(Found(values), tmp_path / "tasks.html", source).read_text("utf-8")
+        balanced(text.replace("<wbr>", ""))  # never closed, as its kind is not
+        plain = re.sub(r"<style>.*?</style>", "", text, flags=re.S)
+        assert not re.search(r"\b(nan|inf)\b|\bNone\b", plain)
+        return text, re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", plain)))
+
+    return written
+
+
+def sections(text):
+    return dict(re.findall(r'<section id="(\w+)"[^>]*>(.*?)</section>', text, re.S))
+
+
+def test_it_says_what_was_chosen_and_how_good_it_is(page):
+    text, plain = page(made())
+    assert "Tasks chosen from ict.npz" in plain
+    assert (
+        "Scores on these 3 tasks miss the full scores by 7.1%; 3 random tasks by 13.8%, "
+        "312 random questions by 4.3%."
+    ) in plain
+    assert "3 of 12 tasks, 312 of 1,320 questions (23.6%), chosen by bento-sim." in plain
+    assert "5.1 to 9.1% when the models are resampled" in plain
+    assert "Of random sets of 3 tasks, 26% do as well or better" in plain
+    assert "As the paper prints its Eq. 7: 10.0%." in plain
+    assert "known scores (a-small-model), the error is 5.2%" in plain
+    assert (
+        "a-small-model scores 53.0% on the chosen tasks and 51.0% on all: they are easier" in plain
+    )
+    assert "36% of the tasks chosen are among these; any two resamples share 27%." in plain
+    assert "Two tasks tie at step 2." in plain
+    assert "At k = 3: bento-sim 6.7%, bento-le 5.0%, kmedoids 10.0%." in plain
+    assert not re.search(r"(src|href)=|url\(|@import|<script", text)
+
+
+def test_every_part_has_its_picture(page):
+    body = sections(page(made())[0])
+    assert list(body) == [
+        "chosen", "judgement", "stability", "curves", "maps", "transfers", "clusters"
+    ]  # fmt: skip
+    pictures = {key: part.count('role="img"') for key, part in body.items()}
+    assert pictures == {
+        "chosen": 0, "judgement": 2, "stability": 1, "curves": 2, "maps": 3, "transfers": 1,
+        "clusters": 0,
+    }  # fmt: skip
+    assert body["transfers"].count('class="chord"') == 9
+    assert body["maps"].count('class="across"') == 2 * 12
+    assert body["maps"].count('class="here"') == 3 + 2 * 3  # beside the names, above each map
+
+
+def test_a_given_answer_is_the_heading(page):
+    text, _ = page({**made(), "answer": "One good sentence."})
+    assert '<p class="answer">One good sentence.</p>' in text
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_any_part_may_be_missing(page, part):
+    _, plain = page({**made(), part: None})
+    assert "Chosen tasks" in plain
+
+
+def test_with_nothing_known_it_says_what_to_give(page):
+    values = made() | dict.fromkeys(PARTS)
+    values["chosen"] = [
+        c | {"gain": None, "cluster": None, "stands_for": None, "stability": None}
+        for c in values["chosen"]
+    ]
+    text, plain = page(values)
+    assert "How well 3 tasks stand for all is not known yet." in plain
+    assert "fewbench tasks judge SELECTION RESULTS" in plain
+    assert "Not known: this takes a matrix that was measured with several seeds." in plain
+    assert "Not made: bento-sim looks at no similarity." in plain
+    assert not {"curves", "transfers", "clusters"} & {*sections(text)}
+    assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', text) == ["Task", "questions"]
+
+
+def test_results_without_questions_or_anchor(page):
+    values = made()
+    values["judgement"] |= {"random_questions": None, "anchor_ratio": None, "low": None,
+                            "high": None}  # fmt: skip
+    values["curves"]["random_questions"] = None
+    _, plain = page(values)
+    assert "miss the full scores by 7.1%; 3 random tasks by 13.8%." in plain
+    assert "The error (NRMSE) over 4 models is 7.1%." in plain
+    assert "with an anchor" not in plain
+
+
+def test_names_are_escaped(page):
+    bad = "<script>alert('{}')</script>&\""
+    values = made(name=bad)
+    values["judgement"]["models"][0]["model"] = bad
+    values["warnings"] = [bad]
+    values["facts"]["matrix"] = bad
+    text, plain = page(values, bad)
+    assert "<script" not in text
+    assert "<script>alert('4')</script>" in plain
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (2, 2), (9, 3), (91, 5), (300, 50)])
+def test_few_and_many_tasks(page, n, k):
+    text, plain = page(made(n, k, clusters=min(n, 14)))
+    assert f"{k} of {n} tasks" in plain
+    assert len(text) < 1_500_000
+    assert ">task_0</text>" in sections(text)["maps"]  # a short name is not cut
+
+
+def test_a_map_of_many_tasks_is_made_of_means():
+    size = tasks_map.shape(301)
+    assert (size.each, size.cells, size.named) == (3, 101, False)
+    values = [[float(i // 3 == j // 3) for j in range(301)] for i in range(301)]
+    found = {"tasks": [f"t{i}" for i in range(301)], "clusters": [0] * 301, "sim": values,
+             "le": None}  # fmt: skip
+    drawn = tasks_map.maps(found, ["t7"])
+    assert len(drawn) == 2
+    assert ">t7</text>" in drawn[0]
+    assert ">t8</text>" not in drawn[0]
+    assert drawn[1].count("</title>") == 2  # of the picture and of its cluster: no row is told
+
+
+def test_equal_similarities_do_not_break_the_scale(page):
+    values = made()
+    values["maps"]["sim"] = [[1.0] * 12 for _ in range(12)]
+    values["maps"]["le"] = [[float(i == j) for j in range(12)] for i in range(12)]
+    values["transfers"]["arcs"] = [[0, 1, 0.0], [1, 0, 0.0]]
+    values["curves"] = None
+    values["difference"] |= {"sim_minus_le": [0.0] * 10, "low": [0.0] * 10, "high": [0.0] * 10}
+    _, plain = page(values)
+    assert "neither is clearly better" in plain
+
+
+def test_where_one_is_better_takes_an_interval_without_zero():
+    found = {
+        "k": [1, 2, 3, 4, 5],
+        "low": [0.01, 0.02, -0.1, -0.2, 0.0],
+        "high": [0.02, 0.03, 0.1, -0.1, 0.1],
+    }
+    assert tasks_curves.better_where(found) == (
+        "By intervals that leave out zero, le is better at k = 1–2 and sim is better at k = 4; "
+        "elsewhere the interval holds zero."
+    )
+
+
+def test_no_curve_is_read_at_its_best(page):
+    values = made()
+    values["curves"]["methods"]["bento-sim"] = [0.09, 0.09, 0.0777, *[0.0123] * 7]
+    _, plain = page(values)
+    assert "At k = 3: bento-sim 7.8%" in plain
+    said = re.sub(r"bento-sim, k = \d+: [\d.]+", "", plain)
+    assert "1.2%" not in said
+
+
+def test_too_many_transfers_are_cut_and_told(page):
+    values = made(60)
+    n, arcs = 60, values["transfers"]["arcs"]
+    values["transfers"]["arcs"] = [[i, j, i / n] for i in range(n) for j in range(n) if i != j]
+    text, plain = page(values)
+    assert text.count('class="chord"') == tasks_arcs.MOST
+    assert "drawn are the 400 strongest of these 3,540" in plain
+    assert len(arcs) < tasks_arcs.MOST
+
+
+def test_a_name_beside_the_circle_never_lies_on_another():
+    found = made(40)["transfers"]
+    spots = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)" class="name[^>]*?("end")?>',
+                       tasks_arcs.arcs(found, []))  # fmt: skip
+    assert len(spots) == 40
+    for side in ('"end"', ""):
+        heights = sorted(float(y) for _, y, end in spots if end == side)
+        assert all(b - a > 12.5 for a, b in pairwise(heights))
+        assert not math.isclose(heights[0], heights[-1])
+
+
+def test_the_same_selection_gives_the_same_bytes(tmp_path):
+    values = json.loads(json.dumps(made()))
+    one, other = (write_tasks(Found(values), tmp_path / name).read_bytes() for name in "ab")
+    assert one == other
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", ["usual", "long names", "few", "many"])
+def test_nothing_is_cut_off(measure, tmp_path, width, kind):
+    values = {
+        "usual": lambda: made(57, 3, 6),
+        "long names": lambda: made(66, 12, 13, "a_suite_of_tasks/with_a_very_long_name_number_{}"),
+        "few": lambda: made(2, 1, 1),
+        "many": lambda: made(300, 50, 20),
+    }[kind]()
+    if kind == "long names":
+        curves = values["curves"]["methods"]
+        curves["kmedoids, the laplacian variant of the rows"] = curves["bento-sim"]
+        for m in values["judgement"]["models"]:
+            m["model"] = f"an-organisation-with-a-name/{m['model']}-instruct-v0.3-long"
+    page = write_tasks(Found(values), tmp_path / "tasks.html", "matrix" * 9)
+    seen = measure(page, width)
+    assert seen["width"] == width
+    assert seen["texts"] > 60
+    assert seen["scroll"] <= width
+    assert seen["outside"] == []
+    assert seen["small"] == []
+    assert seen["over"] == []
