@@ -22,7 +22,7 @@ from fewbench.methods.tasks import (
     read_chooser,
     select_tasks,
 )
-from fewbench.methods.tasks.choosers import ListedTasks
+from fewbench.methods.tasks.listed import ListedTasks
 from fewbench.methods.tasks.texts import of_texts
 from fewbench.readers.task_table import read_task_table
 from fewbench.runners import EXPORTS

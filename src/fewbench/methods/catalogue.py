@@ -305,6 +305,11 @@ CATALOGUE: dict[str, Entry] = {
         "the same on Laplacian eigenmaps",
         BENTO,
     ),
+    "fitted-tasks": Entry(
+        "tasks-fit+mean",
+        "tasks on which past models score as on all, by least squares",
+        f"forward selection; the bound in {BENTO}'s comparison is ours",
+    ),
     "task-medoids": Entry(
         "tasks-medoids+mean",
         "k-medoids of tasks (the paper's KM-raw), all their items",

@@ -17,7 +17,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.subset import Subset
-from fewbench.methods.tasks.choosers import TaskChooser
+from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.texts import of_items
 from fewbench.methods.tasks.transferability import Transferability

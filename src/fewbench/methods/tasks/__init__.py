@@ -1,6 +1,7 @@
 """Fewer tasks: which tasks of a benchmark stand for all of them (BenTo, Zhao et al. 2024)."""
 
-from fewbench.methods.tasks.choosers import CHOOSERS, Ordered, TaskChooser
+from fewbench.methods.tasks.chooser import Ordered, TaskChooser
+from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.selection import TaskSelection, select_tasks
 from fewbench.methods.tasks.similarity import Similarity

@@ -22,8 +22,8 @@ def mismatch(matrix: TaskMatrix, chosen: IntArray) -> float:
             "how easy each task is, is not known",
             hint="measure every task as a target, or compare tasks by past scores",
         )
-    mean = float(np.average(matrix.ease, weights=matrix.sizes))
-    of_chosen = float(np.average(matrix.ease[chosen], weights=matrix.sizes[chosen]))
+    mean = float(np.average(matrix.ease, weights=matrix.weights))
+    of_chosen = float(np.average(matrix.ease[chosen], weights=matrix.weights[chosen]))
     return (of_chosen - mean) / abs(mean) if mean else of_chosen - mean
 
 
@@ -50,7 +50,7 @@ def matched(
     current = chosen.copy()
     off = abs(mismatch(matrix, current))
     assert matrix.ease is not None
-    mean = float(np.average(matrix.ease, weights=matrix.sizes))
+    mean = float(np.average(matrix.ease, weights=matrix.weights))
     unit = abs(mean) or 1.0
     worth = np.maximum(similarity, 0.0)
     for _ in range(MOST_EXCHANGES):
@@ -61,8 +61,10 @@ def matched(
         step = current
         for place in range(len(current)):
             kept = np.delete(current, place)
-            size = matrix.sizes[kept].sum() + matrix.sizes[others]
-            total = (matrix.ease * matrix.sizes)[kept].sum() + (matrix.ease * matrix.sizes)[others]
+            size = matrix.weights[kept].sum() + matrix.weights[others]
+            total = (matrix.ease * matrix.weights)[kept].sum() + (matrix.ease * matrix.weights)[
+                others
+            ]
             left = np.abs(total / size - mean) / unit
             covered = worth[:, kept].max(axis=1, initial=0.0)
             reached = np.maximum(covered[:, None], worth[:, others]).sum(axis=0)

@@ -10,6 +10,7 @@ from fewbench.methods.tasks.transferability import Transferability
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
+PAST_SCORES = "past models' scores"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class TaskMatrix:
         What one model, or the past models on average, score on each task.
     kind : str
         What the rows are, in words.
+    weigh_tasks : bool
+        Whether the full score is the mean over tasks, not over questions.
     """
 
     rows: FloatArray
@@ -34,6 +37,13 @@ class TaskMatrix:
     sizes: NDArray[np.intp]
     ease: FloatArray | None
     kind: str
+    weigh_tasks: bool = False
+
+    @property
+    def weights(self) -> FloatArray:
+        """What each task counts in the full score, shape (tasks,), summing to 1."""
+        counts = np.ones(len(self.names)) if self.weigh_tasks else self.sizes
+        return np.asarray(counts / counts.sum())
 
     @classmethod
     def of_transfer(
@@ -49,7 +59,14 @@ class TaskMatrix:
         """Take past models' scores on each task, shape (tasks, models)."""
         rows = np.ascontiguousarray(scores.task_scores().T)
         sizes = np.bincount(scores.task_of, minlength=len(rows))
-        return cls(rows, tuple(scores.tasks), sizes, rows.mean(axis=1), "past models' scores")
+        return cls(
+            rows,
+            tuple(scores.tasks),
+            sizes,
+            rows.mean(axis=1),
+            PAST_SCORES,
+            scores.average == "macro",
+        )
 
     def __post_init__(self) -> None:
         if len(self.names) < 2:

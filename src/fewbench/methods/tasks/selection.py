@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fewbench._json import parse_json
 from fewbench._seeds import child_seed
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.choosers import Ordered, TaskChooser
+from fewbench.methods.tasks.chooser import Ordered, TaskChooser
 from fewbench.methods.tasks.matching import mismatch
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.similarity import Similarity, default_components
@@ -248,8 +248,8 @@ def _difficulty(matrix: TaskMatrix, chosen: IntArray, seed: int) -> Difficulty |
     own = abs(mismatch(matrix, chosen))
     others = np.array([abs(mismatch(matrix, other)) for other in sets])
     return Difficulty(
-        chosen=float(np.average(matrix.ease[chosen], weights=matrix.sizes[chosen])),
-        all=float(np.average(matrix.ease, weights=matrix.sizes)),
+        chosen=float(np.average(matrix.ease[chosen], weights=matrix.weights[chosen])),
+        all=float(np.average(matrix.ease, weights=matrix.weights)),
         percentile=float((others <= own + 1e-12).mean()),
     )
 

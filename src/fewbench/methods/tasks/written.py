@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from fewbench._names import some
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.choosers import CHOOSERS, TaskChooser
+from fewbench.methods.tasks.chooser import TaskChooser
+from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, split, with_settings, write
 
 _NAMES = {chooser: name for name, chooser in CHOOSERS.items()}
@@ -20,6 +21,7 @@ SHORT: dict[str, tuple[str, dict[str, str]]] = {
     "bm25": ("tasks-sim", {}),
     "bm25-sim": ("tasks-sim", {}),
     "bm25-le": ("tasks-le", {}),
+    "fit": ("tasks-fit", {}),
     "random": ("tasks-random", {}),
     "list": ("tasks-listed", {}),
 }
