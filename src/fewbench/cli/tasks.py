@@ -19,6 +19,7 @@ from fewbench.methods.tasks import (
     TaskMatrix,
     TaskSelection,
     Transferability,
+    is_transferability,
     read_chooser,
     select_tasks,
 )
@@ -37,7 +38,8 @@ Matrix = Annotated[
     Path,
     typer.Argument(
         metavar="MATRIX",
-        help="What fewbench transfer measure wrote, or another .npz or .csv of transferability.",
+        help="What fewbench transfer measure wrote, another .npz or .csv of transferability, or "
+        "past scores.",
     ),
 ]
 SelectionPath = Annotated[
@@ -64,7 +66,8 @@ def select(
         typer.Option(
             "--method",
             "-m",
-            help="bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, random or list; "
+            help="bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit (past "
+            "scores only), random or list; "
             "with settings as in 'bento-le(components=5)'.",
         ),
     ] = "bento-sim",
@@ -100,14 +103,13 @@ def select(
     fewbench tasks select ict/ -k 3 --method "bento-sim(match=0.01)"
     fewbench tasks select ict/ -k 3 --method bm25-sim --texts tasks/
     fewbench tasks select ict/ -k 3 --method list --list anatomy,law,physics --json
+    fewbench tasks select scores.parquet -k 3 --method fit
 
     Run the chosen tasks with: fewbench tasks items SELECTION SCORES --for lm-eval
     """
-    transfer = Transferability.load(matrix)
-    given: Transferability | TaskMatrix = transfer
-    name = method.split("(")[0].strip()
-    if name.startswith("bm25"):
-        given = _by_texts(transfer, texts)
+    given = _read_given(matrix, weigh)
+    if method.strip().startswith("bm25"):
+        given = _by_texts(given, texts)
     elif texts:
         raise MethodError("--texts is for bm25-sim and bm25-le", hint="leave it out")
     chooser = read_chooser(method)
@@ -220,7 +222,14 @@ def _give(
     print(json.dumps(found, ensure_ascii=False) if as_json else describe(found))
 
 
-def _by_texts(transfer: Transferability, texts: list[str] | None) -> TaskMatrix:
+def _read_given(path: Path, weigh: Weigh | None) -> Transferability | TaskMatrix:
+    """Read transferability, or past scores, which compare tasks too."""
+    if is_transferability(path) or not path.exists():
+        return Transferability.load(path)
+    return TaskMatrix.of_scores(load(path, None if weigh is None else AVERAGES[weigh]))
+
+
+def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> TaskMatrix:
     if not texts:
         raise MethodError(
             "bm25 compares the tasks' texts, and none are given",
@@ -229,7 +238,9 @@ def _by_texts(transfer: Transferability, texts: list[str] | None) -> TaskMatrix:
     from fewbench.transfer.sources import read_tasks
 
     said = {task.name: task.whole_text for task in read_tasks(texts)}
-    return of_texts(said, transfer.tasks, transfer.n_questions)
+    if isinstance(given, Transferability):
+        return of_texts(said, given.tasks, given.n_questions)
+    return of_texts(said, given.names, given.sizes)
 
 
 def _listed(names: str) -> list[str]:

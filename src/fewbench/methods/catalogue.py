@@ -308,7 +308,7 @@ CATALOGUE: dict[str, Entry] = {
     "fitted-tasks": Entry(
         "tasks-fit+mean",
         "tasks on which past models score as on all, by least squares",
-        f"forward selection; the bound in {BENTO}'s comparison is ours",
+        "ours; what task reduction without past models is measured against",
     ),
     "task-medoids": Entry(
         "tasks-medoids+mean",

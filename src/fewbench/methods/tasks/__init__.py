@@ -5,7 +5,7 @@ from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.selection import TaskSelection, select_tasks
 from fewbench.methods.tasks.similarity import Similarity
-from fewbench.methods.tasks.transferability import Transferability
+from fewbench.methods.tasks.transferability import Transferability, is_transferability
 from fewbench.methods.tasks.written import describe_chooser, read_chooser
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "TaskSelection",
     "Transferability",
     "describe_chooser",
+    "is_transferability",
     "read_chooser",
     "select_tasks",
 ]

@@ -53,6 +53,7 @@ def matched(
     mean = float(np.average(matrix.ease, weights=matrix.weights))
     unit = abs(mean) or 1.0
     worth = np.maximum(similarity, 0.0)
+    scored = matrix.ease * matrix.weights
     for _ in range(MOST_EXCHANGES):
         if off <= within:
             break
@@ -62,9 +63,7 @@ def matched(
         for place in range(len(current)):
             kept = np.delete(current, place)
             size = matrix.weights[kept].sum() + matrix.weights[others]
-            total = (matrix.ease * matrix.weights)[kept].sum() + (matrix.ease * matrix.weights)[
-                others
-            ]
+            total = scored[kept].sum() + scored[others]
             left = np.abs(total / size - mean) / unit
             covered = worth[:, kept].max(axis=1, initial=0.0)
             reached = np.maximum(covered[:, None], worth[:, others]).sum(axis=0)

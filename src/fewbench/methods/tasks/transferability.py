@@ -15,6 +15,7 @@ from fewbench._names import some
 from fewbench.errors import MethodError
 
 FORMAT = 1
+VALUES = ("transferability", "acc")
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +155,18 @@ class Transferability:
         return _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
 
 
+def is_transferability(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is one that `Transferability.load` reads, by its kind and arrays."""
+    path = Path(path)
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return path.suffix.lower() == ".csv" or (path.is_dir() and (path / "matrix.npz").is_file())
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return bool(set(VALUES) & set(file.files))
+    except (ValueError, OSError, EOFError):
+        return False
+
+
 def _twice(names: tuple[str, ...]) -> list[str]:
     return sorted({name for name in names if names.count(name) > 1})
 
@@ -164,7 +177,7 @@ def _from_npz(path: Path) -> Transferability:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, OSError, EOFError) as error:
         raise MethodError(f"{path}: not a matrix of transferability (.npz or .csv)") from error
-    values = next((arrays[key] for key in ("transferability", "acc") if key in arrays), None)
+    values = next((arrays[key] for key in VALUES if key in arrays), None)
     if values is None or "tasks" not in arrays:
         raise MethodError(
             f"{path}: has {some(list(arrays))}, not transferability (or acc) and tasks",
