@@ -1,0 +1,262 @@
+"""Numbers of docs/tasks.md: chosen tasks on BenTo's released models, and on other models.
+
+    python benchmarks/tasks.py FOLDER [-o docs/tasks.md]
+
+FOLDER holds bento/ (transferability of the 57 MMLU tasks, models by tasks) and llmub_mmlu.npz (102
+models on questions of the same tasks). A few minutes. With -o the numbers between the page's
+markers are replaced; without, they are printed.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from fewbench._files import written_whole
+from fewbench._seeds import child_seed
+from fewbench.algorithms.choice.facility_location import coverage
+from fewbench.methods.tasks import Similarity, TaskMatrix, Transferability, read_chooser
+from fewbench.methods.tasks.fit import FittedTasks
+from fewbench.methods.tasks.matching import mismatch
+from fewbench.methods.tasks.matrix import PAST_SCORES
+from fewbench.readers import read
+from fewbench.readers.task_table import read_task_table
+from fewbench.study import SplitSettings, compare
+from fewbench.study.metrics import average_ranks, pearson
+from fewbench.study.tasks import TaskResults, judge
+from fewbench.study.tasks.curves import sets_of
+from fewbench.study.tasks.judgement import (
+    anchor_ratio,
+    nrmse,
+    random_questions,
+    random_tasks,
+)
+
+BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
+KS = (1, 2, 3, 5, 8, 10)
+OF_ALL = ("gpt2_large", "gpt2_medium")  # the authors' script leaves them out
+METHODS = {
+    "BenTo-sim, Eq. 2-3": "bento-sim",
+    "BenTo-sim, columns divided by their sums (published)": "bento-sim(scaling=sum)",
+    "BenTo-sim, exact choice": "bento-sim(exact=true)",
+    "BenTo-sim, cosine": "bento-sim(distance=cosine)",
+    "BenTo-sim, Chebyshev": "bento-sim(distance=chebyshev)",
+    "BenTo-le, K = 5": "bento-le(components=5)",
+    "BenTo-le, K = 10": "bento-le(components=10)",
+    "k-medoids on A": "km-raw",
+    "k-medoids on S": "km-sim",
+    "k-medoids on S'": "km-le(components=10)",
+    "BenTo-sim, as easy as all within 1 % (ours)": "bento-sim(match=0.01)",
+    "BenTo-le, K = 10, as easy as all within 1 % (ours)": "bento-le(components=10,match=0.01)",
+}
+BUDGETS = (100, 200, 400, 800)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-o", "--output", type=Path)
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    transfer = Transferability.load(folder / "bento" / "mmlu_ict.npz")
+    table, _ = read_task_table(folder / "bento" / "mmlu_models.csv", list(transfer.tasks))
+    table = table.drop(index=list(OF_ALL))
+    released = TaskResults(
+        table.to_numpy(), tuple(table.index), transfer.tasks, transfer.n_questions
+    )
+    scores = read(folder / "llmub_mmlu.npz").scores
+    published = json.loads((folder / "bento" / "published_selections.json").read_text())["mmlu"]
+    parts = [
+        of_models("BenTo's seven released models", released, transfer, published),
+        of_models("102 other models", in_order(scores, transfer), transfer, published),
+        what_foretells(released, transfer),
+        stability(transfer),
+        cheaper(transfer),
+        through_compare(scores, folder / "bento" / "mmlu_ict.npz"),
+    ]
+    text = "\n\n".join(parts)
+    if arguments.output is None:
+        print(text)
+        return
+    page = arguments.output.read_text(encoding="utf-8")
+    before, after = page.split(BEGIN)[0], page.split(END)[1]
+    with written_whole(arguments.output) as temporary:
+        temporary.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def in_order(scores, transfer) -> TaskResults:
+    """Results with the tasks in the matrix's order."""
+    plain = TaskResults.of_scores(scores)
+    at = plain.positions(transfer.tasks)
+    return TaskResults(
+        plain.scores[:, at], plain.models, transfer.tasks, plain.sizes[at], questions=scores
+    )
+
+
+def row(name: str, values: list[float]) -> str:
+    return f"| {name} | " + " | ".join(f"{value:.3f}".lstrip("0") for value in values) + " |"
+
+
+def table_of(title: str, header: list[str], rows: list[str]) -> str:
+    head = f"| {title} | " + " | ".join(header) + " |\n|---|" + "---|" * len(header)
+    return "\n".join([head, *rows])
+
+
+def of_models(title: str, results: TaskResults, transfer, published) -> str:
+    matrix = TaskMatrix.of_transfer(transfer)
+    full = results.full
+    rows, sim = [], None
+    for name, method in METHODS.items():
+        sets = {k: read_chooser(method).order(matrix, k, 0).tasks for k in KS}
+        rows.append(row(name, [float(nrmse(results.reduced(sets[k]), full)) for k in KS]))
+        sim = sim or sets
+    for name in ("bento_le", "bm25_sim", "bm25_le", "gpt4"):
+        order = np.array(published[name])
+        values = [float(nrmse(results.reduced(order[:k]), full)) for k in KS]
+        rows.append(row(f"published list {name.replace('_', '-')}", values))
+    ratios = [float(nrmse(anchor_ratio(results, sim[k], matrix.ease), full)) for k in KS]
+    rows.append(row("BenTo-sim times the ratio of the measured model (ours)", ratios))
+    rows.append(row("fitted to the other models, forward", fitted(results, exchange=False)))
+    rows.append(row("fitted to the other models, with exchanges", fitted(results, exchange=True)))
+    drawn = [random_tasks(results, k, child_seed(0, k), 5000) for k in KS]
+    rows.append(row("random tasks, mean", [float(errors.mean()) for errors in drawn]))
+    rows.append(row("random tasks, standard deviation", [float(errors.std()) for errors in drawn]))
+    questions = [int(results.sizes[sim[k]].sum()) for k in KS]
+    asked = [random_questions(results, n, child_seed(1, n), 500) for n in questions]
+    rows.append(
+        row("random questions, as many as BenTo-sim's tasks hold", [float(e.mean()) for e in asked])
+    )
+    rows.append("| how many these are | " + " | ".join(map(str, questions)) + " |")
+    found = [judge(results, sim[k]) for k in KS]
+    better = " | ".join(f"{one.percentile:.0%}" for one in found)
+    rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
+    return f"### {title}\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
+
+
+def fitted(results: TaskResults, exchange: bool) -> list[float]:
+    """Every model is estimated from tasks that the others chose; many models in ten parts."""
+    n = len(results.models)
+    parts = np.arange(n) if n <= 10 else np.random.default_rng(0).permutation(n) % 10
+    errors = {k: np.empty(n) for k in KS}
+    for part in np.unique(parts):
+        rows = np.ascontiguousarray(results.scores[parts != part].T)
+        matrix = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES)
+        for k in KS:
+            chosen = FittedTasks(exchange).order(matrix, k, 0).tasks
+            errors[k][parts == part] = (results.reduced(chosen) - results.full)[parts == part]
+    size = np.sqrt((results.full**2).mean())
+    return [float(np.sqrt((errors[k] ** 2).mean()) / size) for k in KS]
+
+
+def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000) -> str:
+    """How coverage and difficulty of random task sets go with their error."""
+    matrix = TaskMatrix.of_transfer(transfer)
+    s = Similarity().sim(matrix.rows)
+    rng = np.random.default_rng(0)
+    chosen = [rng.permutation(len(matrix.names))[:k] for _ in range(sets)]
+    error = np.array([float(nrmse(results.reduced(x), results.full)) for x in chosen])
+    easy = np.array([abs(mismatch(matrix, x)) for x in chosen])
+    covers = np.array([coverage(s, x) for x in chosen])
+    ratio = np.array(
+        [float(nrmse(anchor_ratio(results, x, matrix.ease), results.full)) for x in chosen]
+    )
+
+    def spearman(values) -> float:
+        return pearson(average_ranks(values), average_ranks(error))
+
+    return (
+        f"### What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
+        "models, Spearman's correlation with NRMSE:\n"
+        f"{spearman(easy):.2f} of how much easier or harder the set is than all tasks, for the "
+        f"measured model alone; {spearman(covers):.2f} of coverage.\nMultiplied by the measured "
+        f"model's ratio, their mean NRMSE falls from {error.mean():.3f} to {ratio.mean():.3f}."
+    )
+
+
+def stability(transfer) -> str:
+    """Tasks that choices from two halves of the seeds share."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for name in ("bento-sim", "bento-sim(scaling=sum)", "bento-le(components=5)", "km-raw"):
+        shared = {k: [] for k in KS}
+        for _ in range(30):
+            seeds = rng.permutation(transfer.n_seeds)
+            halves = np.array_split(seeds, 2)
+            matrices = [TaskMatrix.of_transfer(transfer, half) for half in halves]
+            sets = [sets_of(name, matrix, max(KS), 0) for matrix in matrices]
+            for k in KS:
+                shared[k].append(len(set(sets[0][k]) & set(sets[1][k])) / k)
+        cells = " | ".join(f"{np.mean(shared[k]):.0%}" for k in KS)
+        rows.append(f"| `{name}` | {cells} |")
+    head = [str(k) for k in KS]
+    return (
+        "### How much hangs on the seeds\n\nTasks in common between choices from two halves of the "
+        "ten seeds, mean of 30 halvings:\n\n" + table_of("k =", head, rows)
+    )
+
+
+def cheaper(transfer) -> str:
+    """Distances between tasks from cheaper measurements against those from the whole one."""
+    whole = Similarity().distances(transfer.mean)
+    upper = np.triu_indices(len(whole), 1)
+    rng = np.random.default_rng(0)
+    sizes, cost = transfer.n_questions, float(transfer.n_questions.sum())
+
+    def like(values) -> float:
+        other = Similarity().distances(values)
+        return pearson(average_ranks(whole[upper]), average_ranks(other[upper]))
+
+    rows = []
+    for n in (3, 5):
+        found = [like(transfer.mean_over(rng.permutation(10)[:n])) for _ in range(10)]
+        rows.append(f"| {n} seeds | {n / 10:.0%} | {np.mean(found):.2f} |")
+    for n in (10, 20, 30):
+        columns = np.argsort(sizes, kind="stable")[:n]
+        part = sizes[columns].sum() / cost
+        rows.append(
+            f"| the {n} tasks with fewest questions as targets | {part:.0%} | "
+            f"{like(transfer.mean[:, columns]):.2f} |"
+        )
+    return (
+        "### Cheaper measurements\n\nRank correlation of the distances E between tasks with those "
+        "from the whole measurement:\n\n" + table_of("design", ["cost", "correlation"], rows)
+    )
+
+
+def through_compare(scores, matrix: Path) -> str:
+    """Whole tasks, tasks and items, items alone, at the same number of questions."""
+    methods = {
+        "random items": "random",
+        "random items of each task": "random-stratified",
+        "random tasks": "random-tasks",
+        "BenTo-sim's tasks": f"tasks-sim(matrix={matrix})+mean",
+        "BenTo-sim, one item in five of its tasks": (
+            f"tasks-sim(matrix={matrix},share=0.2)+random+mean"
+        ),
+        "BenTo-sim, matched, ratio (ours)": f"tasks-sim(matrix={matrix},match=0.01)+anchor-ratio",
+        "BenTo-sim, one item in five, ratio (ours)": (
+            f"tasks-sim(matrix={matrix},share=0.2)+random+anchor-ratio"
+        ),
+        "tasks like all by past scores (no matrix)": "bento-sim",
+        "tasks fitted to past scores": "fitted-tasks",
+    }
+    outcome = compare(
+        scores, list(methods.values()), BUDGETS, SplitSettings("random"), repeats=10, level=None
+    )
+    cells = outcome.cells
+    rows = []
+    for name, method in methods.items():
+        mine = cells[cells["method"] == method].groupby("budget")["mae"].mean()
+        rows.append(
+            f"| {name} | " + " | ".join(f"{100 * mine[budget]:.2f}" for budget in BUDGETS) + " |"
+        )
+    return (
+        "### The same number of questions, with and without tasks\n\nMean absolute error in "
+        "percentage points, 102 models, random split (a quarter are targets), 10 repeats:\n\n"
+        + table_of("questions", [str(budget) for budget in BUDGETS], rows)
+    )
+
+
+if __name__ == "__main__":
+    main()
