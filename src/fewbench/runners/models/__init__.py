@@ -1,0 +1,25 @@
+"""Ways of asking a language model: a server with OpenAI's interface, a local model."""
+
+from fewbench.runners.models.endpoint import Endpoint
+from fewbench.runners.models.local import LocalModel
+from fewbench.runners.models.model import (
+    Chosen,
+    Model,
+    Read,
+    TooLong,
+    TryAgain,
+    Usage,
+    Written,
+)
+
+__all__ = [
+    "Chosen",
+    "Endpoint",
+    "LocalModel",
+    "Model",
+    "Read",
+    "TooLong",
+    "TryAgain",
+    "Usage",
+    "Written",
+]

@@ -1,0 +1,1 @@
+"""What an endpoint's replies and refusals mean."""

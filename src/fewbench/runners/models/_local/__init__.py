@@ -1,0 +1,1 @@
+"""How a model in this process is asked: its texts as tokens, batches, passes."""
