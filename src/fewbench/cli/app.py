@@ -14,6 +14,8 @@ from fewbench.cli.import_ import import_
 from fewbench.cli.methods import methods
 from fewbench.cli.natives import natives
 from fewbench.cli.select import select
+from fewbench.cli.tasks import tasks
+from fewbench.cli.transfer import transfer
 
 app = typer.Typer(
     add_completion=False,
@@ -47,6 +49,7 @@ def _all(
     See which to run:      fewbench ask run
     Give the answers:      fewbench tell run answers.csv --item item --score score
     Read the estimate:     fewbench estimate run
+    Run fewer tasks:       fewbench tasks select scores.parquet -k 3 --method fit
     """
 
 
@@ -65,3 +68,5 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
+app.add_typer(transfer, name="transfer")
+app.add_typer(tasks, name="tasks")
