@@ -13,8 +13,9 @@ HEAD = """# Methods
 
 Every method that `fewbench methods` lists, made by `python scripts/make_methods_page.py`. Their
 numbers on ten real tables stand in [baselines.md](../baselines.md). What is adaptive is described
-in [adaptive.md](../adaptive.md), item response models in [irt.md](../irt.md), methods that choose
-tasks in [tasks.md](../tasks.md), DISCO and random sampling in [results.md](../results.md). The parts can be combined and set otherwise.
+in [adaptive.md](../adaptive.md), item response models in [irt.md](../irt.md), what chooses tasks in
+[tasks.md](../tasks.md), DISCO and random sampling in [results.md](../results.md). The parts can be
+combined and set otherwise.
 
 | method | what it does | parts | source |
 |---|---|---|---|

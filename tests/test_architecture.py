@@ -76,7 +76,8 @@ def test_no_room_reaches_into_another_s_private_names():
 
 HEAVY = {
     *("sklearn", "scipy.stats", "scipy.spatial", "pyarrow.parquet", "matplotlib", "typer", "rich"),
-    *("joblib", "openai", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "pytest", "hypothesis"),
+    *("joblib", "openai", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "transformers"),
+    *("pytest", "hypothesis"),
 }
 
 

@@ -1,6 +1,7 @@
 """fewbench tasks: fewer tasks instead of fewer items."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -32,7 +33,11 @@ from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh
 
 AVERAGES: dict[Weigh, Average] = {"questions": "micro", "tasks": "macro"}
 
-tasks = typer.Typer(no_args_is_help=True, help="Choose few tasks that stand for all.")
+tasks = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 
 Matrix = Annotated[
     Path,
@@ -55,6 +60,17 @@ Anchor = Annotated[
     str | None, typer.Option(help="A model of the results that corrects the others.")
 ]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML page.")]
+
+
+@tasks.callback()
+def _all() -> None:
+    """Choose few tasks that stand for all, and see how good the choice is.
+
+    \b
+    Choose:    fewbench tasks select ict -k 3 --results scores.parquet -o selection.json
+    Judge:     fewbench tasks judge selection.json others.parquet
+    Run them:  fewbench tasks items selection.json scores.parquet --for lm-eval
+    """
 
 
 @tasks.command("select")
@@ -189,7 +205,7 @@ def items(
     names = "|".join(map(_written, selection.tasks))
     whole = int(scores.items["task"].isin(selection.tasks).sum())
     method = f"tasks-listed(names={names},tasks={selection.k})+{then}"
-    evaluation = Evaluation(scores, method, budget or whole, seed=seed)
+    evaluation = Evaluation(scores, method, whole if budget is None else budget, seed=seed)
     if evaluation.subset is None:
         raise MethodError(f"{then!r} chooses no items beforehand", hint="use random+mean, say")
     give_subset(evaluation.subset, scores, output, harness, "estimate with the same method")
@@ -245,10 +261,12 @@ def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> T
 
 def _listed(names: str) -> list[str]:
     path = Path(names)
-    if path.is_file():
-        return [
-            line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
-        ]
+    if os.path.isfile(path):  # Path raises an error where a long list is no name of a file
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise MethodError(f"{path}: not a list of names in UTF-8") from error
+        return [line.strip() for line in lines if line.strip()]
     return [name.strip() for name in names.split(",") if name.strip()]
 
 

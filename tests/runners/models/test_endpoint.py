@@ -288,6 +288,12 @@ def test_refusals_for_good(status, body, words):
     assert len(str(failed.value)) < 500
 
 
+@pytest.mark.parametrize("scoring", ["auto", "top", "echo"])
+def test_a_wrong_name_is_said_before_anything_is_asked(scoring):
+    with TinyServer() as server, pytest.raises(ModelError, match="does not exist"):
+        ask(server.url, lambda endpoint: endpoint.prepare(), model="large", scoring=scoring)
+
+
 @pytest.mark.parametrize(
     "message",
     [

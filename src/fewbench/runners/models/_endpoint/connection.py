@@ -72,7 +72,7 @@ class Connection:
         try:
             reply = parse_reply(await self._text(self._client.models.with_raw_response.list()))
         except Refused as error:
-            if error.status in {401, 403}:
+            if error.final:
                 raise
             return {}
         listed = reply.get("data")

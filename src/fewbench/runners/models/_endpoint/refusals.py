@@ -22,11 +22,14 @@ MOST = 200  # characters of a server's words that are shown
 
 
 class Refused(ModelError):
-    """A refusal for good, with its HTTP status."""
+    """A refusal for good.
 
-    def __init__(self, message: str, status: int, *, hint: str) -> None:
+    `final` says that it is about the key or the model's name, so that no other way of asking helps.
+    """
+
+    def __init__(self, message: str, *, hint: str, final: bool) -> None:
         super().__init__(message, hint=hint)
-        self.status = status
+        self.final = final
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> Exception:
@@ -48,10 +51,11 @@ def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> E
     if status == 413 or (400 <= status < 500 and status != 429 and TOO_LONG.search(words + code)):
         return TooLong(said)
     if code == "insufficient_quota":
-        return Refused(said, 401, hint="the account has no credit left")
+        return Refused(said, hint="the account has no credit left", final=True)
     if status in PASSING or (status >= 500 and status not in {501, 505}):
         return TryAgain(f"{status}" + (f": {words[:MOST]}" if words else ""), _wait(headers))
-    return Refused(said, status, hint=_hint(status))
+    final = status in {401, 403} or (status == 404 and "model" in (words + code).lower())
+    return Refused(said, hint=_hint(status), final=final)
 
 
 def _hint(status: int) -> str:

@@ -139,8 +139,8 @@ class _No(Exception):
 
 
 def _no(error: Refused) -> Exception:
-    """A refusal while trying out means no, but for one that is about the key."""
-    return error if error.status in {401, 403} else _No()
+    """A refusal while trying out means no, unless it is one of the key or the model's name."""
+    return error if error.final else _No()
 
 
 async def _surely(works: Callable[[], Awaitable[bool]]) -> bool:

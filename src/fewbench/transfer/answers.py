@@ -1,0 +1,188 @@
+"""The answers of a measurement, by their place in its order."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from json import JSONDecoder
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.errors import TransferError
+from fewbench.runners.models.model import Usage
+from fewbench.transfer.design import Design, Request
+
+_decode = JSONDecoder().raw_decode
+OPEN, ANSWERED, NOT_LISTED, TOO_LONG = range(4)
+TOO_LONG_SAID = "too long"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one request.
+
+    Parameters
+    ----------
+    value : float or None
+        The score in the metric; None where the prompt did not fit into the model's context.
+    said : str or None
+        The letter chosen, the text written; None where the model listed no option, or a loss was
+        measured.
+    usage : Usage
+    """
+
+    value: float | None
+    said: str | None
+    usage: Usage
+
+    @property
+    def state(self) -> int:
+        """ANSWERED, or what was peculiar."""
+        return _state(self.value, self.said, False)
+
+
+def _state(value: float | None, said: str | None, is_choice: bool) -> int:
+    if value is None:
+        return TOO_LONG
+    return NOT_LISTED if is_choice and said is None else ANSWERED
+
+
+class Answers:
+    """Answers to a design's requests.
+
+    Parameters
+    ----------
+    design : Design
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (requests,)
+        Scores; NaN where there is none.
+    states : ndarray of int, shape (requests,)
+        OPEN, ANSWERED, NOT_LISTED (a choice that named no option, scored 0) or TOO_LONG.
+    prompt, completion : int
+        Tokens that were charged, also for answers that the design does not ask for any more.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.values: NDArray[np.float64] = np.full(len(design), np.nan)
+        self.states: NDArray[np.int8] = np.zeros(len(design), dtype=np.int8)
+        self.prompt = 0
+        self.completion = 0
+
+    @property
+    def n_done(self) -> int:
+        """Requests that need not be asked."""
+        return int(np.count_nonzero(self.states))
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self.n_done == len(self.states)
+
+    def pending(self) -> Iterable[Request]:
+        """Yield what is still to be asked, in order."""
+        return map(self.design.request, np.flatnonzero(self.states == OPEN).tolist())
+
+    def count(self, state: int) -> int:
+        """Return how many requests are in a state."""
+        return int(np.count_nonzero(self.states == state))
+
+    def keep(self, place: int, value: float | None, said: str | None) -> None:
+        """Note the answer to the request at a place; the first one counts."""
+        if self.states[place] == OPEN:
+            self.states[place] = _state(value, said, self.design.metric == "accuracy")
+            self.values[place] = np.nan if value is None else value
+
+    def add(self, request: Request, answer: Answer) -> None:
+        """Note an answer that has come."""
+        self.keep(request.place, answer.value, answer.said)
+        self.prompt += answer.usage.prompt
+        self.completion += answer.usage.completion
+
+
+def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
+    """Return the answers to a design from a journal's whole lines.
+
+    Answers that the design does not ask for (a smaller cap, fewer seeds) are passed over.
+
+    Parameters
+    ----------
+    design : Design
+    lines : iterable of str
+    where : str
+        The file, for messages.
+
+    Raises
+    ------
+    TransferError
+        If a line is damaged, or is of no task or question of the design.
+    """
+    answers = Answers(design)
+    keep, places, known = answers.keep, _Places(design), _known(design)
+    prompt = completion = 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            told, end = _decode(line)
+            if line[end:] not in ("\n", "\r\n"):
+                raise ValueError("more than one record")
+            seed, source, target = told["seed"], told["source"], told["target"]
+            value, said = told["value"], told["said"]
+            question = known[target][told["question"]]
+            known[source]
+            prompt += told["prompt"]
+            completion += told["completion"]
+            if type(seed) is not int or seed < 0 or not (value is None or -1e300 < value < 1e300):
+                raise ValueError("not a seed, or not a score")
+        except (ValueError, KeyError, TypeError) as error:
+            raise TransferError(
+                f"{where}: line {number} is damaged",
+                hint="restore the file, or delete that line: its question is asked again",
+            ) from error
+        place = places.of(seed, source, target, question)
+        if place is not None:
+            keep(place, value, said)
+    answers.prompt, answers.completion = prompt, completion
+    return answers
+
+
+def _known(design: Design) -> dict[str, dict[str, int]]:
+    """Return, of each task, positions of its questions by id."""
+    return {
+        task.name: {question.id: at for at, question in enumerate(task.questions)}
+        for task in design.tasks
+    }
+
+
+class _Places:
+    """Places of requests by what they ask; None for what the design does not ask."""
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._sources = {name: at for at, name in enumerate(design.names)}
+        self._asked: dict[tuple[int, str], tuple[int, int, list[int]] | None] = {}
+
+    def of(self, seed: int, source: str, target: str, question: int) -> int | None:
+        key = (seed, target)
+        try:
+            found = self._asked[key]
+        except KeyError:
+            found = self._asked[key] = self._look_up(*key)
+        if found is None:
+            return None
+        start, width, ranks = found
+        rank = ranks[question]
+        return None if rank < 0 else start + self._sources[source] * width + rank
+
+    def _look_up(self, seed: int, name: str) -> tuple[int, int, list[int]] | None:
+        """Return the place behind the first source, the step between sources, and ranks."""
+        design = self._design
+        target = self._sources[name]
+        if seed >= design.seeds or target not in design.targets:
+            return None
+        start = design.first(seed, 0, target)
+        width = design.first(seed, 1, target) - start
+        drawn = design.scored(target, seed)
+        ranks = np.full(len(design.tasks[target].questions), -1)
+        ranks[drawn] = np.arange(len(drawn))
+        return start, width, ranks.tolist()

@@ -1,0 +1,289 @@
+"""What a measurement of transferability asks, and in which order."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fewbench._names import some
+from fewbench.errors import TransferError
+from fewbench.transfer.draws import Exemplars, IntArray, shuffled
+from fewbench.transfer.task import Question, Task
+from fewbench.transfer.templates import Template
+
+Metric = Literal["accuracy", "loss", "exact-match"]
+METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
+CONTEXTS = 64  # kept at a time; requests that are under way share a few
+
+
+class Request(NamedTuple):
+    """One question of a target behind exemplars of a source.
+
+    Parameters
+    ----------
+    place : int
+        Its place in the order, from 0.
+    seed, source : int
+        The draw; the position of the source among the tasks.
+    target : int
+        The position of the target among the tasks.
+    question : int
+        The question's position in the target.
+    """
+
+    place: int
+    seed: int
+    source: int
+    target: int
+    question: int
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a measurement of transferability asks.
+
+    Exemplars come from a task's pool; where it is empty, questions are set aside for them, and
+    never scored. A question with the text and options of one that may be an exemplar, of any task,
+    is left out of the scored ones. All sources are asked the same questions of a target with the
+    same seed; another seed draws others. More questions, seeds or columns leave all earlier draws
+    as they were.
+
+    Parameters
+    ----------
+    tasks : tuple of Task
+        At least two; each is a source.
+    template : Template
+    metric : {"accuracy", "loss", "exact-match"}
+    seeds : int
+        Draws of exemplars and questions (the paper's M).
+    exemplars : int
+        Of one draw (the paper's L).
+    questions : int or None
+        Most questions of one target and seed; None for all.
+    columns : tuple of str, int or None
+        The tasks that are targets; a number of those with the shortest questions; None for all.
+    seed : int
+        All randomness follows from it and from names.
+    sets : int
+        Draws that share no exemplar where questions are set aside, if the task is large enough.
+
+    Raises
+    ------
+    TransferError
+        If the tasks are too few or too small, or do not fit the metric.
+
+    Examples
+    --------
+    >>> from fewbench.transfer.templates import TEMPLATES
+    >>> def task(name):
+    ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
+    ...     return Task(name=name, subject=name, questions=asked)
+    >>> design = Design((task("a"), task("b")), TEMPLATES["flan"], "loss", seeds=2, exemplars=2)
+    >>> len(design), design.request(0).seed, design.request(15).seed
+    (32, 0, 0)
+    """
+
+    tasks: tuple[Task, ...]
+    template: Template
+    metric: Metric = "accuracy"
+    seeds: int = 10
+    exemplars: int = 5
+    questions: int | None = 50
+    columns: tuple[str, ...] | int | None = None
+    seed: int = 0
+    sets: int = 10
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise TransferError(
+                f"unknown metric {self.metric!r}", hint=f"one of {', '.join(METRICS)}"
+            )
+        for number, what in ((self.seeds, "seeds"), (self.exemplars, "exemplars")):
+            if number < 1:
+                raise TransferError(f"{number} {what}", hint="use 1 or more")
+        if self.questions is not None and self.questions < 1:
+            raise TransferError(f"{self.questions} questions of a target", hint="use 1 or more")
+        if self.seed < 0:
+            raise TransferError(f"a seed of {self.seed}", hint="use 0 or more")
+        if twice := {name for name in self.names if self.names.count(name) > 1}:
+            raise TransferError(f"two tasks are named {some(sorted(twice))}")
+        if len(self.tasks) < 2:
+            raise TransferError("transferability needs two tasks or more")
+        if self.metric == "accuracy":
+            open_ = [self.names[at] for at in self.targets if not self.tasks[at].has_options]
+            if open_:
+                raise TransferError(
+                    f"accuracy is of multiple-choice questions; without options: {some(open_)}",
+                    hint="use --metric loss or exact-match",
+                )
+        for at in self.targets:
+            if not len(self._scored[at]):
+                task = self.tasks[at]
+                raise TransferError(
+                    f"task {task.name!r}: each of its {len(task.questions)} questions may be an "
+                    "exemplar, of it or another task; none is left to score",
+                    hint="take them out of the pools, or leave the task out of the columns",
+                )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of all tasks."""
+        return tuple(task.name for task in self.tasks)
+
+    @cached_property
+    def n_questions(self) -> IntArray:
+        """Questions of each task in the whole benchmark, also those that are set aside."""
+        return np.array([len(task.questions) for task in self.tasks], dtype=np.intp)
+
+    @cached_property
+    def targets(self) -> tuple[int, ...]:
+        """Positions of the targets, in the order of the tasks."""
+        everyone = range(len(self.tasks))
+        if self.columns is None:
+            return tuple(everyone)
+        if isinstance(self.columns, int):
+            if not 1 <= self.columns <= len(self.tasks):
+                raise TransferError(
+                    f"{self.columns} columns of {len(self.tasks)} tasks",
+                    hint=f"use 1 to {len(self.tasks)}",
+                )
+            shortest = sorted(everyone, key=lambda at: (self._length(at), self.names[at]))
+            return tuple(sorted(shortest[: self.columns]))
+        if unknown := [name for name in self.columns if name not in self.names]:
+            raise TransferError(
+                f"columns that are no tasks: {some(unknown)}", hint=f"tasks: {some(self.names)}"
+            )
+        if not self.columns:
+            raise TransferError("no column", hint="leave columns away for all tasks")
+        return tuple(at for at in everyone if self.names[at] in self.columns)
+
+    def _length(self, at: int) -> float:
+        questions = self.tasks[at].questions
+        return sum(len(self.template.ask(question)) for question in questions) / len(questions)
+
+    @cached_property
+    def _exemplars(self) -> tuple[Exemplars, ...]:
+        return tuple(Exemplars(t, self.exemplars, self.sets, self.seed) for t in self.tasks)
+
+    @cached_property
+    def _scored(self) -> tuple[IntArray, ...]:
+        """Positions of the questions that may be scored, of each task."""
+        shown = {question.content for each in self._exemplars for question in each.shown}
+        return tuple(
+            np.array(
+                [at for at, question in enumerate(task.questions) if question.content not in shown],
+                dtype=np.intp,
+            )
+            for task in self.tasks
+        )
+
+    @cached_property
+    def left_out(self) -> dict[str, tuple[str, ...]]:
+        """Ids of questions that are not scored for they equal one that may be an exemplar."""
+        found = {}
+        for task, each, scored in zip(self.tasks, self._exemplars, self._scored, strict=True):
+            out = set(range(len(task.questions))) - each.aside - set(scored.tolist())
+            if out:
+                found[task.name] = tuple(task.questions[at].id for at in sorted(out))
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know about the draws."""
+        notes = [
+            f"{name}: not scored, for they equal exemplars: {some(ids)}"
+            for name, ids in self.left_out.items()
+        ]
+        same = [n for n, e in zip(self.names, self._exemplars, strict=True) if e.always_same]
+        if same and self.seeds > 1:
+            notes.append(
+                f"as many questions to draw exemplars from as exemplars: {some(same)}; their "
+                "seeds differ in the order of exemplars only"
+            )
+        if aside := sum(len(each.aside) for each in self._exemplars):
+            tasks = sum(bool(each.aside) for each in self._exemplars)
+            notes.append(
+                f"{aside:,} questions of {tasks} tasks without a pool are set aside as exemplars"
+            )
+        return tuple(notes)
+
+    def exemplars_of(self, source: int, seed: int) -> tuple[Question, ...]:
+        """Return the exemplars of a source (its position) with one of the seeds."""
+        return self._exemplars[source].of(seed)
+
+    def scored(self, target: int, seed: int) -> IntArray:
+        """Return the questions of a target with a seed, as positions, in the order asked."""
+        return self._drawn[seed][target]
+
+    @cached_property
+    def _drawn(self) -> tuple[dict[int, IntArray], ...]:
+        return tuple(
+            {at: self._draw(at, seed) for at in self.targets} for seed in range(self.seeds)
+        )
+
+    def _draw(self, target: int, seed: int) -> IntArray:
+        task = self.tasks[target]
+        order = shuffled(task.questions, self.seed, "questions", task.name, seed)
+        return order[np.isin(order, self._scored[target])][: self.questions]
+
+    @cached_property
+    def _ends(self) -> tuple[IntArray, ...]:
+        """Of each seed, where each target's questions end in a source's row."""
+        return tuple(np.cumsum([len(drawn[at]) for at in self.targets]) for drawn in self._drawn)
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Places at which the seeds start, and the number of requests."""
+        widths = [int(ends[-1]) * len(self.tasks) for ends in self._ends]
+        return np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def request(self, place: int) -> Request:
+        """Return the request at a place: by seed, then source, then target, then question.
+
+        All requests with one seed and source follow one another, for their prompts begin alike.
+        """
+        seed = int(np.searchsorted(self._starts, place, side="right")) - 1
+        ends = self._ends[seed]
+        source, column = divmod(place - int(self._starts[seed]), int(ends[-1]))
+        nth = int(np.searchsorted(ends, column, side="right"))
+        target = self.targets[nth]
+        start = int(ends[nth - 1]) if nth else 0
+        question = int(self._drawn[seed][target][column - start])
+        return Request(place, seed, source, target, question)
+
+    def requests(self) -> Iterator[Request]:
+        """Yield all requests in order."""
+        return map(self.request, range(len(self)))
+
+    def first(self, seed: int, source: int, target: int) -> int:
+        """Return the place of a target's first question behind a source's exemplars."""
+        ends = self._ends[seed]
+        nth = self.targets.index(target)
+        start = int(ends[nth - 1]) if nth else 0
+        return int(self._starts[seed]) + source * int(ends[-1]) + start
+
+    def question(self, request: Request) -> Question:
+        """Return the question that is asked."""
+        return self.tasks[request.target].questions[request.question]
+
+    def context(self, source: int, seed: int) -> str:
+        """Return the beginning that all prompts of a source and seed share."""
+        return self._context(source, seed)
+
+    @cached_property
+    def _context(self) -> Callable[[int, int], str]:
+        @lru_cache(CONTEXTS)
+        def context(source: int, seed: int) -> str:
+            return self.template.context(self.tasks[source], self.exemplars_of(source, seed))
+
+        return context
+
+    def prompt(self, request: Request) -> str:
+        """Return what the model is shown."""
+        asked = self.template.ask(self.question(request))
+        return self.context(request.source, request.seed) + asked

@@ -1,0 +1,231 @@
+"""The folder of a measurement: what makes its answers comparable, and every answer, in order.
+
+`measurement.json` is written once. `answers.jsonl` only grows, one line an answer, handed to the
+operating system before the answer counts as told, and to the disk about once a second. A last
+line torn by a crash was never told, and is cut off.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from fewbench._files import only_process, written_whole
+from fewbench._json import parse_json
+from fewbench._names import some
+from fewbench.errors import TransferError
+from fewbench.transfer.answers import Answer, Answers, read_answers
+from fewbench.transfer.design import Design, Request
+from fewbench.transfer.templates import Template
+
+HEADER = "measurement.json"
+ANSWERS = "answers.jsonl"
+SYNC = 1.0  # seconds between waits for the disk
+BLOCK = 1 << 16
+
+
+class Header(BaseModel):
+    """What must be the same for answers to be comparable.
+
+    Seeds, the number of questions and columns are not: they may grow.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+    model: str
+    facts: dict[str, str]
+    """How the model is asked, as whether options are scored one by one."""
+    metric: str
+    exemplars: int
+    sets: int
+    seed: int
+    template: Template
+    tasks: dict[str, str]
+    """Digests by name."""
+
+    @classmethod
+    def of(cls, design: Design, model: str, facts: Mapping[str, str]) -> "Header":
+        """Return the header of a design that is put to a model."""
+        return cls(
+            model=model,
+            facts=dict(facts),
+            metric=design.metric,
+            exemplars=design.exemplars,
+            sets=design.sets,
+            seed=design.seed,
+            template=design.template,
+            tasks={task.name: _digest(task) for task in design.tasks},
+        )
+
+    def differences(self, wanted: "Header") -> list[str]:
+        """Return in words what another header wants otherwise."""
+        said = []
+        for field in ("model", "metric", "exemplars", "sets", "seed"):
+            here, there = getattr(self, field), getattr(wanted, field)
+            if here != there:
+                said.append(f"{field} {here!r} there, {there!r} now")
+        for fact in sorted(self.facts.keys() | wanted.facts.keys()):
+            was, now = self.facts.get(fact), wanted.facts.get(fact)
+            if was != now:
+                said.append(f"{fact} {was or 'not known'!r} there, {now or 'not known'!r} now")
+        for field in Template.model_fields:
+            if getattr(self.template, field) != getattr(wanted.template, field):
+                said.append(f"the template's {field}")
+        for names, what in (
+            (self.tasks.keys() - wanted.tasks.keys(), "tasks there and not now"),
+            (wanted.tasks.keys() - self.tasks.keys(), "tasks now and not there"),
+            (
+                {n for n, d in self.tasks.items() if wanted.tasks.get(n, d) != d},
+                "tasks whose questions have changed",
+            ),
+        ):
+            if names:
+                said.append(f"{what}: {some(sorted(names))}")
+        return said
+
+
+def _digest(record: BaseModel) -> str:
+    return sha256(record.model_dump_json().encode()).hexdigest()[:16]
+
+
+class Journal:
+    """A measurement's folder, open to this process alone; see `opened`.
+
+    Parameters
+    ----------
+    folder : Path
+    design : Design
+    answers : Answers
+        What the file holds.
+    handle : int
+        The open file of answers.
+    """
+
+    def __init__(self, folder: Path, answers: Answers, handle: int) -> None:
+        self.folder, self.answers = folder, answers
+        self._handle, self._synced = handle, time.monotonic()
+
+    def append(self, request: Request, answer: Answer) -> None:
+        """Add one answer; a line that cannot be written whole is undone.
+
+        Raises
+        ------
+        OSError
+            If the disk is full, say.
+        """
+        design = self.answers.design
+        line = json.dumps(
+            {
+                "seed": request.seed,
+                "source": design.names[request.source],
+                "target": design.names[request.target],
+                "question": design.question(request).id,
+                "value": answer.value,
+                "said": answer.said,
+                "prompt": answer.usage.prompt,
+                "completion": answer.usage.completion,
+            },
+            separators=(",", ":"),
+            allow_nan=False,
+        ).encode()
+        whole = os.fstat(self._handle).st_size
+        try:
+            if os.write(self._handle, line + b"\n") <= len(line):
+                raise OSError(None, "the disk is full", str(self.folder / ANSWERS))
+        except BaseException:
+            os.ftruncate(self._handle, whole)
+            raise
+        self.answers.add(request, answer)
+        if time.monotonic() - self._synced > SYNC:
+            self.sync()
+
+    def sync(self) -> None:
+        """Wait until all answers are on the disk."""
+        os.fsync(self._handle)
+        self._synced = time.monotonic()
+
+
+@contextmanager
+def opened(folder: Path, header: Header, design: Design) -> Iterator[Journal]:
+    """Open a measurement's folder, or begin one, until the block ends.
+
+    Raises
+    ------
+    TransferError
+        If the folder holds another measurement, or a line of its answers is damaged.
+    FewbenchError
+        If another process has it open.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_process(folder / "lock", f"{folder}: another process measures into it"):
+        check(folder, header)
+        if kept_header(folder) is None:
+            with written_whole(folder / HEADER) as temporary:
+                temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        handle = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            os.ftruncate(handle, _whole(handle))
+            journal = Journal(folder, read(folder, design), handle)
+            try:
+                yield journal
+            finally:
+                journal.sync()
+        finally:
+            os.close(handle)
+
+
+def check(folder: Path, header: Header) -> None:
+    """Raise TransferError if the folder holds a measurement that differs, saying in what."""
+    found = kept_header(folder)
+    if found is not None and (differences := found.differences(header)):
+        raise TransferError(
+            f"{folder}: holds another measurement: {'; '.join(differences)}",
+            hint="choose another folder, or measure as there",
+        )
+
+
+def kept_header(folder: Path) -> Header | None:
+    """Return the header in a folder; None if no answer was kept there, and any may begin.
+
+    Raises
+    ------
+    TransferError
+        If it does not fit, or there are answers without one.
+    """
+    answers, path = folder / ANSWERS, folder / HEADER
+    if not answers.exists() or not answers.stat().st_size:
+        return None
+    if not path.exists():
+        raise TransferError(
+            f"{folder}: has {ANSWERS} but no {HEADER}", hint="restore it, or use another folder"
+        )
+    return parse_json(Header, path.read_bytes(), str(path), TransferError)
+
+
+def read(folder: Path, design: Design) -> Answers:
+    """Return the answers in a folder to a design, but for a torn last line."""
+    path = folder / ANSWERS
+    if not path.exists():
+        return Answers(design)
+    # lines end with "\n" only, and what stands in them is ASCII: bytes that are not are damage
+    with path.open(encoding="ascii", errors="replace", newline="\n") as file:
+        return read_answers(design, (line for line in file if line[-1] == "\n"), str(path))
+
+
+def _whole(handle: int) -> int:
+    """Return how many bytes of a file are whole lines."""
+    end = os.fstat(handle).st_size
+    while end > 0:
+        start = max(0, end - BLOCK)
+        found = os.pread(handle, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

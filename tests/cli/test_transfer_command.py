@@ -1,0 +1,259 @@
+"""fewbench transfer measure: costs told first, mistakes named, and what it leaves behind."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewbench.methods.tasks import Transferability
+from fewbench.runners.models.model import Chosen, TryAgain, Usage
+
+LETTERS = "ABC"
+
+
+def write_task(path, name, number=12, options=True):
+    rows = []
+    for at in range(number):
+        answer = LETTERS[at % 3] if options else f"word {at}"
+        row = {"question": f"{name} {at}?", "answer": answer}
+        rows.append(json.dumps(row | ({"options": ["x", "y", "z"]} if options else {})))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    for name in ("plants", "rivers", "sums"):
+        write_task(tmp_path / "tasks" / f"{name}.jsonl", name)
+    return "tasks"
+
+
+class Model:
+    """In this process, in place of a server; counts what it is asked."""
+
+    def __init__(self):
+        self.asked, self.broken = 0, None
+
+    name = "m"
+
+    async def prepare(self):
+        return {"scoring": "top"}
+
+    async def choose(self, prompt, options):
+        self.asked += 1
+        if self.broken and self.asked > self.broken:
+            raise TryAgain("no connection")
+        best = len(prompt) % 3
+        return Chosen(tuple(-1.0 - (at != best) for at in range(3)), Usage(100, 1))
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture
+def model(monkeypatch):
+    from fewbench.runners.models import endpoint
+
+    made = Model()
+    monkeypatch.setattr(endpoint, "Endpoint", lambda url, name, **settings: made)
+    return made
+
+
+FEW = ("--model", "m", "--seeds", 2, "--exemplars", 2, "--questions", 4)
+SERVED = (*FEW, "--url", "http://localhost:1/v1", "-o", "ict")
+ALL = 2 * 3 * 3 * 4
+
+
+def measure(run, tasks, *words):
+    return run("transfer", "measure", tasks, *words)
+
+
+def test_a_dry_run_needs_no_server_and_no_folder(ok, tasks):
+    out = measure(ok, tasks, *FEW, "--dry-run")
+    assert "3 sources × 3 targets, accuracy" in out
+    assert "up to 4 questions of a target and seed" in out
+    assert ["prompts", "72", "540"] in [line.split() for line in out.splitlines()]
+    assert "characters / 4" in out
+    assert "price" not in out
+    assert not Path("ict").exists()
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_dry_run_as_json(ok, tasks):
+    words = (*FEW, "--dry-run", "--json", "--price-in", 2, "--price-out", 4)
+    said = json.loads(measure(ok, tasks, *words))
+    cost = said["cost"]["design"]
+    assert cost["prompts"] == ALL
+    assert cost["passes"] == 2.0
+    assert cost["money"] == (2 * cost["prompt_tokens"] + 4 * cost["completion_tokens"]) / 1e6
+    assert said["cost"]["paper"]["prompts"] == 540
+    assert said["answered"] == 0
+
+
+def test_options_scored_one_by_one_cost_more(ok, tasks):
+    out = measure(ok, tasks, *FEW, "--dry-run", "--scoring", "echo", "--price-in", 1)
+    rows = [line.split() for line in out.splitlines()]
+    assert ["options,", "one", "by", "one", "216", "1,620"] in rows
+    assert any(row[:2] == ["price,", "about"] for row in rows)
+
+
+def test_measuring_tells_the_cost_first_and_leaves_a_matrix(cli, tasks, model):
+    said = measure(cli, tasks, *SERVED)
+    assert said.code == 0
+    assert "full passes" in said.err
+    assert "full passes" not in said.out
+    assert "72 of 72" in said.out
+    assert "strongest source" in said.out
+    assert "Next: fewbench tasks select ict -k 3" in said.out
+    assert model.asked == ALL
+    matrix = Transferability.load("ict")
+    assert matrix.values.shape == (2, 3, 3)
+    assert matrix.tasks == ("plants", "rivers", "sums")
+    assert matrix.about["model"] == "m"
+    assert matrix.about["scoring"] == "top"
+    assert f"{matrix.values.mean():.3f}" in said.out
+
+
+def test_the_same_command_again_asks_nothing(cli, tasks, model):
+    measure(cli, tasks, *SERVED)
+    before = Transferability.load("ict").values
+    said = measure(cli, tasks, *SERVED)
+    assert said.code == 0
+    assert "complete; nothing was asked" in said.err
+    assert model.asked == ALL
+    np.testing.assert_array_equal(Transferability.load("ict").values, before)
+
+
+def test_more_seeds_and_questions_are_only_added(cli, tasks, model):
+    measure(cli, tasks, *SERVED)
+    said = measure(cli, tasks, *SERVED, "--seeds", 3, "--questions", 5, "--json")
+    read = json.loads(said.out)
+    assert read["asked"] == 3 * 3 * 3 * 5
+    assert read["run"]["asked"] == read["asked"] - ALL
+    assert "answered already: 72 of 135" in said.err
+    assert Transferability.load("ict").values.shape == (3, 3, 3)
+
+
+def test_columns(cli, tasks, model):
+    assert measure(cli, tasks, *SERVED, "--columns", "sums,plants").code == 0
+    assert Transferability.load("ict").targets == ("plants", "sums")
+    assert model.asked == ALL * 2 / 3
+    assert measure(cli, tasks, *SERVED, "--columns", 1).code == 0
+    assert Transferability.load("ict").targets == ("sums",)
+    assert model.asked == ALL * 2 / 3
+
+
+def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
+    model.broken = 40
+    said = measure(cli, tasks, *SERVED, "--retries", 1, "--concurrency", 1)
+    assert said.code == 2
+    assert "failed 1 times in a row; the last time: no connection" in said.err
+    assert "40 of 72 answers are kept in ict" in said.err
+    assert "Traceback" not in said.err
+    assert not Path("ict/matrix.npz").exists()
+    model.broken = None
+    said = measure(cli, tasks, *SERVED, "--json")
+    assert json.loads(said.out)["run"]["asked"] == 32
+
+
+def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
+    words = (*SERVED, "--concurrency", 1, "--price-in", 1000, "--max-cost", 1)
+    said = measure(cli, tasks, *words)
+    assert said.code == 1
+    assert "10 of 72" in said.out
+    assert "the limit of 1.00 is reached (1.00 spent)" in said.out
+    assert "higher limit goes on from here" in said.out
+    assert not Path("ict/matrix.npz").exists()
+    said = measure(cli, tasks, *SERVED, "--max-tokens", 1500, "--json", "--concurrency", 1)
+    assert said.code == 1
+    read = json.loads(said.out)
+    assert not read["complete"]
+    assert read["answers"] == 15
+    assert "1,500 tokens" in read["run"]["stopped"]
+
+
+def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(cli, tasks, model):
+    measure(cli, tasks, *SERVED)
+    said = measure(cli, tasks, *SERVED, "--exemplars", 3)
+    assert said.code == 2
+    assert "exemplars 2 there, 3 now" in said.err
+    assert model.asked == ALL
+    write_task(Path("tasks/sums.jsonl"), "sums", 14)
+    assert "questions have changed: 'sums'" in measure(cli, tasks, *SERVED).err
+
+
+def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
+    cli, tasks, model, monkeypatch
+):
+    async def echo():
+        return {"scoring": "echo"}
+
+    assert "prompt of its own" not in measure(cli, tasks, *SERVED, "-o", "other").err
+    monkeypatch.setattr(model, "prepare", echo)
+    said = measure(cli, tasks, *SERVED)
+    assert "each option is a prompt of its own, 216 in all" in said.err
+    assert Transferability.load("ict").about["template"] == "mmlu"
+
+
+def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
+    measure(cli, tasks, *SERVED, "--seeds", 1)
+
+    async def otherwise():
+        return {"scoring": "echo"}
+
+    monkeypatch.setattr(model, "prepare", otherwise)
+    said = measure(cli, tasks, *SERVED)
+    assert said.code == 2
+    assert "scoring 'top' there, 'echo' now" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (FEW, "no folder to keep answers in"),
+        ((*FEW, "-o", "ict"), "no server and no local model"),
+        ((*SERVED, "--local"), "a server and a local model"),
+        ((*SERVED, "--metric", "f1"), "unknown metric 'f1'"),
+        ((*SERVED, "--scoring", "x"), "unknown scoring 'x'"),
+        ((*SERVED, "--template", "x"), "no template 'x'"),
+        ((*SERVED, "--questions", "few"), "--questions few"),
+        ((*SERVED, "--questions", "0"), "0 questions"),
+        ((*SERVED, "--columns", "4"), "4 columns of 3 tasks"),
+        ((*SERVED, "--columns", "x"), "no tasks: 'x'"),
+        ((*SERVED, "--exemplars", "9"), "it must have 18"),
+        ((*SERVED, "--concurrency", "0"), "0 requests at a time"),
+        ((*SERVED, "--rate", "0"), "a rate of 0"),
+        ((*SERVED, "--retries", "0"), "0 tries"),
+        ((*SERVED, "--max-cost", "3"), "without prices"),
+        ((*SERVED, "--price-in", "-1"), "price of -1"),
+        ((*SERVED, "--seed", "-1"), "seed of -1"),
+        ((*SERVED, "-o", "tasks/sums.jsonl"), "not a folder"),
+    ],
+)
+def test_mistakes_are_one_line(cli, tasks, model, words, said):
+    heard = measure(cli, tasks, *words)
+    assert heard.code == 2
+    assert said in heard.err
+    assert len(heard.err.strip().splitlines()[-1:]) == 1
+    assert "Traceback" not in heard.err
+    assert model.asked == 0
+
+
+def test_tasks_that_are_not_there(cli, model):
+    heard = measure(cli, "nowhere", *SERVED)
+    assert heard.code == 2
+    assert "nowhere" in heard.err
+
+
+def test_open_answers_need_another_metric(cli, tasks, model):
+    write_task(Path("tasks/open.jsonl"), "open", options=False)
+    assert "without options: 'open'" in measure(cli, tasks, *SERVED).err
+
+
+def test_help_has_examples_that_can_be_copied(ok):
+    out = ok("transfer", "measure", "--help")
+    line = "fewbench transfer measure tasks/ --model my-model --dry-run"
+    assert line in [row.strip() for row in out.splitlines()]
+    assert "\b" not in out
+    assert "measure" in ok("transfer", "--help")

@@ -1,0 +1,100 @@
+"""From answers to the matrix: means by hand, and nothing made up where nothing was answered."""
+
+import numpy as np
+import pytest
+
+from fewbench.errors import TransferError
+from fewbench.methods.tasks import Transferability
+from fewbench.runners.models.model import Usage
+from fewbench.transfer.answers import Answer, Answers
+from fewbench.transfer.result import notes_on, transferability
+
+
+def filled(made, value_of, skip=lambda request: False):
+    answers = Answers(made)
+    for request in made.requests():
+        if not skip(request):
+            answers.add(request, value_of(request))
+    return answers
+
+
+def scored(request):
+    return Answer((request.place * 7919 % 11) / 11, "A", Usage())
+
+
+def long(request):
+    return Answer(None, "too long", Usage())
+
+
+@pytest.mark.parametrize("settings", [{}, {"columns": ("b", "c")}, {"questions": None, "seeds": 3}])
+def test_means_are_over_the_questions(design, task, settings):
+    made = design(tasks=[task("a", 9), task("b", 12), task("c", 20, pool=3)], **settings)
+    matrix = transferability(filled(made, scored), {"model": "m"})
+    by_cell = {}
+    for request in made.requests():
+        cell = request.seed, request.source, made.targets.index(request.target)
+        by_cell.setdefault(cell, []).append(scored(request).value)
+    assert matrix.values.shape == (made.seeds, 3, len(made.targets))
+    for cell, values in by_cell.items():
+        assert matrix.values[cell] == pytest.approx(np.mean(values), abs=1e-15)
+    assert len(by_cell) == matrix.values.size
+    assert matrix.tasks == ("a", "b", "c")
+    assert matrix.targets == tuple(made.names[at] for at in made.targets)
+    assert matrix.n_questions.tolist() == [9, 12, 20]
+    assert matrix.about == {"model": "m"}
+
+
+def test_it_can_be_kept(design, tmp_path):
+    matrix = transferability(filled(design(), scored))
+    again = Transferability.load(matrix.save(tmp_path / "matrix.npz"))
+    np.testing.assert_array_equal(again.values, matrix.values)
+    assert again.metric == "accuracy"
+
+
+def test_what_is_not_complete_is_refused_unless_asked_for(design):
+    made = design()
+    missing = filled(made, scored, lambda r: (r.seed, r.source, r.target) == (1, 2, 0))
+    with pytest.raises(TransferError, match=f"{len(made) - 4} of {len(made)} answers are there"):
+        transferability(missing)
+    partly = transferability(missing, partial=True)
+    assert np.argwhere(np.isnan(partly.values)).tolist() == [[1, 2, 0]]
+    one_less = filled(made, scored, lambda r: r.place == 5)
+    assert np.isfinite(transferability(one_less, partial=True).values).all()
+
+
+def test_prompts_that_do_not_fit_are_left_out_of_means_and_named(design):
+    made = design()
+    first = made.first(0, 1, 2)
+
+    def value_of(request):
+        if request.place == first or (request.seed, request.source, request.target) == (1, 2, 0):
+            return long(request)
+        return Answer(1.0, "A", Usage())
+
+    answers = filled(made, value_of)
+    matrix = transferability(answers)
+    assert np.argwhere(np.isnan(matrix.values)).tolist() == [[1, 2, 0]]
+    assert set(matrix.values[np.isfinite(matrix.values)]) == {1.0}
+    notes = " ".join(notes_on(answers))
+    assert "5 prompts do not fit" in notes
+    assert "behind exemplars of 'c', 'b'" in notes
+    assert "1 of seed, source and target have no score at all" in notes
+
+
+def test_nothing_at_all_is_no_matrix(design):
+    made = design()
+    with pytest.raises(TransferError, match=f"{len(made)} prompts do not fit"):
+        transferability(filled(made, long))
+    with pytest.raises(TransferError, match="no question has an answer"):
+        transferability(Answers(made), partial=True)
+
+
+def test_answers_that_name_no_option_are_noted(design):
+    answers = filled(design(), lambda r: Answer(0.0, "A" if r.source else None, Usage()))
+    assert "24 answers name none of the options" in " ".join(notes_on(answers))
+    assert "behind exemplars of 'a'" in " ".join(notes_on(answers))
+
+
+def test_draws_are_noted_too(design):
+    answers = filled(design(), scored)
+    assert any("set aside as exemplars" in note for note in notes_on(answers))
