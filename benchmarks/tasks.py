@@ -184,7 +184,7 @@ def stability(transfer) -> str:
             seeds = rng.permutation(transfer.n_seeds)
             halves = np.array_split(seeds, 2)
             matrices = [TaskMatrix.of_transfer(transfer, half) for half in halves]
-            sets = [sets_of(name, matrix, max(KS), 0) for matrix in matrices]
+            sets = [sets_of(name, matrix, KS, 0) for matrix in matrices]
             for k in KS:
                 shared[k].append(len(set(sets[0][k]) & set(sets[1][k])) / k)
         cells = " | ".join(f"{np.mean(shared[k]):.0%}" for k in KS)

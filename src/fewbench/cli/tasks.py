@@ -102,8 +102,9 @@ def select(
     anchor: Anchor = None,
     seed: Seed = 0,
     bootstraps: Annotated[
-        int, typer.Option(min=0, help="Choices made again from seeds drawn with replacement.")
-    ] = 100,
+        int | None,
+        typer.Option(min=0, help="Choices made again from seeds drawn with replacement."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the selection as JSON.")
     ] = None,
@@ -134,7 +135,9 @@ def select(
     elif names is not None:
         raise MethodError("--list is for --method list", hint="leave it out")
     with at_work("choosing tasks"):
-        selection = select_tasks(chooser, given, k, seed, bootstraps=bootstraps)
+        selection = select_tasks(
+            chooser, given, k, seed, bootstraps=bootstraps, weigh_tasks=weigh == "tasks"
+        )
         selection = selection.model_copy(
             update={"matrix": {"file": matrix.name} | selection.matrix}
         )
@@ -285,15 +288,15 @@ def _read_results(path: Path, selection: TaskSelection, weigh: Weigh | None) -> 
     names = list(selection.sizes)
     if path.suffix.lower() != ".csv":
         scores = load(path, None if weigh is None else AVERAGES[weigh])
-        of_benchmark = scores.items["task"].isin(names).to_numpy()
-        if others := len(set(scores.tasks) - set(names)):
-            say(f"note: {path}: {others} tasks are not in the matrix and are left out")
-            scores = scores.take(items=of_benchmark.nonzero()[0])
         if lacking := [name for name in names if name not in scores.tasks]:
             raise MethodError(
                 f"{path}: has no task {some(lacking)}",
                 hint="its tasks need the names of the matrix",
             )
+        of_benchmark = scores.items["task"].isin(names).to_numpy()
+        if others := len(set(scores.tasks) - set(names)):
+            say(f"note: {path}: {others} tasks are not in the matrix and are left out")
+            scores = scores.take(items=of_benchmark.nonzero()[0])
         return TaskResults.of_scores(scores)
     table, notes = read_task_table(path, names)
     for note in notes:

@@ -7,6 +7,7 @@ from typing import Any
 from fewbench.cli.text import number, table
 
 WIDEST = 100
+LONGEST = 20  # a method whose name heads a column; only the judged one has settings there
 
 
 def describe(found: dict[str, Any]) -> str:
@@ -99,7 +100,8 @@ def _curves(curves: dict[str, Any]) -> str:
         ]
         for at, k in enumerate(curves["k"])
     ]
-    header = ["tasks", *names, "random tasks", "random questions"]
+    shown = ["this method" if len(name) > LONGEST else name for name in names]
+    header = ["tasks", *shown, "random tasks", "random questions"]
     return "NRMSE by number of tasks:\n" + table(header, rows)
 
 

@@ -53,6 +53,8 @@ SSEPY = "Fogliato et al. 2024, arXiv 2406.07320"
 BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
 KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
+ALONE = {"tasks": "a choice of tasks", "features": "features"}
+
 # DISCO measures disagreement among 100 random sources (its M for MMLU).
 CATALOGUE: dict[str, Entry] = {
     "random": Entry(
@@ -347,7 +349,7 @@ def find_method(text: str) -> Method:
     stage = next((stage for stage in STAGES if pieces[0].name in STAGES[stage]), None)
     if stage is not None:
         raise MethodError(
-            f"{text!r} is a {stage} alone, not a method",
+            f"{text!r} is {ALONE.get(stage, f'a {stage}')} alone, not a method",
             hint="join parts by +, as in random+answers+ridge; fewbench methods lists them",
         )
     close = get_close_matches(name, CATALOGUE, n=1)

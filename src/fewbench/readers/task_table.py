@@ -36,7 +36,9 @@ def read_task_table(
     path = Path(path)
     try:
         table = pd.read_csv(path, dtype={MODEL: str})
-    except (ValueError, UnicodeDecodeError) as error:
+    except FileNotFoundError as error:
+        raise ReaderError(f"{path}: no such file") from error
+    except (ValueError, OSError) as error:
         raise ReaderError(f"{path}: not a .csv table") from error
     if MODEL not in table:
         raise ReaderError(
@@ -48,9 +50,12 @@ def read_task_table(
             f"{path}: no column for {len(lacking)} of {len(tasks)} tasks: {some(lacking)}",
             hint="every task needs a column of its name",
         )
-    if table[MODEL].isna().any() or table[MODEL].duplicated().any():
-        twice = table[MODEL][table[MODEL].duplicated()].astype(str)
-        raise ReaderError(f"{path}: models without a name, or named twice: {some(list(twice))}")
+    if not len(table):
+        raise ReaderError(f"{path}: has no models", hint="a row a model under the header")
+    if table[MODEL].isna().any():
+        raise ReaderError(f"{path}: row {table[MODEL].isna().argmax() + 2} names no model")
+    if (twice := table[MODEL].duplicated()).any():
+        raise ReaderError(f"{path}: models named twice: {some(table[MODEL][twice].unique())}")
     scores = table.set_index(MODEL)[tasks]
     for task in tasks:
         column = pd.to_numeric(scores[task], errors="coerce")

@@ -16,7 +16,7 @@ __all__ = ["FacilityLocation", "Tie", "coverage", "facility_location"]
 
 Tie = Literal["first", "last"]
 
-ROUNDING = 1e-12  # gains within this share of the best are the same number, differently rounded
+ROUNDING = 1e-12  # gains within this share of the first are the same number, differently rounded
 NEAR = 1e-6  # a choice among gains as near as this hangs on noise
 _BLOCK = 64  # candidates judged at a time
 
@@ -32,7 +32,8 @@ class FacilityLocation:
     gains : ndarray, shape (k,)
         What each added to f.
     near_ties : ndarray of bool, shape (k,)
-        Whether another candidate's gain was within a millionth of the chosen one's.
+        Whether another candidate's gain was within a millionth of the chosen one's, or the same
+        but for rounding.
     """
 
     chosen: NDArray[np.intp]
@@ -100,15 +101,16 @@ def facility_location(
     by_candidate = np.maximum(np.ascontiguousarray(given.T) - floor, 0.0)
     covered = np.zeros(by_candidate.shape[1])
     bounds = by_candidate.sum(axis=1)
+    rounding = ROUNDING * float(bounds.max())  # later gains are small differences of large sums
     order = np.arange(n) if tie == "first" else np.arange(n)[::-1]
     chosen, gains, near = [], [], []
     for step in range(k):
         if step:
-            _judge(by_candidate, covered, bounds)
+            _judge(by_candidate, covered, bounds, rounding)
         best = bounds.max()
-        equal = bounds[order] >= best - ROUNDING * max(best, 1.0)
+        equal = bounds[order] >= best - rounding
         taken = int(order[np.argmax(equal)])
-        near.append(np.count_nonzero(bounds >= best - NEAR * max(best, 1.0)) > 1)
+        near.append(np.count_nonzero(bounds >= best - max(NEAR * best, rounding)) > 1)
         chosen.append(taken)
         gains.append(float(np.maximum(by_candidate[taken] - covered, 0.0).sum()))
         covered = np.maximum(covered, by_candidate[taken])
@@ -117,14 +119,17 @@ def facility_location(
 
 
 def _judge(
-    by_candidate: NDArray[np.float64], covered: NDArray[np.float64], bounds: NDArray[np.float64]
+    by_candidate: NDArray[np.float64],
+    covered: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    rounding: float,
 ) -> None:
     """Bring bounds down to true gains, in place, for all that could be the best or near it."""
     order = np.argsort(-bounds, kind="stable")
     best = -np.inf
     for start in range(0, len(order), _BLOCK):
         block = order[start : start + _BLOCK]
-        if bounds[block[0]] < best - NEAR * max(best, 1.0):
+        if bounds[block[0]] < best - max(NEAR * best, rounding):
             return
         block = block[np.isfinite(bounds[block])]
         if len(block):

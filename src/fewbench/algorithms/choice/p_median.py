@@ -68,6 +68,10 @@ def best_facilities(
     # A pair is of use only where it is worth something: the others need no variable.
     of_row, of_column = np.nonzero(worth)
     pairs = len(of_row)
+    chosen = np.sort(np.asarray(start, dtype=np.intp))
+    value = coverage(similarity, chosen, floor)
+    if not pairs:  # nobody stands for anything
+        return BestFacilities(chosen, value, value)
     count = np.arange(pairs)
     ones = np.ones(pairs)
     once = hstack([csr_array((rows, n)), csr_array((ones, (of_row, count)), (rows, pairs))])
@@ -84,14 +88,12 @@ def best_facilities(
         constraints=LinearConstraint(vstack([once, open_only, number]), least, limits),
         options={"time_limit": seconds, "mip_rel_gap": 1e-7},
     )
-    chosen = np.sort(np.asarray(start, dtype=np.intp))
-    value = coverage(similarity, chosen, floor)
     if found.x is not None:
         better = np.sort(np.argsort(-found.x[:n], kind="stable")[:k])
         reached = coverage(similarity, better, floor)
         if reached > value:
             chosen, value = better, reached
-    bound = (
-        float(worth.max(axis=1).sum()) if found.mip_dual_bound is None else -found.mip_dual_bound
-    )
+    bound = float(worth.max(axis=1).sum())
+    if found.mip_dual_bound is not None:
+        bound = min(bound, -float(found.mip_dual_bound))
     return BestFacilities(chosen, value, max(bound, value))

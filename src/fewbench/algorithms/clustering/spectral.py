@@ -44,7 +44,7 @@ def eigenmaps(
     [0.5, 0.5, -0.5, -0.5]
     """
     s = np.array(similarity, dtype=np.float64)
-    n = len(s)
+    n = len(s) if s.ndim else 0
     if s.shape != (n, n) or not np.isfinite(s).all() or (s < 0).any() or not np.allclose(s, s.T):
         raise ValueError("the similarity is not a symmetric matrix without negative entries")
     if not 1 <= components < n:
@@ -58,7 +58,7 @@ def eigenmaps(
     laplacian = np.eye(n) - s * np.outer(scale, scale)
     vectors = np.linalg.eigh((laplacian + laplacian.T) / 2)[1][:, :components]
     largest = np.argmax(np.round(np.abs(vectors), 9), axis=0)
-    return vectors * np.sign(vectors[largest, np.arange(components)])
+    return np.asarray(vectors * np.sign(vectors[largest, np.arange(components)]))
 
 
 def row_cosines(rows: ArrayLike) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ def spectral_clusters(embedding: ArrayLike, clusters: int, seed: int) -> NDArray
     """
     labels = representatives(np.asarray(embedding, dtype=np.float64), clusters, seed, RESTARTS)[1]
     first = [int(np.argmax(labels == cluster)) for cluster in range(clusters)]
-    order = np.lexsort((first, -np.bincount(labels, minlength=clusters)))
+    order = np.lexsort((np.array(first), -np.bincount(labels, minlength=clusters)))
     place = np.empty(clusters, dtype=np.intp)
     place[order] = np.arange(clusters)
     return place[labels]

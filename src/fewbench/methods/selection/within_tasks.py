@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._names import some
+from fewbench._seeds import child_seed
 from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Need, needs_of
@@ -26,6 +27,7 @@ from fewbench.methods.written import Piece, check_number, with_settings, write
 from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
+INSIDE = 1  # what is drawn inside the tasks does not follow from how the tasks were drawn
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ class WithinTasks:
                 f"the {len(order)} tasks hold {len(items)} items, and the budget is {budget}",
                 hint="take more tasks, or tasks=0 for as many as it needs",
             )
-        subset = self.inside.select(scores.take(items=items), budget, seed)
+        taken = scores.take(items=items)
+        subset = self.inside.select(taken, budget, child_seed(seed, INSIDE))
         return subset.model_copy(update={"notes": (*subset.notes, *notes)})
 
     def _tasks(
@@ -143,7 +146,7 @@ class WithinTasks:
             held = np.cumsum(sizes[ordered.tasks])
             if held[-1] >= needed - 1e-9 or k == len(sizes):
                 enough = int(np.searchsorted(held, needed - 1e-9)) + 1
-                return ordered.tasks[:enough], ordered.notes
+                return ordered.tasks[: enough if ordered.nested else k], ordered.notes
             mean = held[-1] / k
             k = min(len(sizes), k + max(1, int((needed - held[-1]) / (2 * mean))))
 
@@ -174,7 +177,8 @@ class WithinTasks:
         at = np.array([transfer.tasks.index(task) for task in scores.tasks])
         whole = TaskMatrix.of_transfer(transfer)
         ease = None if whole.ease is None else whole.ease[at]
-        return TaskMatrix(whole.rows[at], tuple(scores.tasks), sizes, ease, whole.kind), ()
+        macro = scores.average == "macro"
+        return TaskMatrix(whole.rows[at], tuple(scores.tasks), sizes, ease, whole.kind, macro), ()
 
 
 def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:

@@ -10,7 +10,7 @@ from fewbench.algorithms.choice.facility_location import Tie, coverage, facility
 from fewbench.algorithms.choice.p_median import best_facilities
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import Ordered
-from fewbench.methods.tasks.matching import matched
+from fewbench.methods.tasks.matching import matched, mismatch
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.similarity import Distance, Scaling, Similarity, is_identity
 from fewbench.methods.written import check_number, check_words
@@ -37,7 +37,7 @@ class _Facility:
     ) -> Ordered:
         greedy = facility_location(similarity, k, tie=tie)
         notes = []
-        if greedy.near_ties[:k].any() and k < len(similarity):
+        if greedy.near_ties.any() and k < len(similarity) and not exact:
             first = int(np.argmax(greedy.near_ties))
             notes.append(
                 f"at choice {first + 1} another task does as well within a millionth: "
@@ -60,13 +60,19 @@ class _Facility:
                     f"the best choice could not be proven: coverage may be "
                     f"{best.bound / best.value - 1:.2%} higher"
                 )
-            notes.append(f"the greedy choice covers {gap:.2%} less than the best")
+            less = f"{gap:.2%} less than the best" if gap >= 0.00005 else "as much as the best"
+            notes.append(f"the greedy choice covers {less}")
             tasks, bound = _by_gain(similarity, best.chosen), best.bound
             gains = None
         if match is not None:
             check_number("match", match, 0, 1)
             tasks = matched(similarity, matrix, tasks, match)
             gains = bound = None
+            if (off := abs(mismatch(matrix, tasks))) > match + 1e-9:
+                notes.append(
+                    f"no further exchange of a task helps: the chosen are still {off:.1%} easier "
+                    f"or harder than all, not within {match:.1%}"
+                )
         nested = not exact and match is None
         reached = coverage(similarity, tasks)
         return Ordered(tasks, nested, gains, reached, bound, tuple(notes))

@@ -36,5 +36,8 @@ class ListedTasks:
         if len(set(names)) < len(names):
             raise MethodError("a task is listed twice")
         if len(names) < k:
-            raise MethodError(f"{len(names)} tasks are listed and {k} are to be chosen")
+            raise MethodError(
+                f"{len(names)} tasks are listed and {k} are to be chosen",
+                hint="list as many, by --list or in names=a|b|c",
+            )
         return Ordered(np.array([matrix.names.index(name) for name in names[:k]], dtype=np.intp))

@@ -58,6 +58,8 @@ def matched(
         if off <= within:
             break
         others = np.setdiff1d(np.arange(len(matrix.names)), current)
+        if not len(others):
+            break
         best: tuple[float, float] | None = None
         step = current
         for place in range(len(current)):

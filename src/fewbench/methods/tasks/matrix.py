@@ -47,12 +47,17 @@ class TaskMatrix:
 
     @classmethod
     def of_transfer(
-        cls, transfer: Transferability, seeds: NDArray[np.intp] | None = None
+        cls,
+        transfer: Transferability,
+        seeds: NDArray[np.intp] | None = None,
+        *,
+        weigh_tasks: bool = False,
     ) -> "TaskMatrix":
         """Take the mean over seeds, all or some; ease is known where every task was a target."""
         rows = transfer.mean if seeds is None else transfer.mean_over(seeds)
         ease = rows.mean(axis=0) if transfer.is_square else None
-        return cls(rows, transfer.tasks, transfer.n_questions, ease, "in-context transferability")
+        sizes = transfer.n_questions
+        return cls(rows, transfer.tasks, sizes, ease, "in-context transferability", weigh_tasks)
 
     @classmethod
     def of_scores(cls, scores: Scores) -> "TaskMatrix":

@@ -5,21 +5,24 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._json import parse_json
+from fewbench._names import some
 from fewbench._seeds import child_seed
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.chooser import Ordered, TaskChooser
+from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.matching import mismatch
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.similarity import Similarity, default_components
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.methods.tasks.written import describe_chooser
+from fewbench.methods.written import check_number
 
 IntArray = NDArray[np.intp]
 RANDOM_SETS = 1000
-BOOTSTRAPS = 100
+BOOTSTRAPS = 100, 20  # of up to MANY tasks, and of more
+MANY = 200
 CLUSTERS, SETS, AGAIN = range(3)  # what seeds are drawn for
 
 
@@ -75,7 +78,7 @@ class TaskSelection(_Record):
     method : str
         As `read_chooser` reads it.
     steps : dict of int to tuple of str
-        What the method chooses for fewer tasks too; of some methods not one within the next.
+        What the method chooses for k tasks, and for fewer where those are the first of the k.
     sizes : dict of str to int
         Questions of every task of the benchmark.
     clusters : dict of str to int
@@ -110,6 +113,17 @@ class TaskSelection(_Record):
     stability: Stability | None = None
     notes: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _check(self) -> "TaskSelection":
+        if len(set(self.tasks)) < len(self.tasks) or len(self.tasks) != self.k:
+            raise ValueError(f"{self.k} different tasks are not what is chosen")
+        named = {*self.tasks, *(task for tasks in self.steps.values() for task in tasks)}
+        if unknown := sorted(named - set(self.sizes)):
+            raise ValueError(f"chosen tasks that the benchmark does not have: {some(unknown)}")
+        if min(self.sizes.values()) < 1:
+            raise ValueError("a task has no question")
+        return self
+
     @property
     def tasks(self) -> tuple[str, ...]:
         """The chosen tasks' names."""
@@ -138,7 +152,8 @@ def select_tasks(
     k: int,
     seed: int = 0,
     *,
-    bootstraps: int = BOOTSTRAPS,
+    bootstraps: int | None = None,
+    weigh_tasks: bool = False,
 ) -> TaskSelection:
     """Choose k tasks, and say how much the choice hangs on chance.
 
@@ -152,8 +167,10 @@ def select_tasks(
         From 1 to the number of tasks.
     seed : int
         For what is drawn.
-    bootstraps : int
-        Choices made again; 0 for none.
+    bootstraps : int, optional
+        Choices made again, 0 for none; by default 100, and 20 of more than 200 tasks.
+    weigh_tasks : bool
+        Of a measurement: whether the full score is the mean over tasks, not over questions.
 
     Raises
     ------
@@ -161,20 +178,22 @@ def select_tasks(
         If `k` does not fit, or the matrix or a setting cannot be used.
     """
     transfer = given if isinstance(given, Transferability) else None
-    matrix = TaskMatrix.of_transfer(transfer) if transfer else given
+    matrix = TaskMatrix.of_transfer(transfer, weigh_tasks=weigh_tasks) if transfer else given
     assert isinstance(matrix, TaskMatrix)
     n = len(matrix.names)
+    check_number("seed", seed, 0)
     if not 1 <= k <= n:
         raise MethodError(f"{k} tasks are to be chosen of {n}", hint=f"use 1 to {n}")
     ordered = chooser.order(matrix, k, seed)
     notes = ordered.notes
     stability = None
-    if chooser.compares and transfer is not None and transfer.n_seeds > 1 and bootstraps:
+    times = BOOTSTRAPS[n > MANY] if bootstraps is None else bootstraps
+    if chooser.compares and transfer is not None and transfer.n_seeds > 1 and times:
         again = chooser
         if getattr(chooser, "exact", False):
             again = _greedy(chooser)
             notes = (*notes, "stability is that of the greedy choice")
-        stability = _stability(again, transfer, ordered.tasks, seed, bootstraps)
+        stability = _stability(again, transfer, ordered.tasks, seed, times, weigh_tasks)
     similarity = getattr(chooser, "similarity", Similarity())
     nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
     clusters = None
@@ -187,7 +206,7 @@ def select_tasks(
         method=describe_chooser(chooser),
         k=k,
         seed=seed,
-        matrix={"rows": matrix.kind} | (_facts(transfer) if transfer else {}),
+        matrix=(_facts(transfer) if transfer else {}) | {"rows": matrix.kind},
         chosen=tuple(
             ChosenTask(
                 task=matrix.names[task],
@@ -200,8 +219,8 @@ def select_tasks(
             for place, task in enumerate(ordered.tasks)
         ),
         steps={
-            size: tuple(matrix.names[task] for task in tasks)
-            for size, tasks in _steps(chooser, matrix, ordered, seed).items()
+            size: tuple(matrix.names[task] for task in ordered.tasks[:size])
+            for size in (range(1, k + 1) if ordered.nested else [k])
         },
         sizes=dict(zip(matrix.names, map(int, matrix.sizes), strict=True)),
         clusters=None
@@ -213,18 +232,6 @@ def select_tasks(
         stability=stability,
         notes=notes,
     )
-
-
-def _steps(
-    chooser: TaskChooser, matrix: TaskMatrix, ordered: Ordered, seed: int
-) -> dict[int, IntArray]:
-    """Return the choices of all sizes up to k; of an exact choice, which takes long, that of k."""
-    k = len(ordered.tasks)
-    if ordered.nested:
-        return {size: ordered.tasks[:size] for size in range(1, k + 1)}
-    sizes = [] if ordered.bound is not None else range(1, k)
-    smaller = {size: chooser.order(matrix, size, seed).tasks for size in sizes}
-    return smaller | {k: ordered.tasks}
 
 
 def _greedy(chooser: Any) -> TaskChooser:
@@ -255,14 +262,20 @@ def _difficulty(matrix: TaskMatrix, chosen: IntArray, seed: int) -> Difficulty |
 
 
 def _stability(
-    chooser: TaskChooser, transfer: Transferability, chosen: IntArray, seed: int, times: int
+    chooser: TaskChooser,
+    transfer: Transferability,
+    chosen: IntArray,
+    seed: int,
+    times: int,
+    weigh_tasks: bool,
 ) -> Stability:
     rng = np.random.default_rng(child_seed(seed, AGAIN))
     k, n = len(chosen), len(transfer.tasks)
     picked = np.zeros((times, n))
     for row in picked:
         drawn = rng.integers(transfer.n_seeds, size=transfer.n_seeds)
-        row[chooser.order(TaskMatrix.of_transfer(transfer, drawn), k, seed).tasks] = 1.0
+        again = TaskMatrix.of_transfer(transfer, drawn, weigh_tasks=weigh_tasks)
+        row[chooser.order(again, k, seed).tasks] = 1.0
     common = picked @ picked.T / k
     shares = picked.mean(axis=0)
     order = np.argsort(-shares, kind="stable")

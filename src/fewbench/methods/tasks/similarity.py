@@ -72,15 +72,21 @@ class Similarity:
     def embedding(self, matrix: FloatArray) -> FloatArray:
         """A': the first eigenvectors of the Laplacian of S, shape (sources, components).
 
-        MethodError if as many components as tasks are asked for.
+        MethodError if as many components as tasks are asked for, or fewer than two.
         """
         n = len(matrix)
         components = self.components or default_components(n)
-        if components >= n:
+        least = min(2, n - 1)
+        if not least <= components < n:
+            why = (
+                "with all of them every task is at a right angle to every other, and the choice "
+                "hangs on rounding"
+                if components >= n
+                else "they do not tell tasks apart"
+            )
             raise MethodError(
-                f"{components} eigenvectors of {n} tasks: with all of them every task is at a "
-                "right angle to every other, and the choice hangs on rounding",
-                hint=f"components from 2 to {n - 1}",
+                f"{components} eigenvectors of {n} tasks: {why}",
+                hint=f"components from {least} to {n - 1}",
             )
         return eigenmaps(self.sim(matrix), components, self_loops=self.self_loops)
 

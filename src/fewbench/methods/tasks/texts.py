@@ -12,6 +12,7 @@ from fewbench.methods.selection.semantic import item_texts
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.scores import Scores
 
+BLOCK = 4096  # words at a time
 WORD = re.compile(r"\w+")
 
 
@@ -35,6 +36,7 @@ def bm25(texts: Sequence[str]) -> NDArray[np.float64]:
     """
     try:
         import bm25s
+        from scipy.sparse import csr_array
     except ImportError as error:
         raise MissingExtraError(
             "comparing texts by BM25 needs bm25s", hint="pip install 'fewbench[text]'"
@@ -43,14 +45,18 @@ def bm25(texts: Sequence[str]) -> NDArray[np.float64]:
     if empty := [str(i + 1) for i, found in enumerate(words) if not found]:
         raise MethodError(f"a task's text has no words: the {some(empty)}. of {len(texts)}")
     ids = {word: i for i, word in enumerate(sorted({word for found in words for word in found}))}
-    counts = np.zeros((len(texts), len(ids)))
-    for i, found in enumerate(words):
-        np.add.at(counts[i], [ids[word] for word in found], 1.0)
+    at = [[i, ids[word]] for i, said in enumerate(words) for word in said]
+    of_text, of_word = np.array(at).T
+    counts = csr_array((np.ones(len(at)), (of_text, of_word)), (len(texts), len(ids)))
     engine = bm25s.BM25(k1=1.5, b=0.75)
     engine.index(words, show_progress=False)
     # A word's worth in every text, looked up once; a query adds them up.
-    worth = np.array([engine.get_scores([word]) for word in ids], dtype=np.float64)
-    return np.asarray((counts @ worth).T)
+    found = np.zeros((len(texts), len(texts)))
+    all_words = list(ids)
+    for start in range(0, len(ids), BLOCK):
+        worth = np.array([engine.get_scores([word]) for word in all_words[start : start + BLOCK]])
+        found += counts[:, start : start + BLOCK] @ worth
+    return np.ascontiguousarray(found.T)
 
 
 def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: NDArray[np.intp]) -> TaskMatrix:

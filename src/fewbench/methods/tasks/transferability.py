@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,8 @@ class Transferability:
             raise MethodError(f"targets that are no tasks: {some(unknown)}")
         if len(self.tasks) < 2:
             raise MethodError("there is one task: nothing to choose from")
+        if not self.targets:
+            raise MethodError("no task was a target: nothing was measured")
         if self.n_questions.shape != shape[:1] or (self.n_questions < 1).any():
             raise MethodError("every task has a number of questions, at least 1")
         if np.isinf(self.values).any():
@@ -92,21 +95,26 @@ class Transferability:
 
         MethodError if an entry was measured with no seed.
         """
-        return self.mean_over(np.arange(self.n_seeds))
-
-    def mean_over(self, seeds: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return A from some seeds, which may repeat (a bootstrap)."""
-        values = self.values[seeds]
-        measured = np.isfinite(values)
-        if not measured.any(axis=0).all():
-            source, target = np.argwhere(~measured.any(axis=0))[0]
+        measured = np.isfinite(self.values)
+        if (lacking := ~measured.any(axis=0)).any():
+            source, target = np.argwhere(lacking)[0]
             raise MethodError(
                 f"nothing was measured of {self.tasks[source]} on {self.targets[target]} "
-                f"({int((~measured.any(axis=0)).sum())} such pairs)",
+                f"({int(lacking.sum())} such pairs)",
                 hint="go on with fewbench transfer measure, or leave those targets out",
             )
+        return np.asarray(np.where(measured, self.values, 0.0).sum(axis=0) / measured.sum(axis=0))
+
+    def mean_over(self, seeds: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return A from some seeds, which may repeat (a bootstrap).
+
+        What none of them measured is the mean over all seeds.
+        """
+        values = self.values[seeds]
+        measured = np.isfinite(values)
+        number = measured.sum(axis=0)
         total = np.where(measured, values, 0.0).sum(axis=0)
-        return np.asarray(total / measured.sum(axis=0))
+        return np.asarray(np.where(number > 0, total / np.maximum(number, 1), self.mean))
 
     @property
     def difficulty(self) -> NDArray[np.float64]:
@@ -152,7 +160,10 @@ class Transferability:
             path = path / "matrix.npz"
         if not path.is_file():
             raise MethodError(f"{path}: no such file")
-        return _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
+        try:
+            return _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
+        except MethodError as error:
+            raise MethodError(f"{path}: {error.message}", hint=error.hint) from error
 
 
 def is_transferability(path: str | os.PathLike[str]) -> bool:
@@ -161,9 +172,9 @@ def is_transferability(path: str | os.PathLike[str]) -> bool:
     if path.suffix.lower() != ".npz" or not path.is_file():
         return path.suffix.lower() == ".csv" or (path.is_dir() and (path / "matrix.npz").is_file())
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return bool(set(VALUES) & set(file.files))
-    except (ValueError, OSError, EOFError):
+    except Exception:  # numpy's header parser and zipfile let through all kinds
         return False
 
 
@@ -173,41 +184,66 @@ def _twice(names: tuple[str, ...]) -> list[str]:
 
 def _from_npz(path: Path) -> Transferability:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError) as error:
-        raise MethodError(f"{path}: not a matrix of transferability (.npz or .csv)") from error
+    except Exception as error:  # numpy's header parser and zipfile let through all kinds
+        raise MethodError("not a matrix of transferability (.npz or .csv)") from error
     values = next((arrays[key] for key in VALUES if key in arrays), None)
     if values is None or "tasks" not in arrays:
         raise MethodError(
-            f"{path}: has {some(list(arrays))}, not transferability (or acc) and tasks",
+            f"has {some(list(arrays))}, not transferability (or acc) and tasks",
             hint="fewbench transfer measure writes such a file",
         )
-    facts = json.loads(str(arrays["facts"])) if "facts" in arrays else {}
-    tasks = tuple(map(str, arrays["tasks"].tolist()))
+    tasks = _names("tasks", arrays["tasks"])
     numbers = arrays.get("n_questions", np.ones(len(tasks)))
+    for name, array in (("the matrix", values), ("n_questions", numbers)):
+        if array.dtype.kind not in "fiu":
+            raise MethodError(f"{name} holds {array.dtype}, not numbers")
+    if not ((np.abs(numbers) < 2**53).all() and (numbers == np.round(numbers)).all()):
+        raise MethodError("n_questions are no whole numbers")
+    metric, about = _facts(arrays.get("facts"))
     return Transferability(
         np.atleast_3d(values.T).T.astype(np.float64),
         tasks,
-        tuple(map(str, arrays.get("targets", arrays["tasks"]).tolist())),
-        np.asarray(numbers).astype(np.intp),
-        str(facts.get("metric", "accuracy")),
-        {str(key): str(value) for key, value in facts.get("about", {}).items()},
+        _names("targets", arrays["targets"]) if "targets" in arrays else tasks,
+        numbers.astype(np.intp),
+        metric,
+        about,
     )
+
+
+def _names(what: str, array: NDArray[Any]) -> tuple[str, ...]:
+    if array.ndim != 1 or array.dtype.kind not in "Uiu":
+        raise MethodError(f"{what} is no list of texts", hint="write names as fixed-width strings")
+    return tuple(map(str, array.tolist()))
+
+
+def _facts(array: NDArray[Any] | None) -> tuple[str, dict[str, str]]:
+    """Return the metric and what else is known, of JSON in an array."""
+    if array is None:
+        return "accuracy", {}
+    try:
+        facts = json.loads(str(array))
+        about = {str(key): str(value) for key, value in facts.get("about", {}).items()}
+        return str(facts.get("metric", "accuracy")), about
+    except (ValueError, AttributeError) as error:
+        raise MethodError("its facts are not the JSON that fewbench writes") from error
 
 
 def _from_csv(path: Path) -> Transferability:
     import pandas as pd
 
+    hint = "a row a source, its name first, under a header of targets"
     try:
-        table = pd.read_csv(path, index_col=0)
-        values = table.to_numpy(dtype=np.float64)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise MethodError(
-            f"{path}: not a table of numbers",
-            hint="a row a source, its name first, under a header of targets",
-        ) from error
-    tasks = tuple(map(str, table.index))
-    return Transferability(
-        values[None], tasks, tuple(map(str, table.columns)), np.ones(len(tasks), dtype=np.intp)
+        # As text: names such as 01 or NA are names.
+        table = pd.read_csv(path, dtype=str, header=None, keep_default_na=False)
+        values = table.iloc[1:, 1:].replace("", "nan").to_numpy(dtype=np.float64)
+    except (ValueError, OSError) as error:
+        raise MethodError("not a table of numbers", hint=hint) from error
+    tasks, targets = (
+        tuple(str(name).strip() for name in names)
+        for names in (table.iloc[1:, 0], table.iloc[0, 1:])
     )
+    if not all((*tasks, *targets)):
+        raise MethodError("a source or a target has no name", hint=hint)
+    return Transferability(values[None], tasks, targets, np.ones(len(tasks), dtype=np.intp))

@@ -1,6 +1,6 @@
 """Everything that is known of a selection of tasks, as plain values for text, JSON and report."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,14 +14,15 @@ from fewbench.methods.tasks import (
     Transferability,
     read_chooser,
 )
-from fewbench.study.tasks.curves import curves, differences, sets_of
+from fewbench.methods.tasks.matrix import PAST_SCORES
+from fewbench.study.tasks.curves import curve_sizes, curves, differences, sets_of
 from fewbench.study.tasks.judgement import anchor_ratio, judge, nrmse
 from fewbench.study.tasks.maps import similarity_maps, strongest_transfers
 from fewbench.study.tasks.results import IntArray, TaskResults
 
-LEAST_CURVE = 10
 OTHERS = {"bento-sim": "tasks-sim", "bento-le": "tasks-le", "k-medoids": "tasks-medoids"}
 FEW_MODELS = 5
+SAME = 1e-9  # scores that differ by less are the same, differently rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +88,19 @@ class TaskAnalysis:
         exact = {}
         if selection.bound is not None and selection.coverage:
             exact["unproven gap"] = f"{max(0.0, selection.bound / selection.coverage - 1):.3%}"
-        return {
+        known = {
             "method": selection.method,
             "k": selection.k,
             "tasks": len(selection.sizes),
             "questions": sum(selection.sizes.values()),
             "chosen questions": selection.questions,
             **exact,
-            **selection.matrix,
-            **(
-                {"judged on models": len(results.models), "weigh": results.weigh} if results else {}
-            ),
         }
+        free = {key: value for key, value in selection.matrix.items() if key not in known}
+        judged = (
+            {"judged on models": len(results.models), "weigh": results.weigh} if results else {}
+        )
+        return known | free | judged
 
     def _warnings(self) -> list[str]:
         said = list(self.selection.notes)
@@ -109,6 +111,11 @@ class TaskAnalysis:
             )
         elif len(self.results.models) < FEW_MODELS:
             said.append(f"judged on {len(self.results.models)} models only")
+        if self.results is not None and (seen := self._seen(self.results)):
+            said.append(
+                f"{seen} of the {len(self.results.models)} models that it is judged on are those "
+                "that tasks were compared by: on other models the error is larger"
+            )
         stability = self.selection.stability
         if stability and stability.pairs < 0.5:
             said.append(
@@ -116,6 +123,15 @@ class TaskAnalysis:
                 f"{stability.pairs:.0%} of their tasks: others would have done as well"
             )
         return said
+
+    def _seen(self, results: TaskResults) -> int:
+        """Count the models of the results among those whose scores tasks were compared by."""
+        matrix = self.matrix
+        if matrix is None or matrix.kind != PAST_SCORES or set(matrix.names) != set(results.tasks):
+            return 0
+        past = matrix.rows[[matrix.names.index(task) for task in results.tasks]].T
+        apart = np.abs(results.scores[:, None] - past).max(axis=2).min(axis=1)
+        return int(np.count_nonzero(apart < SAME))
 
     @cached_property
     def _judgement(self) -> dict[str, Any] | None:
@@ -174,29 +190,40 @@ class TaskAnalysis:
         sets: dict[str, Any] = {name: own}
         between = None
         if matrix is not None:
-            upto = min(max(selection.k, LEAST_CURVE), len(matrix.names) - 1)
+            sizes = curve_sizes(selection.k, len(matrix.names))
             at = results.positions(matrix.names)
             for other, part in OTHERS.items():
-                found = sets_of(self._like(part), matrix, upto, selection.seed)
+                found = sets_of(self._like(part), matrix, sizes, selection.seed)
                 sets[other] = {k: at[tasks] for k, tasks in found.items()}
+            if len(own) == 1 and "exact" not in name:  # an exact choice takes long
+                fewer = [k for k in sizes if k <= selection.k]
+                found = sets_of(name, matrix, fewer, selection.seed)
+                sets[name] = {k: at[tasks] for k, tasks in found.items()}
             between = asdict(
                 differences(results, sets["bento-sim"], sets["bento-le"], selection.seed)
             )
             name = next((other for other in OTHERS if self._like(OTHERS[other]) == name), name)
-            sets = {
-                key: value for key, value in sets.items() if key != selection.method or key == name
-            }
+            if name != selection.method:  # the same, and for all tasks it has one number more
+                sets[name] = sets[name] | sets.pop(selection.method)
         return {
             "curves": curves(results, sets, name, selection.seed).to_dict(),
             "difference": between,
         }
 
+    @property
+    def _similarity(self) -> Similarity:
+        """How the selection's method compares tasks, or would."""
+        own: Similarity = getattr(read_chooser(self.selection.method), "similarity", Similarity())
+        return replace(own, components=min(own.components, len(self.selection.sizes) - 1))
+
     def _like(self, part: str) -> str:
         """Write another method with the selection's scaling and distance."""
-        own = getattr(read_chooser(self.selection.method), "similarity", Similarity())
+        own = self._similarity
         settings = []
         if part == "tasks-le" and own.components:
             settings.append(f"components={own.components}")
+        if part == "tasks-le" and own.self_loops:
+            settings.append("self_loops=true")
         if own.scaling != "centre":
             settings.append(f"scaling={own.scaling}")
         if own.distance != "euclidean":
@@ -207,10 +234,9 @@ class TaskAnalysis:
         matrix, clusters = self.matrix, self.selection.clusters
         if matrix is None or clusters is None:
             return {"maps": None, "transfers": None}
-        own = getattr(read_chooser(self.selection.method), "similarity", Similarity())
         square = isinstance(self.given, Transferability) and self.given.is_square
         return {
-            "maps": similarity_maps(matrix, own, clusters),
+            "maps": similarity_maps(matrix, self._similarity, clusters),
             "transfers": strongest_transfers(matrix, clusters) if square else None,
         }
 

@@ -12,6 +12,8 @@ from fewbench.study.tasks.judgement import LEVEL, nrmse, random_questions, rando
 from fewbench.study.tasks.results import IntArray, TaskResults
 
 DRAWS = 300
+ALL = 10
+SOME = (15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750)
 SETS, QUESTIONS, MODELS = range(10, 13)
 
 Sets = Mapping[int, IntArray]
@@ -61,13 +63,28 @@ class Differences:
     high: list[float]
 
 
-def sets_of(method: str, matrix: TaskMatrix, upto: int, seed: int) -> dict[int, IntArray]:
-    """Return what a method chooses for 1, 2, … tasks."""
+def curve_sizes(k: int, n_tasks: int) -> list[int]:
+    """Return the numbers of tasks that a curve shows: all up to ten, then some, and k.
+
+    Examples
+    --------
+    >>> curve_sizes(40, 1000)
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40]
+    """
+    most = max(k, ALL)
+    sizes = {*range(1, ALL + 1), k, *(size for size in SOME if size < most)}
+    return sorted(size for size in sizes if size < n_tasks or size == k)
+
+
+def sets_of(
+    method: str, matrix: TaskMatrix, sizes: Sequence[int], seed: int
+) -> dict[int, IntArray]:
+    """Return what a method chooses for several numbers of tasks."""
     chooser = read_chooser(method)
-    whole = chooser.order(matrix, upto, seed)
+    whole = chooser.order(matrix, max(sizes), seed)
     if whole.nested:
-        return {k: whole.tasks[:k] for k in range(1, upto + 1)}
-    return {k: chooser.order(matrix, k, seed).tasks for k in range(1, upto)} | {upto: whole.tasks}
+        return {k: whole.tasks[:k] for k in sizes}
+    return {k: chooser.order(matrix, k, seed).tasks for k in sizes}
 
 
 def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed: int = 0) -> Curves:
@@ -122,7 +139,7 @@ def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Dif
         one, other = results.reduced(sim[k]), results.reduced(le[k])
         own.append(float(nrmse(one, full) - nrmse(other, full)))
         again = nrmse(one[models], full[models]) - nrmse(other[models], full[models])
-        ends = np.quantile(again, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        ends = np.nanquantile(again, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         low.append(float(ends[0]))
         high.append(float(ends[1]))
     return Differences(list(sizes), own, low, high)

@@ -4,7 +4,6 @@ Errors are NRMSE over models. As coded by BenTo's authors it is sqrt(sum (Q - P)
 as printed (Eq. 7) the second square is missing.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,12 +63,17 @@ class Judgement:
 def nrmse(estimates: FloatArray, full: FloatArray) -> NDArray[np.float64]:
     """Root mean square error over the root mean square of the full scores, over the last axis.
 
+    NaN where all full scores are 0, as in a draw of models that all fail.
+
     Examples
     --------
     >>> nrmse(np.array([0.5, 0.7]), np.array([0.6, 0.8])).round(3).item()
     0.141
     """
-    return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / (full**2).sum(-1)))
+    squares = (full**2).sum(-1)
+    return np.asarray(
+        np.sqrt(((estimates - full) ** 2).sum(-1) / np.where(squares, squares, np.nan))
+    )
 
 
 def nrmse_printed(estimates: FloatArray, full: FloatArray) -> NDArray[np.float64]:
@@ -189,5 +193,5 @@ def anchor_ratio(results: TaskResults, chosen: IntArray, anchor_tasks: FloatArra
 
 def _quantiles(values: FloatArray) -> tuple[float, float]:
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
-    return (float(low), float(high)) if math.isfinite(low) else (math.nan, math.nan)
+    low, high = np.nanquantile(values, [tail, 1 - tail])
+    return float(low), float(high)

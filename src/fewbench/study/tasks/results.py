@@ -13,6 +13,7 @@ from fewbench.scores import Scores
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Weigh = Literal["questions", "tasks"]
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,7 @@ class TaskResults:
     Parameters
     ----------
     scores : ndarray, shape (models, tasks)
-        Finite.
+        From 0 to 1.
     models, tasks : tuple of str
     sizes : ndarray of int, shape (tasks,)
         Questions of each task.
@@ -35,7 +36,7 @@ class TaskResults:
     Raises
     ------
     StudyError
-        If shapes do not fit or a score is missing.
+        If shapes do not fit, a score is missing or not from 0 to 1, or all are 0.
     """
 
     scores: FloatArray
@@ -55,6 +56,15 @@ class TaskResults:
                 f"no score of {self.models[model]} on {self.tasks[task]} is given",
                 hint="leave that model out, or run it there",
             )
+        if (outside := (self.scores < -ROUNDING) | (self.scores > 1 + ROUNDING)).any():
+            model, task = np.argwhere(outside)[0]
+            raise StudyError(
+                f"{self.models[model]} has {self.scores[model, task]:g} on {self.tasks[task]}: "
+                "scores are from 0 to 1",
+                hint="divide percentages by 100",
+            )
+        if not self.full.any():
+            raise StudyError("every full score is 0: errors cannot be related to them")
 
     @classmethod
     def of_scores(cls, scores: Scores) -> "TaskResults":

@@ -1,0 +1,314 @@
+"""fewbench tasks: select, judge and items, as a user writes them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewbench.methods.tasks import TaskSelection, Transferability
+from fewbench.scores import from_arrays, save_scores
+from fewbench.testing import simulate
+
+NAMES = ("algebra", "law, civil (b)", "a+b|c", "poetry", "origins", "ärzte = x")
+SOURCES, TARGET = range(11), 11
+
+
+def tasks_table():
+    """Twelve models on six tasks whose names are not all plain."""
+    made = simulate(12, 90, 6, seed=4)
+    tasks = [NAMES[at] for at in made.task_of]
+    return from_arrays(made.values, models=made.model_ids, tasks=tasks)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """ict/matrix.npz, scores.parquet of eleven models, models.csv of all twelve."""
+    folder = tmp_path_factory.mktemp("tasks")
+    table = tasks_table()
+    sizes = np.bincount(table.task_of)
+    rng = np.random.default_rng(0)
+    values = 0.3 + 0.4 * rng.random(6) + 0.1 * rng.random((3, 6, 6))
+    (folder / "ict").mkdir()
+    Transferability(values, NAMES, NAMES, sizes, about={"model": "toy"}).save(
+        folder / "ict" / "matrix.npz"
+    )
+    save_scores(table.take(models=SOURCES), folder / "scores.parquet")
+    save_scores(table, folder / "all.parquet")
+    quoted = [f'"{name}"' for name in NAMES]
+    lines = [f"model,{','.join(quoted)},origin"]
+    for model, row in zip(table.model_ids, table.task_scores(), strict=True):
+        lines.append(",".join([model, *(f"{score:.4f}" for score in row), "made up"]))
+    (folder / "models.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def here(prepared, monkeypatch, tmp_path):
+    """Work in a folder of one's own; files of `prepared` by their full names."""
+    monkeypatch.chdir(tmp_path)
+    return prepared
+
+
+QUICK = ("--bootstraps", 4)
+METHODS = [
+    "bento-sim",
+    "bento-sim(scaling=sum,distance=cosine,exact=true)",
+    "bento-sim(match=0.05)",
+    "bento-le(components=3)",
+    "kmedoids",
+    "km-le(components=3)",
+    "random",
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_select_prints_text_and_json_of_the_same_choice(ok, here, method):
+    words = ("tasks", "select", here / "ict", "-k", 2, "-m", method, *QUICK)
+    text = ok(*words, "--results", here / "models.csv")
+    found = json.loads(ok(*words, "--results", here / "models.csv", "--json"))
+    chosen = [row["task"] for row in found["chosen"]]
+    assert len(chosen) == 2
+    assert set(chosen) < set(NAMES)
+    lines = text.splitlines()
+    assert ": 2 of 6 tasks, " in lines[0]
+    assert all(any(line.startswith(task) for line in lines) for task in chosen)
+    assert "on 12 models" in text
+    assert f"{found['judgement']['nrmse']:.3f}" in text
+    assert max(map(len, lines)) <= 100
+    assert found["facts"]["model"] == "toy"
+
+
+def test_without_results_the_choice_is_not_judged_and_says_so(ok, here):
+    out = ok("tasks", "select", here / "ict", "-k", 3, *QUICK)
+    assert "warning: not judged: no results of models were given" in " ".join(out.split())
+    assert "NRMSE" not in out
+
+
+def test_select_from_past_scores(ok, here):
+    for method in ("fit", "bento-sim", "km-sim(components=3)"):
+        words = ("tasks", "select", here / "scores.parquet", "-k", 2, "-m", method)
+        found = json.loads(ok(*words, "--results", here / "all.parquet", "--json"))
+        assert found["facts"]["rows"] == "past models' scores"
+        assert any("11 of the 12 models" in said for said in found["warnings"])
+
+
+def test_a_list_of_names_or_a_file_of_them(ok, here, tmp_path):
+    words = ("tasks", "select", here / "ict", "-m", "list", "--json")
+    found = json.loads(ok(*words, "-k", 2, "--list", "poetry, algebra,origins"))
+    assert [row["task"] for row in found["chosen"]] == ["poetry", "algebra"]
+    (tmp_path / "names.txt").write_text("\n".join(NAMES[::-1]) + "\n", encoding="utf-8")
+    found = json.loads(ok(*words, "-k", 6, "--list", "names.txt"))
+    assert [row["task"] for row in found["chosen"]] == list(NAMES[::-1])
+
+
+def test_a_long_list_is_no_file(cli, here):
+    names = ",".join(f"task number {at}" for at in range(40))
+    said = cli("tasks", "select", here / "ict", "-k", 2, "-m", "list", "--list", names)
+    assert said.code == 2
+    assert said.err.startswith("fewbench: error: no such task: 'task number 0'")
+    assert said.err.count("\n") == 1
+
+
+def test_files_are_written_and_judged_again(cli, ok, here, tmp_path):
+    words = ("tasks", "select", here / "ict", "-k", 3, *QUICK, "--results", here / "models.csv")
+    said = cli(*words, "-o", "out/s.json", "--report", "page.html", "--json")
+    assert said.code == 0
+    assert "wrote out/s.json\n" in said.err
+    assert "wrote page.html\n" in said.err
+    assert "columns that are no tasks, not read: 'origin'" in said.err
+    selection = TaskSelection.from_json((tmp_path / "out/s.json").read_bytes())
+    first = json.loads(said.out)
+    assert [row["task"] for row in first["chosen"]] == list(selection.tasks)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "law, civil (b)" in page
+    judged = ("tasks", "judge", "out/s.json", here / "models.csv")
+    again = json.loads(ok(*judged, "--matrix", here / "ict", "--json"))
+    assert again == first
+    alone = json.loads(ok(*judged, "--json"))
+    assert alone["judgement"]["nrmse"] == first["judgement"]["nrmse"]
+    assert alone["maps"] is None
+    assert "NRMSE by number of tasks" in ok(*judged, "--report", "again.html")
+    assert (tmp_path / "again.html").is_file()
+
+
+def test_results_of_single_questions_and_of_tasks_agree(ok, here):
+    words = ("tasks", "select", here / "ict", "-k", 3, "--bootstraps", 0, "--json", "--results")
+    one = json.loads(ok(*words, here / "all.parquet"))["judgement"]
+    other = json.loads(ok(*words, here / "models.csv"))["judgement"]
+    assert one["nrmse"] == pytest.approx(other["nrmse"], abs=1e-3)
+    assert one["random_tasks"]["percentile"] == pytest.approx(
+        other["random_tasks"]["percentile"], abs=0.02
+    )
+    by_tasks = json.loads(ok(*words, here / "all.parquet", "--weigh", "tasks"))
+    assert by_tasks["facts"]["weigh"] == "tasks"
+    assert by_tasks["judgement"]["nrmse"] != pytest.approx(one["nrmse"], abs=1e-3)
+
+
+def test_the_anchor_is_left_out_of_its_own_judgement(ok, here):
+    words = ("tasks", "select", here / "ict", "-k", 2, *QUICK, "--results", here / "models.csv")
+    out = ok(*words, "--anchor", "model-03")
+    assert "times the ratio of model-03" in out
+    found = json.loads(ok(*words, "--anchor", "model-03", "--json"))
+    assert found["judgement"]["anchor_ratio"]["anchor"] == "model-03"
+
+
+def test_one_seed_one_answer(ok, here):
+    words = ("tasks", "select", here / "ict", "-k", 2, "-m", "random", "--json", "--seed")
+    drawn = {seed: ok(*words, seed) for seed in (1, 1, 2, 3, 4)}
+    assert ok(*words, 1) == drawn[1]
+    assert len(set(drawn.values())) > 1
+
+
+@pytest.mark.parametrize("then", [(), ("--then", "stratified+mean", "-n", 12)])
+def test_items_to_estimate(ok, here, answers, then):
+    """Choose tasks, run their items, and read the estimate."""
+    ok("tasks", "select", here / "ict", "-k", 2, "-m", "list", "--list",
+       "poetry,origins", *QUICK, "-o", "s.json")  # fmt: skip
+    printed = ok("tasks", "items", "s.json", here / "scores.parquet", *then).split()
+    table = tasks_table()
+    inside = table.items["task"].isin(["poetry", "origins"]).to_numpy()
+    assert len(printed) == (12 if then else inside.sum())
+    assert set(printed) <= set(table.item_ids[inside])
+    ok("tasks", "items", "s.json", here / "scores.parquet", *then, "-o", "subset.json")
+    ok("start", here / "scores.parquet", "--subset", "subset.json", "-o", "run", "--target", "new")
+    (asked,) = json.loads(ok("ask", "run", "--json")).values()
+    assert set(asked) == set(printed)
+    row = dict(zip(table.item_ids, table.values[TARGET].tolist(), strict=True))
+    ok("tell", "run", answers([["new", item, row[item]] for item in asked]),
+       "--model", "llm", "--item", "id", "--score", "points")  # fmt: skip
+    out = json.loads(ok("estimate", "run", "--json"))
+    if not then:
+        assert f"{np.mean([row[item] for item in asked]):.6f}"[:6] in json.dumps(out)
+
+
+def test_items_of_names_that_are_not_plain(ok, here):
+    ok("tasks", "select", here / "ict", "-k", 6, "-m", "bento-sim", *QUICK, "-o", "s.json")
+    table = tasks_table()
+    selection = TaskSelection.from_json(Path("s.json").read_bytes())
+    assert set(selection.tasks) == set(NAMES)
+    assert set(ok("tasks", "items", "s.json", here / "scores.parquet").split("\n")[:-1]) == set(
+        table.item_ids
+    )
+
+
+@pytest.fixture
+def wrong(cli):
+    """Run a command that must fail the right way, and return what it says."""
+
+    def run(*words):
+        said = cli(*words)
+        assert said.code == 2, said
+        assert said.out == ""
+        error = said.err.splitlines()[-1]
+        assert error.startswith("fewbench: error: ")
+        assert all(line.startswith("note: ") for line in said.err.splitlines()[:-1])
+        assert "hint: None" not in error
+        return error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        # the matrix
+        ("select nope.npz -k 2", "nope.npz: no such file"),
+        ("select nope -k 2", "nope: no such file"),
+        ("select empty -k 2", "empty"),
+        ("select junk.npz -k 2", "junk.npz"),
+        ("select junk.csv -k 2", "junk.csv: not a table of numbers"),
+        ("select {models} -k 2", "models.csv"),
+        # how many
+        ("select {ict} -k 0", "0 tasks are to be chosen of 6"),
+        ("select {ict} -k 7", "7 tasks are to be chosen of 6"),
+        ("select {ict} -k -1", "-1 tasks are to be chosen of 6"),
+        ("select {ict} -k two", "-k"),
+        ("select {ict}", "-k"),
+        ("select {ict} -k 2 --bootstraps -1", "--bootstraps"),
+        ("select {ict} -k 2 --seed -1", "seed"),
+        # methods
+        ("select {ict} -k 2 -m nope", "no way of choosing tasks is called 'nope'"),
+        ("select {ict} -k 2 -m bento-le(components=6)", "6 eigenvectors of 6 tasks"),
+        ("select {ict} -k 2 -m bento-le(components=-2)", "-2 eigenvectors of 6 tasks"),
+        ("select {ict} -k 2 -m bento-sim(match=2)", "match is 2"),
+        ("select {ict} -k 2 -m bento-sim(scaling=log)", "scaling=log"),
+        ("select {ict} -k 2 -m random+mean", "several parts"),
+        ("select {ict} -k 2 -m fit", "tasks are fitted to past models' scores"),
+        ("select {ict} -k 2 -m list", "0 tasks are listed and 2 are to be chosen"),
+        ("select {ict} -k 2 -m list --list poetry", "1 tasks are listed"),
+        ("select {ict} -k 2 -m list --list poetry,nope", "no such task: 'nope'"),
+        ("select {ict} -k 2 -m list --list poetry,poetry", "listed twice"),
+        ("select {ict} -k 2 -m list --list junk.npz", "junk.npz: not a list of names"),
+        ("select {ict} -k 2 --list poetry", "--list is for --method list"),
+        ("select {ict} -k 2 -m bm25", "none are given"),
+        ("select {ict} -k 2 -m bm25-le --texts nope.jsonl", "nope.jsonl"),
+        ("select {ict} -k 2 --texts nope.jsonl", "--texts is for bm25-sim"),
+        # results
+        ("select {ict} -k 2 --results nope.csv", "nope.csv: no such file"),
+        ("select {ict} -k 2 --results nope.parquet", "nope.parquet: no such file"),
+        ("select {ict} -k 2 --results junk.csv", "junk.csv: no column 'model'"),
+        ("select {ict} -k 2 --results percent.csv", "divide percentages by 100"),
+        ("select {ict} -k 2 --results less.csv", "no column for 1 of 6 tasks: 'ärzte = x'"),
+        ("select {ict} -k 2 --results other.parquet", "has no task"),
+        ("select {ict} -k 2 --results {models} --weigh odd", "--weigh"),
+        ("select {ict} -k 2 --results {models} --anchor me", "the results have no model 'me'"),
+        # selections
+        ("judge nope.json {models}", "nope.json: no such file"),
+        ("judge junk.csv {models}", "junk.csv: the file"),
+        ("judge s.json nope.csv", "nope.csv: no such file"),
+        ("judge s.json {models} --matrix other.npz", "other.npz: is of other tasks than s.json"),
+        ("items nope.json {scores}", "nope.json: no such file"),
+        ("items s.json nope.parquet", "nope.parquet: no such file"),
+        ("items s.json other.parquet", "has no task"),
+        ("items s.json {scores} -n 0", "budget of 0"),
+        ("items s.json {scores} -n 91", "from 1 to 90"),
+        ("items s.json {scores} --then nope", "'nope'"),
+        ("items s.json {scores} --for nope", "unknown harness 'nope'"),
+        ("nope", "nope"),
+    ],
+)
+def test_mistakes_are_one_line(wrong, here, ok, tmp_path, line, said):
+    (tmp_path / "empty").mkdir()
+    for name in ("junk.npz", "junk.csv"):
+        (tmp_path / name).write_bytes(b"PK\xff,a\nb,c\n" if name == "junk.npz" else b"x,a\nb,c\n")
+    text = (here / "models.csv").read_text("utf-8")
+    (tmp_path / "percent.csv").write_text(text.replace(",0.", ","), "utf-8")
+    lines = [row.rsplit(",", 2)[0] for row in text.splitlines()]
+    (tmp_path / "less.csv").write_text("\n".join(lines), "utf-8")
+    save_scores(simulate(6, 30), tmp_path / "other.parquet")
+    names = ("task-0", "task-1", "task-2")
+    Transferability(np.ones((1, 3, 3)), names, names, np.ones(3, dtype=int)).save(
+        tmp_path / "other.npz"
+    )
+    if "s.json" in line:
+        ok("tasks", "select", here / "ict", "-k", 2, "--bootstraps", 0, "-o", "s.json")
+    files = {"ict": "ict", "models": "models.csv", "scores": "scores.parquet"}
+    words = line.format(**{key: here / name for key, name in files.items()}).split(" ")
+    assert said in wrong("tasks", *words)
+
+
+def test_texts_of_tasks(ok, wrong, here, tmp_path):
+    pytest.importorskip("bm25s", reason="bm25s is not installed")
+    names = ("rivers", "salt", "quarks")
+    Transferability(np.ones((1, 3, 3)), names, names, np.ones(3, dtype=int)).save(
+        tmp_path / "m.npz"
+    )
+    questions = {
+        "rivers": "Does a river run to the salt sea?",
+        "salt": "Is the sea full of salt?",
+        "quarks": "How many flavours are there?",
+    }
+    for name, text in questions.items():
+        rows = [
+            {"question": f"{text} {at}", "options": ["yes", "no"], "answer": 0} for at in range(3)
+        ]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["tasks", "select", "m.npz", "-k", 2, "-m", "bm25-sim", "--json"]
+    for name in names:
+        words += ["--texts", f"{name}.jsonl"]
+    found = json.loads(ok(*words))
+    assert found["facts"]["rows"] == "BM25"
+    assert "quarks" in [row["task"] for row in found["chosen"]]
+    assert "no text is given of 1 tasks: 'quarks'" in wrong(*words[:-2])
