@@ -230,13 +230,13 @@ def through_compare(scores, matrix: Path) -> str:
         "random items": "random",
         "random items of each task": "random-stratified",
         "random tasks": "random-tasks",
-        "BenTo-sim's tasks": f"tasks-sim(matrix={matrix})+mean",
+        "BenTo-sim's tasks": f"bento-sim(matrix={matrix})+mean",
         "BenTo-sim, one item in five of its tasks": (
-            f"tasks-sim(matrix={matrix},share=0.2)+random+mean"
+            f"bento-sim(matrix={matrix},share=0.2)+random+mean"
         ),
-        "BenTo-sim, matched, ratio (ours)": f"tasks-sim(matrix={matrix},match=0.01)+anchor-ratio",
+        "BenTo-sim, matched, ratio (ours)": f"bento-sim(matrix={matrix},match=0.01)+anchor-ratio",
         "BenTo-sim, one item in five, ratio (ours)": (
-            f"tasks-sim(matrix={matrix},share=0.2)+random+anchor-ratio"
+            f"bento-sim(matrix={matrix},share=0.2)+random+anchor-ratio"
         ),
         "tasks like all by past scores (no matrix)": "bento-sim",
         "tasks fitted to past scores": "fitted-tasks",

@@ -49,22 +49,27 @@ def matrix_file(path, names, seed=0):
 class TestWholeTasks(MethodConformance):
     @pytest.fixture
     def method(self):
-        return find_method("tasks-sim+mean")
+        return find_method("bento-sim(matrix=scores)+mean")
 
 
 class TestTasksAndItems(MethodConformance):
     @pytest.fixture
     def method(self):
-        return find_method("tasks-medoids(share=0.3)+stratified+answers+ridge")
+        return find_method("tasks-medoids(share=0.3,matrix=scores)+stratified+answers+ridge")
+
+
+def by_scores(chooser):
+    """The same, told that past scores are what tasks are compared by."""
+    return f"{chooser[:-1]},matrix=scores)" if "(" in chooser else f"{chooser}(matrix=scores)"
 
 
 # -- which items ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["tasks-sim", "tasks-le(components=3)", "tasks-random"])
+@pytest.mark.parametrize("name", ["bento-sim", "bento-le(components=3)", "tasks-random"])
 @pytest.mark.parametrize("budget", [1, 20, 47, 90])
 def test_whole_tasks_in_their_order_and_a_part_of_the_last(scores, name, budget):
-    items = subset(f"{name}+mean", scores, budget).items
+    items = subset(f"{by_scores(name)}+mean", scores, budget).items
     assert len(set(items)) == budget
     found = tasks_of(scores, items)
     matrix = TaskMatrix.of_scores(scores)
@@ -98,7 +103,7 @@ def test_tasks_says_how_many(scores, k):
 
 def test_more_tasks_than_there_are(scores):
     with pytest.raises(MethodError, match="tasks=7: there are 6"):
-        subset("tasks-sim(tasks=7)+mean", scores, 5)
+        subset("bento-sim(tasks=7,matrix=scores)+mean", scores, 5)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.2])
@@ -143,7 +148,7 @@ def test_selectors_inside_tasks(scores, inside, average):
 def test_with_all_items_scores_are_exact(scores, average):
     table = scores.averaged(average)
     sources, targets = table.take(models=range(10)), table.take(models=range(10, 14))
-    for text in ("bento-sim", "task-medoids", "tasks-random+stratified+mean", "fitted-tasks"):
+    for text in ("alike-tasks", "task-medoids", "tasks-random+stratified+mean", "fitted-tasks"):
         played = play(find_method(text), sources, targets, 90, tasks=True)
         np.testing.assert_allclose(played.prediction.scores, targets.full_scores(), atol=1e-12)
         np.testing.assert_allclose(played.prediction.tasks, targets.task_scores(), atol=1e-12)
@@ -164,16 +169,18 @@ def test_the_score_of_whole_tasks_is_their_mean_over_items_or_tasks(scores):
 
 def test_a_single_task_leaves_nothing_to_choose():
     table = simulate(8, 30, 1)
-    for text in ("tasks-sim+mean", "tasks-listed(names=no such)+random+mean"):
+    for text in ("bento-sim(matrix=scores)+mean", "tasks-listed(names=no such)+random+mean"):
         assert len(set(subset(text, table, 12).items)) == 12
 
 
 def test_medoids_and_matched_tasks_are_kept_together(scores):
     """Of a choice that is not nested no part is one."""
-    for chooser in ("tasks-medoids", "tasks-sim(match=0.02)"):
+    for chooser in ("tasks-medoids", "bento-sim(match=0.02)"):
         for budget in range(5, 90, 9):
             found = set(
-                tasks_of(scores, subset(f"{chooser}+stratified+mean", scores, budget).items)
+                tasks_of(
+                    scores, subset(f"{by_scores(chooser)}+stratified+mean", scores, budget).items
+                )
             )
             matrix = TaskMatrix.of_scores(scores)
             choices = [set(read_chooser(chooser).order(matrix, k, 0).tasks) for k in range(1, 7)]
@@ -184,19 +191,25 @@ def test_medoids_and_matched_tasks_are_kept_together(scores):
 # -- what tasks are compared by ------------------------------------------------------------------
 
 
-def test_past_scores_are_told(scores):
-    assert any("past models' scores" in note for note in subset("bento-sim", scores, 20).notes)
-    assert not subset("tasks-random+mean", scores, 20).notes
+@pytest.mark.parametrize("chooser", ["bento-sim", "bento-le(components=3)", "tasks-medoids"])
+def test_what_tasks_are_compared_by_is_said(chooser):
+    with pytest.raises(MethodError, match=r"is not told by what.*matrix=FILE.*matrix=scores"):
+        find_method(f"{chooser}+mean")
+
+
+def test_what_is_no_comparison_of_tasks_needs_none(scores):
+    for text in ("tasks-random+mean", "tasks-fit+mean", "tasks-listed(names=task-1)+mean"):
+        assert len(subset(text, scores, 5).items) == 5
 
 
 def test_texts(scores):
     pytest.importorskip("bm25s", reason="bm25s is not installed")
-    one, other = (subset(f"tasks-sim(matrix={m})+mean", scores, 60) for m in ("text", "scores"))
+    one, other = (subset(f"bento-sim(matrix={m})+mean", scores, 60) for m in ("text", "scores"))
     assert one.items != other.items
     assert not one.notes
     bare = replace(scores, items=scores.items.drop(columns="text"))
     with pytest.raises(MethodError, match="no texts"):
-        subset("tasks-sim(matrix=text)+mean", bare, 20)
+        subset("bento-sim(matrix=text)+mean", bare, 20)
     assert len(subset("tasks-random(matrix=text)+mean", bare, 20).items) == 20
 
 
@@ -204,28 +217,28 @@ def test_a_file_of_transferability_by_the_tasks_names(scores, tmp_path):
     """Rows are taken by name: the file has them in another order, and one task more."""
     names = ["more", *scores.tasks[::-1]]
     path = matrix_file(tmp_path / "ict.npz", names)
-    found = tasks_of(scores, subset(f"tasks-sim(matrix={path},tasks=3)+mean", scores, 20).items)
+    found = tasks_of(scores, subset(f"bento-sim(matrix={path},tasks=3)+mean", scores, 20).items)
     rows = Transferability.load(path).mean[[names.index(task) for task in scores.tasks]]
     matrix = TaskMatrix(rows, tuple(scores.tasks), np.ones(6, dtype=int), None, "x")
-    expected = [scores.tasks[t] for t in read_chooser("tasks-sim").order(matrix, 3, 0).tasks]
+    expected = [scores.tasks[t] for t in read_chooser("bento-sim").order(matrix, 3, 0).tasks]
     assert found == expected[: len(found)]
     folder = tmp_path / "ict"
     folder.mkdir()
     matrix_file(folder / "matrix.npz", names)
-    again = subset(f"tasks-sim(matrix={folder},tasks=3)+mean", scores, 20)
+    again = subset(f"bento-sim(matrix={folder},tasks=3)+mean", scores, 20)
     assert tasks_of(scores, again.items) == found
 
 
 def test_a_file_matches_by_tasks_where_the_full_score_is_their_mean(scores, tmp_path):
     path = matrix_file(tmp_path / "ict.npz", scores.tasks)
-    text = f"tasks-sim(matrix={path},tasks=2,match=0.001)+mean"
+    text = f"bento-sim(matrix={path},tasks=2,match=0.001)+mean"
     ease = Transferability.load(path).difficulty
     chosen = {}
     for average in ("micro", "macro"):
         table = scores.averaged(average)
         found = subset(text, table, 1).items
         chosen[average] = find_method(text).selector
-        matrix, _ = chosen[average]._matrix(table, np.bincount(table.task_of))
+        matrix = chosen[average]._matrix(table, np.bincount(table.task_of))
         weights = table.item_weights @ np.equal.outer(table.task_of, np.arange(6))
         np.testing.assert_allclose(matrix.weights, weights)
         np.testing.assert_allclose(matrix.ease, ease)
@@ -235,22 +248,22 @@ def test_a_file_matches_by_tasks_where_the_full_score_is_their_mean(scores, tmp_
 def test_a_file_of_other_tasks_or_none(scores, tmp_path):
     path = matrix_file(tmp_path / "ict.npz", [*scores.tasks[:4], "other", "names"])
     with pytest.raises(MethodError, match=r"2 of 6 tasks are not in it: 'task-4', 'task-5'"):
-        subset(f"tasks-sim(matrix={path})+mean", scores, 20)
+        subset(f"bento-sim(matrix={path})+mean", scores, 20)
     with pytest.raises(MethodError, match=r"nope\.npz: no such file"):
-        subset("tasks-sim(matrix=nope.npz)+mean", scores, 20)
+        subset("bento-sim(matrix=nope.npz)+mean", scores, 20)
 
 
 def test_a_file_of_other_content_is_refused(scores, tmp_path):
     path = matrix_file(tmp_path / "ict.npz", scores.tasks)
-    method = find_method(f"tasks-le(components=3,matrix={path})+mean")
+    method = find_method(f"bento-le(components=3,matrix={path})+mean")
     said = method.describe()
-    assert f"tasks-le(components=3,matrix={path},hash=" in said
+    assert f"bento-le(components=3,matrix={path},hash=" in said
     assert find_method(said).describe() == said
     assert len(subset(said, scores, 20).items) == 20
     matrix_file(path, scores.tasks, seed=1)
     with pytest.raises(MethodError, match=r"the content has hash .*put the same content back"):
         subset(said, scores, 20)
-    assert len(subset(f"tasks-le(components=3,matrix={path})+mean", scores, 20).items) == 20
+    assert len(subset(f"bento-le(components=3,matrix={path})+mean", scores, 20).items) == 20
 
 
 # -- as a method is written ----------------------------------------------------------------------
@@ -259,13 +272,13 @@ def test_a_file_of_other_content_is_refused(scores, tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "tasks-sim+mean",
-        "tasks-le(components=3,tasks=2)+mean",
-        "tasks-medoids(space=sim,share=0.05)+random+mean",
+        "bento-sim(matrix=scores)+mean",
+        "bento-le(components=3,tasks=2,matrix=scores)+mean",
+        "tasks-medoids(space=sim,share=0.05,matrix=scores)+random+mean",
         "tasks-listed(names=a, b|c%2Cd %28e%29|f%2Bg)+stratified+answers+ridge",
         "tasks-random(tasks=3)+anchor-ratio",
         "tasks-fit(exchange=false)+mean",
-        "tasks-sim(match=1e-05,matrix=text)+mean",
+        "bento-sim(match=1e-05,matrix=text)+mean",
     ],
 )
 def test_descriptions_are_read_back(text):
@@ -279,26 +292,26 @@ def test_needs_follow_from_the_parts():
     def needs(text):
         return {need.what for need in needs_of(find_method(text))}
 
-    assert needs("tasks-sim+mean") == {"tasks", "sources"}
+    assert needs("bento-sim(matrix=scores)+mean") == {"tasks", "sources"}
     assert needs("tasks-random+mean") == {"tasks"}
-    assert needs("tasks-sim(matrix=text)+mean") == {"tasks", "text"}
+    assert needs("bento-sim(matrix=text)+mean") == {"tasks", "text"}
     assert needs("tasks-random(matrix=text)+mean") == {"tasks"}
-    assert needs("tasks-sim(matrix=a.npz)+mean") == {"tasks"}
+    assert needs("bento-sim(matrix=a.npz)+mean") == {"tasks"}
     assert "sources" in needs("tasks-random+greedy+answers+ridge")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tasks-sim(tasks=-1)+mean", "tasks is -1"),
-        ("tasks-sim(share=0)+mean", "share is 0"),
-        ("tasks-sim(share=1.5)+mean", "share is 1.5"),
-        ("tasks-sim(tasks=two)+mean", "tasks=two"),
-        ("tasks-sim(colour=1)+mean", "has no setting 'colour'"),
-        ("random+tasks-sim+mean", "'tasks-sim' is out of place"),
-        ("tasks-sim+tasks-le+mean", "'tasks-le' is out of place"),
-        ("tasks-sim", "'tasks-sim' is a"),
-        ("tasks-sim+random", "does not end with a predictor"),
+        ("bento-sim(tasks=-1,matrix=scores)+mean", "tasks is -1"),
+        ("bento-sim(share=0,matrix=scores)+mean", "share is 0"),
+        ("bento-sim(share=1.5,matrix=scores)+mean", "share is 1.5"),
+        ("bento-sim(tasks=two,matrix=scores)+mean", "tasks=two"),
+        ("bento-sim(colour=1,matrix=scores)+mean", "has no setting 'colour'"),
+        ("random+bento-sim(matrix=scores)+mean", "'bento-sim' is out of place"),
+        ("bento-sim(matrix=scores)+bento-le(matrix=scores)+mean", "'bento-le' is out of place"),
+        ("bento-sim", "'bento-sim' is a"),
+        ("bento-sim(matrix=scores)+random", "does not end with a predictor"),
         ("tasks-odd+mean", "'tasks-odd'"),
     ],
 )
@@ -320,7 +333,7 @@ def test_made_in_python(scores):
 
 
 def test_goes_through_compare(scores):
-    methods = ["bento-sim", "tasks-random(share=0.5)+random+mean"]
+    methods = ["alike-tasks", "tasks-random(share=0.5)+random+mean"]
     found = compare(scores, methods, [20], repeats=2, level=None)
     cells = found.cells.set_index("method")
     assert set(methods) <= set(cells.index)
@@ -331,7 +344,7 @@ def test_goes_through_compare(scores):
 def test_an_evaluation_is_saved_and_resumed(scores, tmp_path):
     path = matrix_file(tmp_path / "ict.npz", scores.tasks)
     sources = scores.take(models=range(13))
-    text = f"tasks-sim(matrix={path},tasks=2)+random+mean"
+    text = f"bento-sim(matrix={path},tasks=2)+random+mean"
     evaluation = Evaluation(sources, text, 10)
     ((target, items),) = evaluation.ask().items()
     evaluation.save(tmp_path / "run")

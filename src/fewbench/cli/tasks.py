@@ -1,18 +1,23 @@
 """fewbench tasks: fewer tasks instead of fewer items."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
 from fewbench._files import written_whole
-from fewbench._names import some
-from fewbench.cli.options import Json, ScoresPath, Seed, load, say
+from fewbench.cli.options import Json, Seed, load, say
 from fewbench.cli.progress import at_work
 from fewbench.cli.select import give_subset
+from fewbench.cli.tasks_input import (
+    by_texts,
+    listed_names,
+    read_given,
+    read_results,
+    read_selection,
+    written_name,
+)
 from fewbench.cli.tasks_text import describe
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
@@ -20,18 +25,14 @@ from fewbench.methods.tasks import (
     TaskMatrix,
     TaskSelection,
     Transferability,
-    is_transferability,
     read_chooser,
     select_tasks,
 )
 from fewbench.methods.tasks.listed import ListedTasks
-from fewbench.methods.tasks.texts import of_texts
-from fewbench.readers.task_table import read_task_table
 from fewbench.runners import EXPORTS
-from fewbench.scores import Average
-from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh
+from fewbench.study.tasks import TaskAnalysis, Weigh
 
-AVERAGES: dict[Weigh, Average] = {"questions": "micro", "tasks": "macro"}
+DEFAULT = "bento-sim"
 
 tasks = typer.Typer(
     no_args_is_help=True,
@@ -86,7 +87,7 @@ def select(
             "scores only), random or list; "
             "with settings as in 'bento-le(components=5)'.",
         ),
-    ] = "bento-sim",
+    ] = DEFAULT,
     names: Annotated[
         str | None, typer.Option("--list", help="list: the tasks, by commas, or a file of them.")
     ] = None,
@@ -124,14 +125,16 @@ def select(
 
     Run the chosen tasks with: fewbench tasks items SELECTION SCORES --for lm-eval
     """
-    given = _read_given(matrix, weigh)
+    if names is not None and method == DEFAULT:
+        method = "list"
+    given = read_given(matrix, weigh)
     if method.strip().startswith("bm25"):
-        given = _by_texts(given, texts)
+        given = by_texts(given, texts)
     elif texts:
         raise MethodError("--texts is for bm25-sim and bm25-le", hint="leave it out")
     chooser = read_chooser(method)
     if isinstance(chooser, ListedTasks) and names is not None:
-        chooser = ListedTasks("|".join(map(_written, _listed(names))))
+        chooser = ListedTasks("|".join(map(written_name, listed_names(names))))
     elif names is not None:
         raise MethodError("--list is for --method list", hint="leave it out")
     with at_work("choosing tasks"):
@@ -164,7 +167,7 @@ def judge(
     fewbench tasks judge selection.json scores.parquet
     fewbench tasks judge selection.json models.csv --matrix ict/ --report tasks.html
     """
-    selection = _read_selection(selection_path)
+    selection = read_selection(selection_path)
     given = None
     if matrix is not None:
         given = Transferability.load(matrix)
@@ -176,7 +179,10 @@ def judge(
 @tasks.command("items")
 def items(
     selection_path: SelectionPath,
-    scores_path: ScoresPath,
+    scores_path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SCORES]", help="Past scores, which know the tasks' items."),
+    ] = None,
     then: Annotated[
         str, typer.Option(help="What is done inside the tasks, as in random+mean.")
     ] = "mean",
@@ -191,21 +197,28 @@ def items(
     ] = "ids",
     seed: Seed = 0,
 ) -> None:
-    """List the items of the chosen tasks, or a few of them.
+    """List the items of the chosen tasks, or a few of them; without SCORES, the tasks' names.
 
     \b
+    fewbench tasks items selection.json
     fewbench tasks items selection.json scores.parquet --for lm-eval
     fewbench tasks items selection.json scores.parquet --then random+mean --budget 40 -o subset.json
     Later:  fewbench start scores.parquet --subset subset.json -o run
     """
-    selection = _read_selection(selection_path)
+    selection = read_selection(selection_path)
+    if scores_path is None:
+        if budget is not None or output is not None or harness == "inspect":
+            raise MethodError("which items the tasks have, is not known", hint="give SCORES too")
+        # lm-eval takes whole tasks by --tasks a,b
+        print(("," if harness == "lm-eval" else "\n").join(selection.tasks))
+        return
     scores = load(scores_path)
     if lacking := [task for task in selection.tasks if task not in scores.tasks]:
         raise MethodError(
             f"{scores_path}: has no task {', '.join(lacking)}",
             hint="use the tasks' names of the scores in the matrix too",
         )
-    names = "|".join(map(_written, selection.tasks))
+    names = "|".join(map(written_name, selection.tasks))
     whole = int(scores.items["task"].isin(selection.tasks).sum())
     method = f"tasks-listed(names={names},tasks={selection.k})+{then}"
     evaluation = Evaluation(scores, method, whole if budget is None else budget, seed=seed)
@@ -225,7 +238,7 @@ def _give(
     output: Path | None,
 ) -> None:
     """Analyse, write the files that are asked for, and print."""
-    known = None if results is None else _read_results(results, selection, weigh)
+    known = None if results is None else read_results(results, selection, weigh)
     with at_work("judging the choice"):
         analysis = TaskAnalysis(selection, known, given, anchor)
         found = analysis.to_dict()  # works everything out, once
@@ -239,70 +252,3 @@ def _give(
         write_tasks(analysis, report, str(selection.matrix.get("file", "")))
         say(f"wrote {report}")
     print(json.dumps(found, ensure_ascii=False) if as_json else describe(found))
-
-
-def _read_given(path: Path, weigh: Weigh | None) -> Transferability | TaskMatrix:
-    """Read transferability, or past scores, which compare tasks too."""
-    if is_transferability(path) or not path.exists():
-        return Transferability.load(path)
-    return TaskMatrix.of_scores(load(path, None if weigh is None else AVERAGES[weigh]))
-
-
-def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> TaskMatrix:
-    if not texts:
-        raise MethodError(
-            "bm25 compares the tasks' texts, and none are given",
-            hint="--texts tasks/, as fewbench transfer measure takes them",
-        )
-    from fewbench.transfer.sources import read_tasks
-
-    said = {task.name: task.whole_text for task in read_tasks(texts)}
-    if isinstance(given, Transferability):
-        return of_texts(said, given.tasks, given.n_questions)
-    return of_texts(said, given.names, given.sizes)
-
-
-def _listed(names: str) -> list[str]:
-    path = Path(names)
-    if os.path.isfile(path):  # Path raises an error where a long list is no name of a file
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise MethodError(f"{path}: not a list of names in UTF-8") from error
-        return [line.strip() for line in lines if line.strip()]
-    return [name.strip() for name in names.split(",") if name.strip()]
-
-
-def _written(name: str) -> str:
-    """Write a task's name so that it can stand in a method's settings."""
-    return quote(name, safe=" _-./:;!?'&=@#")
-
-
-def _read_selection(path: Path) -> TaskSelection:
-    if not path.is_file():
-        raise MethodError(f"{path}: no such file", hint="fewbench tasks select … -o FILE writes it")
-    return TaskSelection.from_json(path.read_bytes(), str(path))
-
-
-def _read_results(path: Path, selection: TaskSelection, weigh: Weigh | None) -> TaskResults:
-    names = list(selection.sizes)
-    if path.suffix.lower() != ".csv":
-        scores = load(path, None if weigh is None else AVERAGES[weigh])
-        if lacking := [name for name in names if name not in scores.tasks]:
-            raise MethodError(
-                f"{path}: has no task {some(lacking)}",
-                hint="its tasks need the names of the matrix",
-            )
-        of_benchmark = scores.items["task"].isin(names).to_numpy()
-        if others := len(set(scores.tasks) - set(names)):
-            say(f"note: {path}: {others} tasks are not in the matrix and are left out")
-            scores = scores.take(items=of_benchmark.nonzero()[0])
-        return TaskResults.of_scores(scores)
-    table, notes = read_task_table(path, names)
-    for note in notes:
-        say(f"note: {note}")
-    import numpy as np
-
-    sizes = np.array([selection.sizes[name] for name in names], dtype=np.intp)
-    models = tuple(map(str, table.index))
-    return TaskResults(table.to_numpy(), models, tuple(names), sizes, weigh or "questions")

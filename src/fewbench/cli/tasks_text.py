@@ -7,17 +7,24 @@ from typing import Any
 from fewbench.cli.text import number, table
 
 WIDEST = 100
+MEANINGS = {
+    "gain": "what it adds to how well all tasks are covered",
+    "stands for": "tasks that are nearest to it, of the chosen ones",
+    "cluster": "tasks that transfer alike",
+    "chosen again": "in choices from seeds drawn with replacement",
+}
 LONGEST = 20  # a method whose name heads a column; only the judged one has settings there
 
 
 def describe(found: dict[str, Any]) -> str:
     """Return what is known of a selection (the plain values of a `TaskAnalysis`)."""
     facts = found["facts"]
+    sized = facts["questions"] > facts["tasks"]  # else the sizes are not known
     share = facts["chosen questions"] / facts["questions"]
+    of = f", {facts['chosen questions']:,} of {facts['questions']:,} questions ({share:.1%})"
     blocks = [
-        f"{facts['method']}: {facts['k']} of {facts['tasks']} tasks, "
-        f"{facts['chosen questions']} of {facts['questions']} questions ({share:.1%})",
-        _chosen(found["chosen"]),
+        f"{facts['method']}: {facts['k']} of {facts['tasks']} tasks{of if sized else ''}",
+        _chosen(found["chosen"], sized),
     ]
     if found["judgement"]:
         blocks.append(_judgement(found["judgement"], facts))
@@ -29,20 +36,21 @@ def describe(found: dict[str, Any]) -> str:
     return "\n\n".join(blocks)
 
 
-def _chosen(chosen: list[dict[str, Any]]) -> str:
+def _chosen(chosen: list[dict[str, Any]], sized: bool) -> str:
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "questions": lambda row: str(row["questions"]),
+        "questions": lambda row: f"{row['questions']:,}" if sized else "",
         "gain": lambda row: _known(row["gain"]),
         "stands for": lambda row: _known(row["stands_for"], 0),
         "cluster": lambda row: _known(row["cluster"], 0),
-        "kept": lambda row: "" if row["stability"] is None else f"{row['stability']:.0%}",
+        "chosen again": lambda row: "" if row["stability"] is None else f"{row['stability']:.0%}",
     }
     shown = {name: [read(row) for row in chosen] for name, read in columns.items()}
     shown = {name: cells for name, cells in shown.items() if any(cells)}
     rows = [
         [row["task"], *(cells[at] for cells in shown.values())] for at, row in enumerate(chosen)
     ]
-    return table(["task", *shown], rows)
+    means = [f"{name}: {what}" for name, what in MEANINGS.items() if name in shown]
+    return table(["task", *shown], rows) + "\n" + textwrap.fill("; ".join(means), WIDEST)
 
 
 def _judgement(judgement: dict[str, Any], facts: dict[str, Any]) -> str:
@@ -58,11 +66,15 @@ def _judgement(judgement: dict[str, Any], facts: dict[str, Any]) -> str:
     ]
     ratio = judgement["anchor_ratio"]
     if ratio:
-        rows.insert(1, [f"times the ratio of {ratio['anchor']}", number(ratio["nrmse"]), ""])
+        rows.insert(1, [f"corrected by {ratio['anchor']}", number(ratio["nrmse"]), ""])
     lines = [
-        table([f"on {len(judgement['models'])} models", "NRMSE", "90%"], rows),
-        f"{tasks['percentile']:.0%} of the random task sets are as good or better; by Eq. 7 as "
-        f"printed the error is {judgement['nrmse_printed']:.3f}",
+        table([f"on {len(judgement['models'])} models", "NRMSE", "5% .. 95%"], rows),
+        f"{tasks['percentile']:.0%} of the random task sets are as good or better",
+        textwrap.fill(
+            "NRMSE: root mean square error over the root mean square of the full scores; by the "
+            f"paper's Eq. 7 as printed, without a square, it is {judgement['nrmse_printed']:.3f}",
+            WIDEST,
+        ),
     ]
     return "\n".join(lines)
 

@@ -282,28 +282,28 @@ CATALOGUE: dict[str, Entry] = {
         "random tasks, all their items",
         BENTO,
     ),
-    "bento-sim": Entry(
-        "tasks-sim+mean",
-        "tasks that stand for all: facility location on what they transfer to",
-        BENTO,
-    ),
-    "bento-sim-matched": Entry(
-        "tasks-sim(match=0.01)+anchor-ratio",
-        "BenTo's tasks, exchanged until they are as easy as all; corrected by past models' ratio",
+    "alike-tasks": Entry(
+        "bento-sim(matrix=scores)+mean",
+        "tasks that stand for all by past scores: BenTo's choice without transferability",
         f"ours, on {BENTO}",
     ),
-    "bento-le": Entry(
-        "tasks-le+mean",
+    "alike-tasks-matched": Entry(
+        "bento-sim(match=0.01,matrix=scores)+anchor-ratio",
+        "the same, exchanged until they are as easy as all; corrected by past models' ratio",
+        f"ours, on {BENTO}",
+    ),
+    "alike-tasks-le": Entry(
+        "bento-le(matrix=scores)+mean",
         "the same on Laplacian eigenmaps",
-        BENTO,
+        f"ours, on {BENTO}",
     ),
     "bm25-sim": Entry(
-        "tasks-sim(matrix=text)+mean",
+        "bento-sim(matrix=text)+mean",
         "tasks that stand for all by their texts, compared by BM25",
         BENTO,
     ),
     "bm25-le": Entry(
-        "tasks-le(matrix=text)+mean",
+        "bento-le(matrix=text)+mean",
         "the same on Laplacian eigenmaps",
         BENTO,
     ),
@@ -313,9 +313,9 @@ CATALOGUE: dict[str, Entry] = {
         "ours; what task reduction without past models is measured against",
     ),
     "task-medoids": Entry(
-        "tasks-medoids+mean",
-        "k-medoids of tasks (the paper's KM-raw), all their items",
-        BENTO,
+        "tasks-medoids(matrix=scores)+mean",
+        "k-medoids of tasks by past scores, all their items",
+        f"KM-raw of {BENTO}",
     ),
 }
 

@@ -7,7 +7,7 @@ reduction (by default none) may be left out; a part's settings stand in parenthe
     random+mean
     medoids(metric=cosine,standardise=true)+answers+ridge(alpha=1)
     pds(models=100)+pca(components=64)+forest
-    tasks-le(components=5,tasks=3,matrix=ict.npz)+random+mean
+    bento-le(components=5,tasks=3,matrix=ict.npz)+random+mean
 """
 
 from dataclasses import replace

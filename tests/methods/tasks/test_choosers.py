@@ -37,7 +37,7 @@ def test_k_different_tasks_and_the_same_again(name):
         assert np.array_equal(found.tasks, order(name, matrix(), k, 4).tasks)
 
 
-@pytest.mark.parametrize("text", ["tasks-sim", "tasks-le(components=4)", "tasks-random"])
+@pytest.mark.parametrize("text", ["bento-sim", "bento-le(components=4)", "tasks-random"])
 def test_what_is_called_nested_is(text):
     whole = order(text, matrix(), 9)
     assert whole.nested
@@ -48,7 +48,7 @@ def test_what_is_called_nested_is(text):
 
 
 def test_medoids_exact_and_matched_choices_are_not_nested():
-    for text in ("tasks-medoids", "tasks-sim(exact=true)", "tasks-le(match=0.1)"):
+    for text in ("tasks-medoids", "bento-sim(exact=true)", "bento-le(match=0.1)"):
         assert not order(text, matrix(), 3).nested
 
 
@@ -62,7 +62,7 @@ def test_random_sets_are_equally_likely():
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("text", ["tasks-sim", "tasks-le(components=4)"])
+@pytest.mark.parametrize("text", ["bento-sim", "bento-le(components=4)"])
 def test_the_exact_choice_is_the_best_and_says_what_greed_lost(seed, text):
     given = matrix(8, seed)
     exact = read_chooser(text.rstrip(")") + (",exact=true)" if "(" in text else "(exact=true)"))
@@ -80,7 +80,7 @@ def test_the_exact_choice_is_the_best_and_says_what_greed_lost(seed, text):
 
 def test_an_exact_choice_is_ordered_by_what_each_adds():
     given = matrix(10, 2)
-    found = order("tasks-sim(exact=true)", given, 4)
+    found = order("bento-sim(exact=true)", given, 4)
     s = Similarity().sim(given.rows)
     first = max(found.tasks.tolist(), key=lambda task: coverage(s, [task]))
     assert found.tasks[0] == first
@@ -90,8 +90,8 @@ def test_an_exact_choice_among_too_many_is_refused():
     rows = np.random.default_rng(0).random((401, 3))
     given = TaskMatrix(rows, tuple(map(str, range(401))), np.ones(401, dtype=int), None, "x")
     with pytest.raises(MethodError, match=r"401 tasks.*up to 400"):
-        order("tasks-sim(exact=true)", given, 3)
-    assert len(order("tasks-sim", given, 3).tasks) == 3
+        order("bento-sim(exact=true)", given, 3)
+    assert len(order("bento-sim", given, 3).tasks) == 3
 
 
 def test_gains_and_coverage():
@@ -108,18 +108,18 @@ def test_gains_and_coverage():
 def test_ties_are_told_and_go_by_position():
     rows = np.zeros((6, 6))
     given = TaskMatrix(rows, tuple("abcdef"), np.ones(6, dtype=int), None, "x")
-    found = order("tasks-sim", given, 2)
+    found = order("bento-sim", given, 2)
     assert found.tasks.tolist() == [0, 1]
     assert any("at choice 1 another task does as well" in note for note in found.notes)
-    assert order("tasks-sim(tie=last)", given, 2).tasks.tolist() == [5, 4]
-    assert not order("tasks-sim", matrix(), 4).notes
+    assert order("bento-sim(tie=last)", given, 2).tasks.tolist() == [5, 4]
+    assert not order("bento-sim", matrix(), 4).notes
 
 
 def test_a_similarity_that_says_nothing_is_told(monkeypatch):
     identity = "no task is like any other in the embedding: any choice covers as much"
-    assert identity not in order("tasks-le", matrix(), 2).notes
+    assert identity not in order("bento-le", matrix(), 2).notes
     monkeypatch.setattr(Similarity, "le", lambda self, rows: np.eye(len(rows)))
-    assert identity in order("tasks-le", matrix(), 2).notes
+    assert identity in order("bento-le", matrix(), 2).notes
 
 
 def test_medoids_are_the_rows_nearest_to_all():

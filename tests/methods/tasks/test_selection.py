@@ -17,10 +17,10 @@ from fewbench.methods.tasks import (
 from fewbench.testing import simulate
 
 METHODS = (
-    "tasks-sim",
-    "tasks-sim(scaling=sum,exact=true)",
-    "tasks-sim(match=0.05)",
-    "tasks-le(components=3)",
+    "bento-sim",
+    "bento-sim(scaling=sum,exact=true)",
+    "bento-sim(match=0.05)",
+    "bento-le(components=3)",
     "tasks-medoids(space=le,components=3)",
     "tasks-random",
     "tasks-listed(names=task 3|task 1|task 8|task 2)",
@@ -78,12 +78,12 @@ def test_steps_are_what_the_method_chooses_for_fewer_tasks(method):
 
 
 def test_an_exact_choice_that_is_matched_is_not_made_for_every_size():
-    assert list(select("tasks-sim(exact=true,match=0.05)").steps) == [4]
+    assert list(select("bento-sim(exact=true,match=0.05)").steps) == [4]
 
 
 def test_each_task_stands_for_those_nearest_to_it():
     given = made()
-    selection = select("tasks-sim", given, 3)
+    selection = select("bento-sim", given, 3)
     at = [given.tasks.index(task) for task in selection.tasks]
     nearest = Similarity().distances(given.mean)[:, at].argmin(axis=1)
     assert [chosen.stands_for for chosen in selection.chosen] == np.bincount(nearest).tolist()
@@ -91,7 +91,7 @@ def test_each_task_stands_for_those_nearest_to_it():
 
 def test_difficulty_is_by_hand():
     given = made(5, seeds=1)
-    selection = select("tasks-sim", given, 2)
+    selection = select("bento-sim", given, 2)
     ease, sizes = given.values[0].mean(axis=0), given.n_questions
     at = [given.tasks.index(task) for task in selection.tasks]
     chosen = (ease[at] * sizes[at]).sum() / sizes[at].sum()
@@ -105,7 +105,7 @@ def test_difficulty_is_by_hand():
 
 
 def test_all_tasks_are_as_easy_as_all():
-    found = select("tasks-sim", k=9).difficulty
+    found = select("bento-sim", k=9).difficulty
     assert found.chosen == pytest.approx(found.all)
     assert found.percentile == 1.0
 
@@ -113,12 +113,12 @@ def test_all_tasks_are_as_easy_as_all():
 def test_difficulty_is_unknown_where_not_every_task_was_a_target():
     given = made()
     some = Transferability(given.values[:, :, :4], given.tasks, given.tasks[:4], given.n_questions)
-    selection = select("tasks-sim", some)
+    selection = select("bento-sim", some)
     assert selection.difficulty is None
     assert selection.matrix["targets"] == "4"
 
 
-@pytest.mark.parametrize("method", ["tasks-sim", "tasks-le(components=3)", "tasks-medoids"])
+@pytest.mark.parametrize("method", ["bento-sim", "bento-le(components=3)", "tasks-medoids"])
 def test_seeds_that_agree_choose_the_same(method):
     given = made(seeds=1)
     same = Transferability(
@@ -133,7 +133,7 @@ def test_seeds_that_agree_choose_the_same(method):
 
 def test_seeds_of_noise_do_not():
     given = made(30, seeds=4, noise=1.0)
-    selection = select("tasks-sim", given, 3, bootstraps=40)
+    selection = select("bento-sim", given, 3, bootstraps=40)
     found = selection.stability
     assert found.pairs < 0.6
     assert sum(found.tasks.values()) == pytest.approx(3)
@@ -141,22 +141,22 @@ def test_seeds_of_noise_do_not():
     assert [chosen.kept for chosen in selection.chosen] == kept
     assert found.shared == pytest.approx(np.mean(kept))
     assert list(found.tasks.values()) == sorted(found.tasks.values(), reverse=True)
-    again = select("tasks-sim", given, 3, bootstraps=40)
+    again = select("bento-sim", given, 3, bootstraps=40)
     assert again == selection
-    assert select("tasks-sim", given, 3, 1, bootstraps=40).stability != found
+    assert select("bento-sim", given, 3, 1, bootstraps=40).stability != found
 
 
 def test_what_has_no_stability():
     for method, given, bootstraps in (
         ("tasks-random", made(), 5),
-        ("tasks-sim", made(), 0),
-        ("tasks-sim", made(seeds=1), 5),
-        ("tasks-sim", TaskMatrix.of_transfer(made()), 5),
+        ("bento-sim", made(), 0),
+        ("bento-sim", made(seeds=1), 5),
+        ("bento-sim", TaskMatrix.of_transfer(made()), 5),
     ):
         selection = select(method, given, bootstraps=bootstraps)
         assert selection.stability is None
         assert {chosen.kept for chosen in selection.chosen} == {None}
-    exact = select("tasks-sim(exact=true)", made(seeds=2))
+    exact = select("bento-sim(exact=true)", made(seeds=2))
     assert exact.stability is not None
     assert "stability is that of the greedy choice" in exact.notes
 
@@ -165,19 +165,19 @@ def test_seeds_with_gaps_that_a_bootstrap_may_miss():
     """An entry that one seed alone measured is unknown in draws without that seed."""
     given = made(5, seeds=3)
     given.values[1:, 0, 1] = np.nan
-    selection = select("tasks-sim", given, 2, bootstraps=20)
-    assert selection.tasks == select("tasks-sim", given, 2, bootstraps=0).tasks
+    selection = select("bento-sim", given, 2, bootstraps=20)
+    assert selection.tasks == select("bento-sim", given, 2, bootstraps=0).tasks
     assert selection.stability.bootstraps == 20
 
 
 @pytest.mark.parametrize("k", [-1, 0, 10])
 def test_k_that_does_not_fit(k):
     with pytest.raises(MethodError, match=f"{k} tasks are to be chosen of 9"):
-        select("tasks-sim", k=k)
+        select("bento-sim", k=k)
 
 
 def test_two_tasks_and_one_chosen():
-    for method in ("tasks-sim", "tasks-le", "tasks-medoids", "tasks-random"):
+    for method in ("bento-sim", "bento-le", "tasks-medoids", "tasks-random"):
         selection = select(method, made(2), 1)
         assert len(selection.tasks) == 1
         assert selection.clusters is None
@@ -195,7 +195,7 @@ def test_free_facts_of_a_measurement_are_kept_and_change_no_others():
     given = made()
     about = {"model": "toy", "rows": "odd", "seeds": "many"}
     named = Transferability(given.values, given.tasks, given.tasks, given.n_questions, about=about)
-    found = select("tasks-sim", named).matrix
+    found = select("bento-sim", named).matrix
     assert found["model"] == "toy"
     assert found["rows"] == "in-context transferability"
     assert found["seeds"] == "3"
@@ -214,7 +214,7 @@ def test_free_facts_of_a_measurement_are_kept_and_change_no_others():
     ],
 )
 def test_json_that_is_no_selection(change, said):
-    text = json.dumps(json.loads(select("tasks-sim").to_json()) | change)
+    text = json.dumps(json.loads(select("bento-sim").to_json()) | change)
     with pytest.raises(MethodError, match=rf"x\.json: .*{said}"):
         TaskSelection.from_json(text, "x.json")
 

@@ -30,10 +30,10 @@ def found(method, by, k=2, **more):
 
 
 METHODS = [
-    "tasks-sim",
-    "tasks-sim(scaling=sum,exact=true)",
-    "tasks-sim(match=0.05,distance=cosine)",
-    "tasks-le(components=3,self_loops=true)",
+    "bento-sim",
+    "bento-sim(scaling=sum,exact=true)",
+    "bento-sim(match=0.05,distance=cosine)",
+    "bento-le(components=3,self_loops=true)",
     "tasks-medoids(components=100)",
     "tasks-random",
     "tasks-listed(names=task-1|task-3|task-0)",
@@ -58,10 +58,10 @@ def test_with_and_without_results_and_matrix(
 
 
 def test_facts_and_chosen(transfer, known):
-    selection = select("tasks-sim", transfer)
+    selection = select("bento-sim", transfer)
     values = TaskAnalysis(selection, known, transfer).to_dict()
     facts = values["facts"]
-    assert (facts["method"], facts["k"], facts["tasks"]) == ("tasks-sim", 2, 6)
+    assert (facts["method"], facts["k"], facts["tasks"]) == ("bento-sim", 2, 6)
     assert (facts["questions"], facts["chosen questions"]) == (80, selection.questions)
     assert (facts["judged on models"], facts["weigh"]) == (8, "questions")
     assert facts["rows"] == "in-context transferability"
@@ -78,14 +78,14 @@ def test_free_facts_of_a_measurement_change_no_others(transfer, known):
     named = Transferability(
         transfer.values, transfer.tasks, transfer.targets, transfer.n_questions, about=about
     )
-    facts = found("tasks-sim", named, results=known, given=named)["facts"]
+    facts = found("bento-sim", named, results=known, given=named)["facts"]
     assert (facts["tasks"], facts["k"], facts["questions"]) == (6, 2, 80)
     assert facts["model"] == "toy"
     assert facts["weigh"] == "questions"
 
 
 def test_the_judgement_is_judge_s(transfer, known):
-    selection = select("tasks-sim", transfer)
+    selection = select("bento-sim", transfer)
     values = TaskAnalysis(selection, known, transfer).to_dict()["judgement"]
     expected = judge(known, known.positions(selection.tasks), selection.seed)
     assert values["nrmse"] == expected.nrmse
@@ -95,7 +95,7 @@ def test_the_judgement_is_judge_s(transfer, known):
 
 
 def test_the_anchor_is_the_measured_model_or_a_named_one(transfer, known):
-    selection = select("tasks-sim", transfer)
+    selection = select("bento-sim", transfer)
     chosen = known.positions(selection.tasks)
     by_itself = TaskAnalysis(selection, known, transfer).to_dict()["judgement"]["anchor_ratio"]
     expected = nrmse(anchor_ratio(known, chosen, transfer.difficulty), known.full)
@@ -114,16 +114,16 @@ def test_a_loss_has_no_ratio(transfer, known):
     losses = Transferability(
         transfer.values - 2, transfer.tasks, transfer.targets, transfer.n_questions, "loss"
     )
-    values = found("tasks-sim(match=0.1)", losses, results=known, given=losses)
+    values = found("bento-sim(match=0.1)", losses, results=known, given=losses)
     assert values["judgement"]["anchor_ratio"] is None
     assert values["difficulty"]["all"] < 0
 
 
 def test_curves_are_of_the_chosen_and_the_other_methods(transfer, known):
     for method, name in (
-        ("tasks-sim", "bento-sim"),
-        ("tasks-le(components=3,scaling=sum)", "bento-le"),
-        ("tasks-le(self_loops=true)", "bento-le"),
+        ("bento-sim", "bento-sim"),
+        ("bento-le(components=3,scaling=sum)", "bento-le"),
+        ("bento-le(self_loops=true)", "bento-le"),
         ("tasks-medoids", "k-medoids"),
         ("tasks-random", "tasks-random"),
     ):
@@ -140,13 +140,13 @@ def test_curves_are_of_the_chosen_and_the_other_methods(transfer, known):
 
 
 def test_all_tasks_and_two_tasks(transfer, known):
-    values = found("tasks-sim", transfer, 6, results=known, given=transfer)
+    values = found("bento-sim", transfer, 6, results=known, given=transfer)
     assert values["judgement"]["nrmse"] == pytest.approx(0, abs=1e-12)
     assert values["curves"]["k"][-1] == 6
     names = ("a", "b")
     two = Transferability(transfer.values[:, :2, :2], names, names, np.array([5, 6]))
     results = TaskResults(np.array([[0.2, 0.6], [0.5, 0.7]]), ("x", "y"), names, np.array([5, 6]))
-    values = found("tasks-sim", two, 1, results=results, given=two)
+    values = found("bento-sim", two, 1, results=results, given=two)
     assert values["clusters"] is None
     assert values["maps"] is None
     assert any("judged on 2 models only" in said for said in values["warnings"])
@@ -156,7 +156,7 @@ def test_targets_that_are_some_of_the_tasks(transfer, known):
     some = Transferability(
         transfer.values[:, :, :3], transfer.tasks, transfer.tasks[:3], transfer.n_questions
     )
-    values = found("tasks-sim", some, results=known, given=some)
+    values = found("bento-sim", some, results=known, given=some)
     assert values["transfers"] is None
     assert values["maps"] is not None
     assert values["difficulty"] is None
@@ -169,8 +169,8 @@ def test_results_in_another_order_are_the_same_models(transfer, known):
         known.scores[:, order], known.models, tuple(known.tasks[t] for t in order),
         known.sizes[order], questions=known.questions,
     )  # fmt: skip
-    one = found("tasks-sim", transfer, results=known, given=transfer)
-    other = found("tasks-sim", transfer, results=moved, given=transfer)
+    one = found("bento-sim", transfer, results=known, given=transfer)
+    other = found("bento-sim", transfer, results=moved, given=transfer)
     assert one["judgement"]["nrmse"] == pytest.approx(other["judgement"]["nrmse"])
     assert one["judgement"]["anchor_ratio"] == pytest.approx(
         other["judgement"]["anchor_ratio"] | {"anchor": "the measured model"}
@@ -196,7 +196,7 @@ def test_choices_that_hang_on_the_seeds_are_warned_of(transfer):
         transfer.targets,
         transfer.n_questions,
     )
-    values = found("tasks-sim", noise, 1)
+    values = found("bento-sim", noise, 1)
     assert values["stability"]["pairs"] < 0.5
     assert any("from seeds drawn again share" in said for said in values["warnings"])
     assert values["stability"]["tasks"][0]["share"] >= values["stability"]["tasks"][-1]["share"]

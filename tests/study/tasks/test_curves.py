@@ -8,7 +8,7 @@ from fewbench.study.tasks.curves import curves, differences, sets_of
 from fewbench.study.tasks.judgement import nrmse, random_tasks
 
 
-@pytest.mark.parametrize("method", ["tasks-sim", "tasks-le(components=3)", "tasks-medoids"])
+@pytest.mark.parametrize("method", ["bento-sim", "bento-le(components=3)", "tasks-medoids"])
 def test_sets_are_what_the_method_chooses(transfer, method):
     matrix = TaskMatrix.of_transfer(transfer)
     found = sets_of(method, matrix, (1, 2, 3, 5), 2)

@@ -19,6 +19,7 @@ from fewbench.methods.base import Selector
 from fewbench.methods.needs import Need, needs_of
 from fewbench.methods.subset import Subset
 from fewbench.methods.tasks.chooser import TaskChooser
+from fewbench.methods.tasks.fit import FittedTasks
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.texts import of_items
 from fewbench.methods.tasks.transferability import Transferability
@@ -53,15 +54,15 @@ class TaskSettings:
         Part of a task's items that counts as its size when 0 tasks are asked for: at 0.05, as
         many tasks are taken as hold the budget in a twentieth of their items.
     matrix : str
-        What tasks are compared by: `scores` of past models, `text` of the items (BM25), or a file
-        of transferability.
+        What tasks are compared by: a file of transferability, `scores` of past models, or `text`
+        of the items (BM25). Where they are compared it must be said.
     hash : str, optional
         What `describe` says of the file's content: another is an error.
     """
 
     tasks: int = 0
     share: float = 1.0
-    matrix: str = "scores"
+    matrix: str = ""
     hash: str | None = None
 
     def __post_init__(self) -> None:
@@ -91,14 +92,14 @@ class WithinTasks:
         own = [Need("tasks", 2, "with one task there is nothing to choose from")]
         if self.settings.matrix == "text" and self.chooser.compares:
             own.append(Need("text", 1, "tasks are compared by their items' texts", True))
-        if self.settings.matrix == "scores" and self.chooser.compares:
+        if self.settings.matrix in ("", "scores") and self.chooser.compares:
             own.append(Need("sources", 5, "few past models tell few tasks apart"))
         return (*own, *needs_of(self.inside))
 
     def describe(self) -> str:
         """Return the parts as the command line writes them, and a hash of the file's content."""
         settings = self.settings
-        if settings.matrix not in ("scores", "text") and settings.hash is None:
+        if settings.matrix not in ("", "scores", "text") and settings.hash is None:
             settings = replace(settings, hash=_load(settings.matrix)[1])
         name, _, own = describe_chooser(self.chooser).rstrip(")").partition("(")
         shared = write("", settings).strip("()")
@@ -114,9 +115,8 @@ class WithinTasks:
         notes: tuple[str, ...] = ()
         order: IntArray = np.zeros(1, dtype=np.intp)
         if len(scores.tasks) > 1:
-            matrix, notes = self._matrix(scores, sizes)
-            order, said = self._tasks(matrix, sizes, budget, seed)
-            notes += said
+            matrix = self._matrix(scores, sizes)
+            order, notes = self._tasks(matrix, sizes, budget, seed)
         place = np.full(len(sizes), -1)
         place[order] = np.arange(len(order))
         items = np.flatnonzero(place[scores.task_of] >= 0)
@@ -150,17 +150,11 @@ class WithinTasks:
             mean = held[-1] / k
             k = min(len(sizes), k + max(1, int((needed - held[-1]) / (2 * mean))))
 
-    def _matrix(self, scores: Scores, sizes: IntArray) -> tuple[TaskMatrix, tuple[str, ...]]:
-        if self.settings.matrix == "scores" or not self.chooser.compares:
-            matrix = TaskMatrix.of_scores(scores)
-            if not self.chooser.compares:
-                return matrix, ()
-            return matrix, (
-                "tasks are compared by past models' scores, not by transferability "
-                "(give matrix=FILE for that)",
-            )
+    def _matrix(self, scores: Scores, sizes: IntArray) -> TaskMatrix:
+        if self.settings.matrix in ("", "scores") or not self.chooser.compares:
+            return TaskMatrix.of_scores(scores)
         if self.settings.matrix == "text":
-            return of_items(scores), ()
+            return of_items(scores)
         transfer, digest = _load(self.settings.matrix)
         if self.settings.hash not in (None, digest):
             raise MethodError(
@@ -178,16 +172,23 @@ class WithinTasks:
         whole = TaskMatrix.of_transfer(transfer)
         ease = None if whole.ease is None else whole.ease[at]
         macro = scores.average == "macro"
-        return TaskMatrix(whole.rows[at], tuple(scores.tasks), sizes, ease, whole.kind, macro), ()
+        return TaskMatrix(whole.rows[at], tuple(scores.tasks), sizes, ease, whole.kind, macro)
 
 
 def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
-    """Make it of a piece such as tasks-le(components=5,tasks=3,matrix=FILE)."""
+    """Make it of a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
     shared = {setting.name for setting in fields(TaskSettings)}
     own = {key: value for key, value in piece.settings.items() if key not in shared}
     given = {key: value for key, value in piece.settings.items() if key in shared}
+    chooser = make_chooser(Piece(piece.name, own))
+    if chooser.compares and not isinstance(chooser, FittedTasks) and not given.get("matrix"):
+        raise MethodError(
+            f"{piece.name} compares tasks, and is not told by what",
+            hint=f"{piece.name}(matrix=FILE) by transferability, matrix=scores by past models' "
+            "scores, matrix=text by the items' texts",
+        )
     return WithinTasks(
-        make_chooser(Piece(piece.name, own)),
+        chooser,
         with_settings(TaskSettings, given, piece.name),
         inside or WholeTasks(),
     )

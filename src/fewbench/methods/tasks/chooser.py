@@ -1,7 +1,7 @@
 """The protocol of ways of choosing tasks, and what they return.
 
 Every one is a dataclass of its settings with `order(matrix, k, seed)`, so that it can be written
-like other parts: `tasks-le(components=5)`.
+like other parts: `bento-le(components=5)`.
 """
 
 from dataclasses import dataclass

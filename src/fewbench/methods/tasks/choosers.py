@@ -9,8 +9,8 @@ from fewbench.methods.tasks.listed import ListedTasks
 from fewbench.methods.tasks.medoids import TaskMedoids
 
 CHOOSERS: dict[str, type[Any]] = {
-    "tasks-sim": BentoSim,
-    "tasks-le": BentoLe,
+    "bento-sim": BentoSim,
+    "bento-le": BentoLe,
     "tasks-medoids": TaskMedoids,
     "tasks-fit": FittedTasks,
     "tasks-random": RandomTasks,

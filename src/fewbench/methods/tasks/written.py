@@ -12,15 +12,13 @@ from fewbench.methods.written import Piece, split, with_settings, write
 _NAMES = {chooser: name for name, chooser in CHOOSERS.items()}
 # Names that the command line knows besides: the paper's, and shorter ones.
 SHORT: dict[str, tuple[str, dict[str, str]]] = {
-    "bento-sim": ("tasks-sim", {}),
-    "bento-le": ("tasks-le", {}),
     "kmedoids": ("tasks-medoids", {}),
     "km-raw": ("tasks-medoids", {"space": "raw"}),
     "km-sim": ("tasks-medoids", {"space": "sim"}),
     "km-le": ("tasks-medoids", {"space": "le"}),
-    "bm25": ("tasks-sim", {}),
-    "bm25-sim": ("tasks-sim", {}),
-    "bm25-le": ("tasks-le", {}),
+    "bm25": ("bento-sim", {}),
+    "bm25-sim": ("bento-sim", {}),
+    "bm25-le": ("bento-le", {}),
     "fit": ("tasks-fit", {}),
     "random": ("tasks-random", {}),
     "list": ("tasks-listed", {}),

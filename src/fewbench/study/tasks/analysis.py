@@ -20,8 +20,9 @@ from fewbench.study.tasks.judgement import anchor_ratio, judge, nrmse
 from fewbench.study.tasks.maps import similarity_maps, strongest_transfers
 from fewbench.study.tasks.results import IntArray, TaskResults
 
-OTHERS = {"bento-sim": "tasks-sim", "bento-le": "tasks-le", "k-medoids": "tasks-medoids"}
+OTHERS = {"bento-sim": "bento-sim", "bento-le": "bento-le", "k-medoids": "tasks-medoids"}
 FEW_MODELS = 5
+HALF = 0.5
 SAME = 1e-9  # scores that differ by less are the same, differently rounded
 
 
@@ -106,11 +107,13 @@ class TaskAnalysis:
         said = list(self.selection.notes)
         if self.results is None:
             said.append(
-                "not judged: no results of models were given, so how far scores on these tasks are "
-                "from full scores is not known"
+                "not judged: no results of other models were given, so how far scores on these "
+                "tasks are from full scores is not known"
             )
         elif len(self.results.models) < FEW_MODELS:
             said.append(f"judged on {len(self.results.models)} models only")
+        if self._judgement is not None:
+            said = [*self._worse_than_chance(self._judgement), *said]
         if self.results is not None and (seen := self._seen(self.results)):
             said.append(
                 f"{seen} of the {len(self.results.models)} models that it is judged on are those "
@@ -122,6 +125,26 @@ class TaskAnalysis:
                 "two choices from seeds drawn again share "
                 f"{stability.pairs:.0%} of their tasks: others would have done as well"
             )
+        return said
+
+    def _worse_than_chance(self, judgement: dict[str, Any]) -> list[str]:
+        """Say where chance does as well: first of all that there is to know."""
+        said = []
+        tasks, questions = judgement["random_tasks"], judgement["random_questions"]
+        if tasks["percentile"] >= HALF:
+            said.append(
+                f"{tasks['percentile']:.0%} of random task sets are as good or better: there is "
+                "nothing in this choice"
+            )
+        if questions["mean"] < judgement["nrmse"]:
+            said.append(
+                f"{questions['questions']:,} random questions err less on average "
+                f"({questions['mean']:.3f}): where questions can be run by themselves, run those"
+            )
+        if (known := int(self.results.sizes.sum()) if self.results else 0) != (
+            whole := sum(self.selection.sizes.values())
+        ):
+            said.append(f"the results are of {known:,} questions, and the matrix of {whole:,}")
         return said
 
     def _seen(self, results: TaskResults) -> int:
@@ -220,9 +243,9 @@ class TaskAnalysis:
         """Write another method with the selection's scaling and distance."""
         own = self._similarity
         settings = []
-        if part == "tasks-le" and own.components:
+        if part == "bento-le" and own.components:
             settings.append(f"components={own.components}")
-        if part == "tasks-le" and own.self_loops:
+        if part == "bento-le" and own.self_loops:
             settings.append("self_loops=true")
         if own.scaling != "centre":
             settings.append(f"scaling={own.scaling}")

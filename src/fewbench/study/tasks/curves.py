@@ -8,13 +8,19 @@ import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench.methods.tasks import TaskMatrix, read_chooser
-from fewbench.study.tasks.judgement import LEVEL, nrmse, random_questions, random_tasks, spread
+from fewbench.study.tasks.judgement import (
+    DRAWS,
+    LEVEL,
+    nrmse,
+    questions_by_chance,
+    spread,
+    tasks_by_chance,
+)
 from fewbench.study.tasks.results import IntArray, TaskResults
 
-DRAWS = 300
 ALL = 10
 SOME = (15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750)
-SETS, QUESTIONS, MODELS = range(10, 13)
+MODELS = 10  # what seeds are drawn for
 
 Sets = Mapping[int, IntArray]
 """Chosen tasks by their number."""
@@ -99,14 +105,10 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
     """
     full = results.full
     sizes = sorted({k for sets in methods.values() for k in sets})
-    drawn = [spread(random_tasks(results, k, child_seed(seed, SETS, k), DRAWS)) for k in sizes]
+    drawn = [spread(tasks_by_chance(results, k, seed)) for k in sizes]
     own = methods[chosen]
     questions = [
-        float(
-            random_questions(
-                results, int(results.sizes[own[k]].sum()), child_seed(seed, QUESTIONS, k), DRAWS
-            ).mean()
-        )
+        float(questions_by_chance(results, int(results.sizes[own[k]].sum()), seed).mean())
         if k in own
         else None
         for k in sizes

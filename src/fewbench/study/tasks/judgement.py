@@ -94,7 +94,7 @@ def judge(results: TaskResults, chosen: IntArray, seed: int = 0, draws: int = DR
     """
     full, said = results.full, results.reduced(chosen)
     own = float(nrmse(said, full))
-    others = random_tasks(results, len(chosen), child_seed(seed, SETS), draws)
+    others = tasks_by_chance(results, len(chosen), seed, draws)
     n = int(results.sizes[chosen].sum())
     models = np.random.default_rng(child_seed(seed, MODELS)).integers(
         len(full), size=(draws, len(full))
@@ -107,10 +107,22 @@ def judge(results: TaskResults, chosen: IntArray, seed: int = 0, draws: int = DR
         high,
         spread(others),
         float((others <= own * (1 + 1e-12)).mean()),
-        spread(random_questions(results, n, child_seed(seed, QUESTIONS), draws)),
+        spread(questions_by_chance(results, n, seed, draws)),
         n,
         tuple(zip(results.models, full.tolist(), said.tolist(), strict=True)),
     )
+
+
+def tasks_by_chance(results: TaskResults, k: int, seed: int, draws: int = DRAWS) -> FloatArray:
+    """NRMSE of random task sets, the same wherever the same seed and number are judged."""
+    return random_tasks(results, k, child_seed(seed, SETS, k), draws)
+
+
+def questions_by_chance(
+    results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
+) -> FloatArray:
+    """NRMSE of random questions, the same wherever the same seed and number are judged."""
+    return random_questions(results, n_questions, child_seed(seed, QUESTIONS, n_questions), draws)
 
 
 def random_tasks(
@@ -144,13 +156,13 @@ def random_questions(
     sizes = results.sizes.astype(np.int64)
     share = results.weights / sizes  # what a question counts
     right = np.rint(results.scores * sizes).astype(np.int64)
-    errors = np.empty(draws)
-    for draw in range(draws):
-        drawn = rng.multivariate_hypergeometric(sizes, min(n_questions, int(sizes.sum())))
-        found = rng.hypergeometric(right, sizes - right, np.broadcast_to(drawn, right.shape))
-        estimates = (found * share).sum(axis=1) / (drawn * share).sum()
-        errors[draw] = nrmse(estimates, results.full)
-    return errors
+    n = min(n_questions, int(sizes.sum()))
+    errors = []
+    for start in range(0, draws, _BLOCK):
+        drawn = rng.multivariate_hypergeometric(sizes, n, min(_BLOCK, draws - start))[:, None]
+        found = rng.hypergeometric(right, sizes - right, drawn)
+        errors.append(nrmse((found @ share) / (drawn @ share), results.full))
+    return np.concatenate(errors)
 
 
 def _known_questions(
