@@ -178,6 +178,9 @@ def test_items_to_estimate(ok, here, answers, then):
     ok("tell", "run", answers([["new", item, row[item]] for item in asked]),
        "--model", "llm", "--item", "id", "--score", "points")  # fmt: skip
     out = json.loads(ok("estimate", "run", "--json"))
+    said = ok("estimate", "run")
+    assert "items run" in said
+    assert "scores of tasks with 0 items run are read off the others" in said
     if not then:
         assert f"{np.mean([row[item] for item in asked]):.6f}"[:6] in json.dumps(out)
 

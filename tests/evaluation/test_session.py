@@ -322,6 +322,8 @@ def test_an_estimate_round_trips_through_json(sources, targets):
     for estimate in answer(Evaluation(sources, "disco-pds-knn", 5, NAMES), targets).values():
         assert Estimate.from_json(estimate.to_json()) == estimate
         assert (estimate.items_run, estimate.items_total, estimate.level) == (5, 30, 0.9)
+        assert sum(estimate.task_items.values()) == 5
+        assert list(estimate.task_items) == sources.tasks
         assert estimate.provenance.fingerprint == sources.fingerprint
 
 

@@ -298,10 +298,15 @@ def describe(one: Estimate, scale: Scale) -> str:
         ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
         lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
     if len(one.tasks) > 1:
-        of_tasks = [
-            [task, number(score, digits), str(one.task_ranks.get(task, "–"))]
-            for task, score in one.tasks.items()
-        ]
-        lines += ["", table(["task", "score", "rank"], of_tasks)]
+        # Where a task was not run at all, that must show: its score is past models' guess.
+        header = ["task", "score", "rank"]
+        some_not_run = 0 in one.task_items.values()
+        of_tasks = []
+        for task, score in one.tasks.items():
+            row = [task, number(score, digits), str(one.task_ranks.get(task, "–"))]
+            of_tasks.append([*row, str(one.task_items[task])] if some_not_run else row)
+        lines += ["", table([*header, "items run"] if some_not_run else header, of_tasks)]
+        if some_not_run:
+            lines.append("scores of tasks with 0 items run are read off the others, by past models")
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)

@@ -94,6 +94,7 @@ def make_estimate(
     rank, best, worst = places(past.full, [score, high, low])
     task_ranks = [places(past.tasks[:, at], [task_score])[0] for at, task_score in enumerate(tasks)]
     outside = OUTSIDE if said.outside else None
+    run = np.bincount(scores.task_of[said.items], minlength=len(scores.tasks))
     return Estimate(
         target=said.target,
         score=float(scale.from_unit(score)),
@@ -106,6 +107,7 @@ def make_estimate(
         task_ranks=dict(zip(scores.tasks, task_ranks, strict=True)),
         items_run=n,
         items_total=n_items,
+        task_items=dict(zip(scores.tasks, run.tolist(), strict=True)),
         random=RandomSampling(
             interval=_interval(scores, *plain),
             expected_error=plain_error * span,

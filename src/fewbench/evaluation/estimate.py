@@ -56,6 +56,9 @@ class Estimate(BaseModel):
         The same rank in every task, by the task's score; empty where `rank` is None.
     items_run, items_total
         How many items the target was run on, and how many there are.
+    task_items
+        How many of each task; the score of one with none comes from past models. Empty in
+        estimates that were saved before it was kept.
     expected_error
         The method's mean absolute error on sources that it was not fitted on; None if unknown.
     random
@@ -77,6 +80,7 @@ class Estimate(BaseModel):
     task_ranks: dict[str, int] = {}
     items_run: int
     items_total: int
+    task_items: dict[str, int] = {}
     random: RandomSampling
     expected_error: float | None
     warnings: tuple[str, ...] = ()
