@@ -238,7 +238,7 @@ def through_compare(scores, matrix: Path) -> str:
         "BenTo-sim, one item in five, ratio (ours)": (
             f"bento-sim(matrix={matrix},share=0.2)+random+anchor-ratio"
         ),
-        "tasks like all by past scores (no matrix)": "bento-sim",
+        "tasks like all by past scores (no matrix)": "alike-tasks",
         "tasks fitted to past scores": "fitted-tasks",
     }
     outcome = compare(
