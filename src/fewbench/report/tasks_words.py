@@ -74,7 +74,7 @@ def judged(found: dict[str, Any]) -> list[str]:
         words += f"which need no matrix, miss by {_error(chance['mean'])} "
         said.append(f"{words}(± {points(chance['spread'], 1)}).")
     if anchor := part["anchor_ratio"]:
-        words = f"Corrected by the ratio of one model’s known scores ({anchor['anchor']}), the"
+        words = f"Corrected by how much easier these tasks are for {anchor['anchor']}, the"
         said.append(f"{words} error is {_error(anchor['nrmse'])}.")
     return said
 
@@ -87,10 +87,13 @@ def difficulty(found: dict[str, Any]) -> str:
     one, other = part["chosen"], part["all"]
     share = all(0 <= value <= 1 for value in (one, other))
     shown = (f"{points(v, 1)}%" if share else fixed(v, 3) for v in (one, other))
-    model = found["facts"].get("model") or "The model that was measured"
+    facts = found["facts"]
+    past = "past" in str(facts.get("rows"))
+    model = "Past models" if past else facts.get("model") or "The model that was measured"
     same = abs(one - other) < (0.0005 if share else 0.0005 * max(abs(other), 1e-12))
     side = "as hard" if same else "easier" if one > other else "harder"
-    said = "{} scores {} on the chosen tasks and {} on all".format(model, *shown)
+    verb = "score" if past else "scores"
+    said = "{} {} {} on the chosen tasks and {} on all".format(model, verb, *shown)
     rank = percent(part["percentile"])
     words = f"{said}: they are {side}{'' if same else ' than the whole'}."
     return f"{words} {rank} of random sets come as near or nearer."

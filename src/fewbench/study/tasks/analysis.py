@@ -191,7 +191,7 @@ class TaskAnalysis:
                 return None
             tasks = matrix.ease[[matrix.names.index(task) for task in results.tasks]]
             others = np.ones(len(results.models), dtype=bool)
-            name = "the measured model"
+            name = "past models" if matrix.kind == PAST_SCORES else "the measured model"
         if not others.any() or (tasks < 0).any():  # a loss has no ratio
             return None
         said = anchor_ratio(results, chosen, tasks)[others]
