@@ -113,7 +113,7 @@ def test_it_says_what_was_chosen_and_how_good_it_is(page):
     assert "5.1 to 9.1% when the models are resampled" in plain
     assert "Of random sets of 3 tasks, 26% do as well or better" in plain
     assert "As the paper prints its Eq. 7: 10.0%." in plain
-    assert "known scores (a-small-model), the error is 5.2%" in plain
+    assert "these tasks are for a-small-model, the error is 5.2%" in plain
     assert (
         "a-small-model scores 53.0% on the chosen tasks and 51.0% on all: they are easier" in plain
     )
