@@ -22,7 +22,7 @@ from fewbench.methods.tasks.written import SHORT
 def test_what_is_described_is_read_back(scaling, distance, flag, match, components):
     for chooser in (
         BentoSim(scaling, distance, flag, match, "last"),
-        BentoLe(components, flag, scaling, distance, not flag, match),
+        BentoLe(scaling, distance, not flag, match, "first", components, flag),
         TaskMedoids("le", scaling, distance, components),
     ):
         assert read_chooser(describe_chooser(chooser)) == chooser
@@ -43,7 +43,7 @@ def test_short_names_are_of_choosers_with_their_settings(name):
 
 
 def test_short_names_take_settings():
-    assert read_chooser("bento-le(components=5,tie=last)") == BentoLe(5, tie="last")
+    assert read_chooser("bento-le(components=5,tie=last)") == BentoLe(components=5, tie="last")
     assert read_chooser("km-sim(distance=cosine)") == TaskMedoids("sim", distance="cosine")
     assert read_chooser("km-sim(space=le)") == TaskMedoids("le")
     assert read_chooser("bento-sim(match=none)") == BentoSim()

@@ -1,7 +1,7 @@
 """BenTo: tasks that stand for all, by facility location on their similarity (Eq. 5)."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,70 +16,11 @@ from fewbench.methods.tasks.similarity import Distance, Scaling, Similarity, is_
 from fewbench.methods.written import check_number, check_words
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 EXACT_LIMIT = 400
 
 
 @dataclass(frozen=True)
-class _Facility:
-    """Facility location on a similarity of tasks (BenTo, Eq. 5)."""
-
-    compares: ClassVar[bool] = True
-
-    def _choose(
-        self,
-        similarity: FloatArray,
-        matrix: TaskMatrix,
-        k: int,
-        tie: Tie,
-        match: float | None,
-        exact: bool,
-    ) -> Ordered:
-        greedy = facility_location(similarity, k, tie=tie)
-        notes = []
-        if greedy.near_ties.any() and k < len(similarity) and not exact:
-            first = int(np.argmax(greedy.near_ties))
-            notes.append(
-                f"at choice {first + 1} another task does as well within a millionth: "
-                "which one is taken hangs on rounding"
-            )
-        tasks = greedy.chosen
-        gains: FloatArray | None = greedy.gains
-        bound: float | None = None
-        if exact:
-            if len(similarity) > EXACT_LIMIT:
-                raise MethodError(
-                    f"exact choice among {len(similarity)} tasks",
-                    hint=f"it is for up to {EXACT_LIMIT}; the greedy choice reaches 63 % at least, "
-                    "and nearly all as a rule",
-                )
-            best = best_facilities(similarity, k, start=tasks)
-            gap = 1 - greedy.value / best.value
-            if best.bound > best.value * (1 + 1e-6):
-                notes.append(
-                    f"the best choice could not be proven: coverage may be "
-                    f"{best.bound / best.value - 1:.2%} higher"
-                )
-            less = f"{gap:.2%} less than the best" if gap >= 0.00005 else "as much as the best"
-            notes.append(f"the greedy choice covers {less}")
-            tasks, bound = _by_gain(similarity, best.chosen), best.bound
-            gains = None
-        if match is not None:
-            check_number("match", match, 0, 1)
-            tasks = matched(similarity, matrix, tasks, match)
-            gains = bound = None
-            if (off := abs(mismatch(matrix, tasks))) > match + 1e-9:
-                notes.append(
-                    f"no further exchange of a task helps: the chosen are still {off:.1%} easier "
-                    f"or harder than all, not within {match:.1%}"
-                )
-        nested = not exact and match is None
-        reached = coverage(similarity, tasks)
-        return Ordered(tasks, nested, gains, reached, bound, tuple(notes))
-
-
-@dataclass(frozen=True)
-class BentoSim(_Facility):
+class BentoSim:
     """Tasks that stand for all by S: distances of what they transfer to (BenTo-sim).
 
     Parameters
@@ -100,7 +41,7 @@ class BentoSim(_Facility):
     exact: bool = False
     match: float | None = None
     tie: Tie = "first"
-    space: ClassVar[Literal["sim"]] = "sim"
+    compares: ClassVar[bool] = True
 
     @property
     def similarity(self) -> Similarity:
@@ -110,17 +51,29 @@ class BentoSim(_Facility):
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k tasks; nothing is drawn by chance."""
-        s = self.similarity.sim(matrix.rows)
-        return self._choose(s, matrix, k, self.tie, self.match, self.exact)
+        return self._by_coverage(self.similarity.sim(matrix.rows), matrix, k)
+
+    def _by_coverage(self, s: FloatArray, matrix: TaskMatrix, k: int) -> Ordered:
+        found = facility_location(s, k, tie=self.tie)
+        chosen = Ordered(found.chosen, True, found.gains, found.value, None, ())
+        if self.exact:
+            chosen = _best(s, chosen)
+        elif found.near_ties.any() and k < len(s):
+            note = (
+                f"at choice {int(np.argmax(found.near_ties)) + 1} another task does as well within "
+                "a millionth: which one is taken hangs on rounding"
+            )
+            chosen = replace(chosen, notes=(note,))
+        return chosen if self.match is None else _matched(s, matrix, chosen, self.match)
 
 
 @dataclass(frozen=True)
-class BentoLe(_Facility):
+class BentoLe(BentoSim):
     """Tasks that stand for all by S': cosines of the Laplacian eigenmaps of S (BenTo-le).
 
     Parameters
     ----------
-    components, self_loops, scaling, distance
+    scaling, distance, components, self_loops
         See `Similarity`.
     exact, match, tie
         See `BentoSim`.
@@ -128,12 +81,6 @@ class BentoLe(_Facility):
 
     components: int = 0
     self_loops: bool = False
-    scaling: Scaling = "centre"
-    distance: Distance = "euclidean"
-    exact: bool = False
-    match: float | None = None
-    tie: Tie = "first"
-    space: ClassVar[Literal["le"]] = "le"
 
     @property
     def similarity(self) -> Similarity:
@@ -144,13 +91,41 @@ class BentoLe(_Facility):
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k tasks; nothing is drawn by chance."""
         s = self.similarity.le(matrix.rows)
-        chosen = self._choose(s, matrix, k, self.tie, self.match, self.exact)
+        chosen = self._by_coverage(s, matrix, k)
         if not is_identity(s):
             return chosen
         note = "no task is like any other in the embedding: any choice covers as much"
         return replace(chosen, notes=(note, *chosen.notes))
 
 
-def _by_gain(similarity: FloatArray, chosen: IntArray) -> IntArray:
-    """Order a set as greedy choice among its members would."""
-    return chosen[facility_location(similarity[:, chosen], len(chosen)).chosen]
+def _best(s: FloatArray, greedy: Ordered) -> Ordered:
+    """Return the best choice, with a note on how far the greedy one falls short of it."""
+    if len(s) > EXACT_LIMIT:
+        raise MethodError(
+            f"exact choice among {len(s)} tasks",
+            hint=f"it is for up to {EXACT_LIMIT}; the greedy choice reaches 63 % at least, and "
+            "nearly all as a rule",
+        )
+    best = best_facilities(s, len(greedy.tasks), start=greedy.tasks)
+    gap = 1 - coverage(s, greedy.tasks) / best.value
+    less = f"{gap:.2%} less than the best" if gap >= 0.00005 else "as much as the best"
+    notes = [f"the greedy choice covers {less}"]
+    if best.bound > best.value * (1 + 1e-6):
+        more = best.bound / best.value - 1
+        notes.insert(0, f"the best choice could not be proven: coverage may be {more:.2%} higher")
+    # In the order in which greedy choice would take its members.
+    order = facility_location(s[:, best.chosen], len(best.chosen)).chosen
+    return Ordered(best.chosen[order], False, None, best.value, best.bound, tuple(notes))
+
+
+def _matched(s: FloatArray, matrix: TaskMatrix, chosen: Ordered, match: float) -> Ordered:
+    """Return a choice as easy as all tasks, with a note if that could not be reached."""
+    check_number("match", match, 0, 1)
+    tasks = matched(s, matrix, chosen.tasks, match)
+    notes = chosen.notes
+    if (off := abs(mismatch(matrix, tasks))) > match + 1e-9:
+        notes += (
+            f"no further exchange of a task helps: the chosen are still {off:.1%} easier or "
+            f"harder than all, not within {match:.1%}",
+        )
+    return Ordered(tasks, False, None, coverage(s, tasks), None, notes)

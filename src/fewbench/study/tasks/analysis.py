@@ -9,18 +9,21 @@ import numpy as np
 from fewbench.errors import StudyError
 from fewbench.methods.tasks import (
     Similarity,
+    TaskChooser,
     TaskMatrix,
     TaskSelection,
     Transferability,
+    describe_chooser,
     read_chooser,
 )
+from fewbench.methods.tasks.facility import BentoLe, BentoSim
 from fewbench.methods.tasks.matrix import PAST_SCORES
+from fewbench.methods.tasks.medoids import TaskMedoids
 from fewbench.study.tasks.curves import curve_sizes, curves, differences, sets_of
 from fewbench.study.tasks.judgement import anchor_ratio, judge, nrmse
 from fewbench.study.tasks.maps import similarity_maps, strongest_transfers
 from fewbench.study.tasks.results import IntArray, TaskResults
 
-OTHERS = {"bento-sim": "bento-sim", "bento-le": "bento-le", "k-medoids": "tasks-medoids"}
 FEW_MODELS = 5
 HALF = 0.5
 SAME = 1e-9  # scores that differ by less are the same, differently rounded
@@ -215,8 +218,9 @@ class TaskAnalysis:
         if matrix is not None:
             sizes = curve_sizes(selection.k, len(matrix.names))
             at = results.positions(matrix.names)
-            for other, part in OTHERS.items():
-                found = sets_of(self._like(part), matrix, sizes, selection.seed)
+            others = self._others()
+            for other, written in others.items():
+                found = sets_of(written, matrix, sizes, selection.seed)
                 sets[other] = {k: at[tasks] for k, tasks in found.items()}
             if len(own) == 1 and "exact" not in name:  # an exact choice takes long
                 fewer = [k for k in sizes if k <= selection.k]
@@ -225,9 +229,9 @@ class TaskAnalysis:
             between = asdict(
                 differences(results, sets["bento-sim"], sets["bento-le"], selection.seed)
             )
-            name = next((other for other in OTHERS if self._like(OTHERS[other]) == name), name)
-            if name != selection.method:  # the same, and for all tasks it has one number more
-                sets[name] = sets[name] | sets.pop(selection.method)
+            name = next((other for other, written in others.items() if written == name), name)
+            if name != selection.method:  # the same by a shorter name
+                del sets[selection.method]
         return {
             "curves": curves(results, sets, name, selection.seed).to_dict(),
             "difference": between,
@@ -239,19 +243,18 @@ class TaskAnalysis:
         own: Similarity = getattr(read_chooser(self.selection.method), "similarity", Similarity())
         return replace(own, components=min(own.components, len(self.selection.sizes) - 1))
 
-    def _like(self, part: str) -> str:
-        """Write another method with the selection's scaling and distance."""
+    def _others(self) -> dict[str, str]:
+        """Return methods to compare with, as written, with the selection's scaling and distance."""
         own = self._similarity
-        settings = []
-        if part == "bento-le" and own.components:
-            settings.append(f"components={own.components}")
-        if part == "bento-le" and own.self_loops:
-            settings.append("self_loops=true")
-        if own.scaling != "centre":
-            settings.append(f"scaling={own.scaling}")
-        if own.distance != "euclidean":
-            settings.append(f"distance={own.distance}")
-        return f"{part}({','.join(settings)})" if settings else part
+        scaling, distance = own.scaling, own.distance
+        choosers: dict[str, TaskChooser] = {
+            "bento-sim": BentoSim(scaling, distance),
+            "bento-le": BentoLe(
+                scaling, distance, components=own.components, self_loops=own.self_loops
+            ),
+            "k-medoids": TaskMedoids(scaling=scaling, distance=distance),
+        }
+        return {name: describe_chooser(chooser) for name, chooser in choosers.items()}
 
     def _maps(self) -> dict[str, Any]:
         matrix, clusters = self.matrix, self.selection.clusters
