@@ -37,7 +37,7 @@ class Model:
 
     name = "m"
 
-    async def prepare(self):
+    async def prepare(self, log_probabilities=True):
         return {"scoring": "top"}
 
     async def choose(self, prompt, options):
@@ -74,10 +74,30 @@ def test_a_dry_run_needs_no_server_and_no_folder(ok, tasks):
     assert "3 sources × 3 targets, accuracy" in out
     assert "up to 4 questions of a target and seed" in out
     assert ["prompts", "72", "540"] in [line.split() for line in out.splitlines()]
-    assert "characters / 4" in out
+    assert "bytes / 4" in out
     assert "price" not in out
     assert not Path("ict").exists()
     assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_dry_run_shows_the_tasks_notes_and_a_prompt(ok, tasks):
+    write_task(Path("tasks/plants.jsonl"), "plants", 9)
+    out = measure(ok, tasks, *FEW, "--dry-run", "--columns", "sums", "--seeds", 3)
+    rows = [line.split() for line in out.splitlines()]
+    assert ["plants", "9", "0", "4", "0"] in rows
+    assert ["sums", "12", "0", "6", "0", "target"] in rows
+    assert "some of them share exemplars: 'plants'" in out
+    assert "questions of 3 tasks without a pool are set aside" in out
+    assert "questions (with answers) about plants." in out
+    assert out.count("Answer:") == 3
+
+
+def test_a_design_that_is_the_paper_s_is_told_once(ok, tasks):
+    words = ("--model", "m", "--exemplars", 1, "--questions", "all", "--dry-run")
+    out = measure(ok, tasks, *words)
+    assert "to ask, as in the paper's design" in out
+    assert [row.split()[1:] for row in out.splitlines() if row.startswith("prompts")] == [["540"]]
+    assert "running 2 of 3 tasks pays for this after 45 evaluated models" in out
 
 
 def test_a_dry_run_as_json(ok, tasks):
@@ -89,6 +109,10 @@ def test_a_dry_run_as_json(ok, tasks):
     assert cost["money"] == (2 * cost["prompt_tokens"] + 4 * cost["completion_tokens"]) / 1e6
     assert said["cost"]["paper"]["prompts"] == 540
     assert said["answered"] == 0
+    assert [task["name"] for task in said["of_tasks"]] == ["plants", "rivers", "sums"]
+    assert said["of_tasks"][0]["aside"] == 6
+    assert any("set aside" in note for note in said["notes"])
+    assert said["example"].endswith("Answer:")
 
 
 def test_options_scored_one_by_one_cost_more(ok, tasks):
@@ -105,7 +129,7 @@ def test_measuring_tells_the_cost_first_and_leaves_a_matrix(cli, tasks, model):
     assert "full passes" not in said.out
     assert "72 of 72" in said.out
     assert "strongest source" in said.out
-    assert "Next: fewbench tasks select ict -k 3" in said.out
+    assert "Next: fewbench tasks select ict -k 2" in said.out
     assert model.asked == ALL
     matrix = Transferability.load("ict")
     assert matrix.values.shape == (2, 3, 3)
@@ -131,7 +155,8 @@ def test_more_seeds_and_questions_are_only_added(cli, tasks, model):
     read = json.loads(said.out)
     assert read["asked"] == 3 * 3 * 3 * 5
     assert read["run"]["asked"] == read["asked"] - ALL
-    assert "answered already: 72 of 135" in said.err
+    assert "answered already: 72 of 135; about" in said.err
+    assert "full passes" not in said.err
     assert Transferability.load("ict").values.shape == (3, 3, 3)
 
 
@@ -139,22 +164,108 @@ def test_columns(cli, tasks, model):
     assert measure(cli, tasks, *SERVED, "--columns", "sums,plants").code == 0
     assert Transferability.load("ict").targets == ("plants", "sums")
     assert model.asked == ALL * 2 / 3
-    assert measure(cli, tasks, *SERVED, "--columns", 1).code == 0
-    assert Transferability.load("ict").targets == ("sums",)
-    assert model.asked == ALL * 2 / 3
+    assert measure(cli, tasks, *SERVED, "--columns", 1, "-o", "one").code == 0
+    assert Transferability.load("one").targets == ("sums",)
+
+
+def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
+    measure(cli, tasks, *SERVED)
+    before = Path("ict/matrix.npz").read_bytes()
+    for words in (
+        ("--seeds", 1),
+        ("--columns", 1),
+        ("--questions", 3),
+        ("--seeds", 1, "--dry-run"),
+    ):
+        said = measure(cli, tasks, *SERVED, *words)
+        assert said.code == 2
+        assert "has more than is asked for now: 2 seeds, 3 targets, up to 4 questions" in said.err
+        assert "another folder with -o" in said.err
+    assert Path("ict/matrix.npz").read_bytes() == before
+    Path("ict/matrix.npz").rename("full.npz")
+    assert measure(cli, tasks, *SERVED, "--seeds", 1).code == 0
+    assert Transferability.load("ict").n_seeds == 1
+    assert model.asked == ALL
+
+
+def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, model):
+    # one prompt that always fails must not keep the others from being used
+    part = (*FEW, "-o", "ict", "--partial")
+    assert "holds no answers yet" in measure(cli, tasks, *part).err
+    model.broken = 71
+    said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
+    assert said.code == 2
+    assert "--partial writes their matrix" in said.err
+    said = measure(cli, tasks, *part)
+    assert said.code == 0
+    assert "71 of 72" in said.out
+    assert "note: 1 answer of 72 missing" in said.out
+    assert "of what is answered so far" in said.out
+    assert "Next" not in said.out
+    matrix = Transferability.load("ict")
+    assert matrix.about["answers"] == "71 of 72"
+    assert matrix.values.shape == (2, 3, 3)
+    model.broken = None
+    assert json.loads(measure(cli, tasks, *SERVED, "--json").out)["complete"]
+    assert Transferability.load("ict").about["answers"] == "72 of 72"
+
+
+@pytest.mark.parametrize(
+    ("names", "folder"),
+    [(["tasks"], "tasks"), (["tasks/sums.jsonl", "tasks/rivers.jsonl"], "./tasks")],
+)
+def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder):
+    before = sorted(Path(tasks).iterdir())
+    said = cli("transfer", "measure", *names, *SERVED, "-o", folder)
+    assert said.code == 2
+    assert "the folder that the tasks are read from" in said.err
+    assert sorted(Path(tasks).iterdir()) == before
+    assert model.asked == 0
+    assert measure(cli, tasks, *SERVED, "-o", "tasks/ict").code == 0
+
+
+def test_a_measurement_that_goes_on_reads_its_answers_once(cli, tasks, model, monkeypatch):
+    from fewbench.transfer import journal
+
+    measure(cli, tasks, *SERVED, "--max-tokens", 900)
+    calls, read_answers = [], journal.read_answers
+    monkeypatch.setattr(
+        journal, "read_answers", lambda *words: calls.append(words) or read_answers(*words)
+    )
+    said = json.loads(measure(cli, tasks, *SERVED, "--json").out)
+    assert (said["complete"], said["answers"]) == (True, ALL)
+    assert model.asked == ALL
+    assert len(calls) == 1
+
+
+def test_files_that_are_not_read_are_named(cli, tasks, model):
+    Path("tasks/.hidden.jsonl").write_text("junk")
+    Path("tasks/more.json").write_text("[]")
+    said = measure(cli, tasks, *SERVED)
+    assert said.code == 0
+    assert "note: tasks: not read, for they do not end in .jsonl: 'more.json'" in said.err
+
+
+def test_two_tasks_leave_nothing_to_choose(cli, tasks, model):
+    Path("tasks/sums.jsonl").unlink()
+    said = measure(cli, tasks, *SERVED)
+    assert said.code == 0
+    assert "wrote" in said.out
+    assert "Next" not in said.out
+    assert "pays for this" not in said.err
 
 
 def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
-    model.broken = 40
-    said = measure(cli, tasks, *SERVED, "--retries", 1, "--concurrency", 1)
+    model.broken = 68
+    said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
-    assert "failed 1 times in a row; the last time: no connection" in said.err
-    assert "40 of 72 answers are kept in ict" in said.err
+    assert "failed 1 time in a row, for the second time; the last time: no con" in said.err
+    assert "68 of 72 answers are kept in ict" in said.err
     assert "Traceback" not in said.err
     assert not Path("ict/matrix.npz").exists()
     model.broken = None
     said = measure(cli, tasks, *SERVED, "--json")
-    assert json.loads(said.out)["run"]["asked"] == 32
+    assert json.loads(said.out)["run"]["asked"] == 4
 
 
 def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
@@ -186,7 +297,7 @@ def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(c
 def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
     cli, tasks, model, monkeypatch
 ):
-    async def echo():
+    async def echo(log_probabilities):
         return {"scoring": "echo"}
 
     assert "prompt of its own" not in measure(cli, tasks, *SERVED, "-o", "other").err
@@ -199,7 +310,7 @@ def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
 def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
     measure(cli, tasks, *SERVED, "--seeds", 1)
 
-    async def otherwise():
+    async def otherwise(log_probabilities):
         return {"scoring": "echo"}
 
     monkeypatch.setattr(model, "prepare", otherwise)
@@ -218,13 +329,19 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
         ((*SERVED, "--scoring", "x"), "unknown scoring 'x'"),
         ((*SERVED, "--template", "x"), "no template 'x'"),
         ((*SERVED, "--questions", "few"), "--questions few"),
-        ((*SERVED, "--questions", "0"), "0 questions"),
+        ((*SERVED, "--questions", "0"), "--questions 0 (hint: 1 or more, or all)"),
+        ((*SERVED, "--questions", "-5"), "--questions -5 (hint: 1 or more, or all)"),
+        ((*FEW, "--dry-run", "--concurrency", "0"), "0 requests at a time"),
+        ((*FEW, "--dry-run", "--rate", "-1"), "a rate of -1"),
+        ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
+        ((*FEW, "--dry-run", "--metric", "f1"), "unknown metric 'f1'"),
+        ((*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"), "read from given text"),
         ((*SERVED, "--columns", "4"), "4 columns of 3 tasks"),
         ((*SERVED, "--columns", "x"), "no tasks: 'x'"),
         ((*SERVED, "--exemplars", "9"), "it must have 18"),
         ((*SERVED, "--concurrency", "0"), "0 requests at a time"),
         ((*SERVED, "--rate", "0"), "a rate of 0"),
-        ((*SERVED, "--retries", "0"), "0 tries"),
+        ((*SERVED, "--tries", "0"), "0 tries"),
         ((*SERVED, "--max-cost", "3"), "without prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
         ((*SERVED, "--seed", "-1"), "seed of -1"),

@@ -55,7 +55,7 @@ class FakeModel:
     most_open: int = 0
     closed: bool = False
 
-    async def prepare(self):
+    async def prepare(self, log_probabilities=True):
         return dict(self.facts)
 
     async def _trouble(self, prompt):

@@ -201,6 +201,13 @@ def test_pools_that_are_no_larger_than_a_draw_are_noted(task):
     assert not any("'b'" in note for note in design.notes)
 
 
+def test_seeds_that_must_share_exemplars_are_noted(task):
+    made = task("a", 30), task("b", 8), task("c", 9, pool=5)
+    (note,) = [n for n in designed(made, seeds=6).notes if "share" in n]
+    assert note.endswith("for 6 seeds, so that some of them share exemplars: 'b'")
+    assert not any("share" in note for note in designed(made, seeds=2).notes)
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -226,7 +233,9 @@ def test_tasks_that_do_not_do_are_refused(design, task):
         design("aa")
     with pytest.raises(TransferError, match="two tasks or more"):
         design("a")
-    with pytest.raises(TransferError, match="task 'a' has 1 questions to draw 2 exemplars from"):
+    with pytest.raises(
+        TransferError, match=r"task 'a' has 1 question to draw 2 exemplars from.*--exemplars 1,"
+    ):
         design(tasks=[task("a", 9, pool=1), task("b")])
     with pytest.raises(TransferError, match="without options: 'b'"):
         design(tasks=[task("a"), task("b", options=())])

@@ -186,3 +186,33 @@ def test_a_server_that_fails_leaves_the_same_matrix_even_if_killed(tasks, made, 
     assert said["run"]["retries"] > 0.1 * said["run"]["asked"]
     assert journalled(folder).most_common(1)[0][1] == 1
     np.testing.assert_array_equal(Transferability.load(folder).values, clean.values)
+
+
+def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "transfer.md").read_text(encoding="utf-8")
+    example = page.partition("## From Python")[2].split("```python\n")[1].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks").symlink_to(tasks)
+    with server() as url:
+        for said, here in (("http://localhost:8000/v1", url), ("my-model", "tiny")):
+            assert said in example
+            example = example.replace(said, here)
+        program = [sys.executable, "-c", example]
+        ran = subprocess.run(program, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split()[0] == str(len(made))
+    assert np.isfinite(Transferability.load("ict").values).all()
+
+
+def test_exact_match_on_a_server_of_chat_only(tasks, made, tmp_path):
+    """Whose replies begin with a blank line."""
+    settings = ("--metric", "exact-match")
+    with server("--chat_only", "--before", "\n\n") as url:
+        said = measure(tasks, url, tmp_path / "chat", *settings)
+    with server() as url:
+        plain = measure(tasks, url, tmp_path / "plain", *settings)
+    assert said["complete"]
+    assert not any("empty" in note for note in said["notes"])
+    assert said["mean"] == plain["mean"] > 0
+    values = [Transferability.load(tmp_path / name).values for name in ("chat", "plain")]
+    np.testing.assert_array_equal(*values)

@@ -10,7 +10,7 @@ import pytest
 
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.runners.models.model import Usage
-from fewbench.transfer.answers import ANSWERED, NOT_LISTED, TOO_LONG, Answer
+from fewbench.transfer.answers import ANSWERED, EMPTY, NOT_LISTED, TOO_LONG, Answer
 from fewbench.transfer.journal import Header, opened, read
 from fewbench.transfer.templates import TEMPLATES
 
@@ -133,6 +133,11 @@ def test_a_long_torn_line_is_cut_off_too(folder, design):
                 {"seed": "0"},
                 {"prompt": "many"},
                 {"source": ["a"]},
+                {"value": 1.01},
+                {"value": -0.5},
+                {"value": True},
+                {"prompt": -1},
+                {"said": 3},
             )
         ),
     ],
@@ -161,6 +166,84 @@ def test_the_first_of_two_answers_counts(folder, design):
     again = read(folder, made)
     assert again.n_done == 3
     assert again.values[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "good", "bad"),
+    [("loss", [-7.5, 0.0], 0.1), ("exact-match", [0.0, 1.0], 2), ("accuracy", [0.5], -1e-9)],
+)
+def test_scores_that_a_metric_cannot_have_are_damage(folder, design, metric, good, bad):
+    made = design(metric=metric)
+    fill_with(folder, made, good)
+    assert read(folder, made).n_done == len(good)
+    with (folder / "answers.jsonl").open("a") as file:
+        file.write(line_of(made, 5, bad))
+    with pytest.raises(TransferError, match=rf"line {len(good) + 1} is damaged \(not a score\)"):
+        read(folder, made)
+
+
+def fill_with(folder, made, values):
+    with journal_of(folder, made) as journal:
+        for request, value in zip(made.requests(), values, strict=False):
+            journal.append(request, Answer(value, "x", Usage(10, 1)))
+
+
+def line_of(made, place, value):
+    request = made.request(place)
+    told = {"seed": request.seed, "question": made.question(request).id, "value": value}
+    told |= {name: made.names[getattr(request, name)] for name in ("source", "target")}
+    return json.dumps(told | {"said": "x", "prompt": 10, "completion": 1}) + "\n"
+
+
+def test_tokens_of_a_line_that_repeats_another_count_once(folder, design):
+    made = design()
+    fill(folder, made)
+    path = folder / "answers.jsonl"
+    path.write_text(path.read_text() * 2)
+    for asked in (made, replace(made, seeds=1)):  # the other seed's answers were paid for too
+        again = read(folder, asked)
+        assert (again.prompt, again.completion) == (10 * len(made), len(made))
+        assert again.complete
+
+
+def test_empty_texts_are_a_state_of_their_own(folder, design):
+    made = design(metric="exact-match")
+    with journal_of(folder, made) as journal:
+        for request, said in zip(made.requests(), ("", " \n", "x"), strict=False):
+            journal.append(request, Answer(0.0, said, Usage()))
+    assert read(folder, made).states[:3].tolist() == [EMPTY, EMPTY, ANSWERED]
+
+
+def test_another_room_for_prompts_is_noted_and_another_model_behind_the_name_refused(
+    folder, design
+):
+    made, facts = design(), FACTS | {"max_model_len": "4096", "root": "one"}
+    with journal_of(folder, made, facts=facts) as journal:
+        assert journal.notes == ()
+        journal.append(made.request(0), Answer(1.0, "A", Usage()))
+    with journal_of(folder, made, facts=facts | {"max_model_len": "8192"}) as journal:
+        assert journal.notes == (
+            "the model's context has room for 8192 tokens now, and had for 4096 before",
+        )
+    with (
+        pytest.raises(TransferError, match="root 'one' there, 'two' now"),
+        journal_of(folder, made, facts=facts | {"root": "two"}),
+    ):
+        pass
+
+
+def test_answers_that_were_read_before_are_taken_only_if_nothing_was_added(folder, design):
+    made = design()
+    fill(folder, made, 3)
+    known, header = read(folder, made), Header.of(made, "m", FACTS)
+    with opened(folder, header, made, known) as journal:
+        assert journal.answers is known
+    other = design()
+    with opened(folder, header, other, known) as journal:
+        assert journal.answers.design is other
+    fill(folder, made, 2)
+    with opened(folder, header, made, known) as journal:
+        assert journal.answers.n_done == 5
 
 
 def test_states_survive(folder, design):
@@ -201,7 +284,7 @@ def test_a_measurement_may_grow_and_shrink(folder, design):
         ({"exemplars": 3}, "exemplars 2 there, 3 now"),
         ({"seed": 5}, "seed 0 there, 5 now"),
         ({"metric": "loss"}, "metric 'accuracy' there, 'loss' now"),
-        ({"template": TEMPLATES["flan"]}, "the template's instruction; the template's question"),
+        ({"template": TEMPLATES["flan"]}, "template 'mmlu' there, 'flan' now"),
         ({"sets": 1}, "sets 2 there, 1 now"),
     ],
 )
@@ -248,7 +331,7 @@ def test_one_process_at_a_time(folder, design):
     made = design()
     with (
         journal_of(folder, made),
-        pytest.raises(FewbenchError, match="another process"),
+        pytest.raises(FewbenchError, match=r"another process.*choose another folder"),
         journal_of(folder, made),
     ):
         pass

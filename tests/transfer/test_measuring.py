@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,8 +64,8 @@ def test_failures_are_tried_again_and_change_nothing(design, fake, measured, tru
 
 def test_after_enough_failures_it_gives_up_and_keeps_what_came(design, fake, measured, tmp_path):
     made = design()
-    model = fake(coming=[None] * 7 + [TryAgain("the server is on fire")] * 100)
-    with pytest.raises(ModelError, match=r"3 times in a row; .*: the server is on fire") as e:
+    model = fake(coming=[None] * 7, always=TryAgain("the server is on fire"))
+    with pytest.raises(ModelError, match=r"3 times in a row, .*: the server is on fire") as e:
         measured(made, model, patience=Patience(3, 0.001, 0.001), concurrency=2)
     assert f"7 of {len(made)} answers are kept" in e.value.hint
     assert read(tmp_path / "ict", made).n_done == 7
@@ -72,6 +73,53 @@ def test_after_enough_failures_it_gives_up_and_keeps_what_came(design, fake, mea
     answers, run = measured(made, fake())
     assert answers.complete
     assert run.asked == len(made) - 7
+
+
+def test_before_any_answer_one_request_s_failures_are_enough(design, fake, measured):
+    model = fake(always=TryAgain("dead"))
+    with pytest.raises(ModelError, match=r"3 times in a row; .*: dead"):
+        measured(design(), model, patience=Patience(3, 0.001, 0.001), concurrency=1)
+    assert len(model.asked) == 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_one_bad_prompt_does_not_keep_the_others_from_being_asked(
+    design, fake, measured, concurrency
+):
+    made = design()
+    bad = made.prompt(made.request(5))
+
+    class Choosy(fake):
+        async def choose(self, prompt, options):
+            chosen = await super().choose(prompt, options)
+            if prompt == bad:
+                raise TryAgain("this one breaks it")
+            return chosen
+
+    patience, model = Patience(3, 0.001, 0.001), Choosy()
+    with pytest.raises(ModelError, match=r"3 times in a row, for the second time; .*: this one"):
+        measured(made, model, patience=patience, concurrency=concurrency)
+    assert model.asked.count(bad) == 6
+    answers, run = measured(made, fake())
+    assert answers.complete
+    assert run.asked == 1
+
+
+def test_bad_luck_with_one_request_ends_nothing(design, fake, measured, truth):
+    made = design()
+    model = fake(coming=[None, *[TryAgain("busy")] * 5])
+    answers, run = measured(made, model, patience=Patience(3, 0.001, 0.001), concurrency=1)
+    np.testing.assert_array_equal(answers.values, truth(made))
+    assert run.retries == 5
+    first, second, third, *others = [made.prompt(r) for r in made.requests()]
+    assert model.answered == [first, third, *others, second]
+
+
+def test_a_wait_that_the_server_asks_for_is_no_silence(design, fake, measured):
+    model = fake(coming=[None, *[TryAgain("slow down", after=0.3)] * 3])
+    patience = Patience(first=0.001, longest=0.001, silence=0.1)
+    answers, _ = measured(design(), model, patience=patience, concurrency=2)
+    assert answers.complete
 
 
 def test_when_nothing_is_answered_for_a_while_it_gives_up(design, fake, measured):
@@ -164,7 +212,8 @@ def test_a_limit_of_tokens_stops_it_and_the_next_run_goes_on(design, fake, measu
     used = answers.prompt + answers.completion
     most = max(len(made.prompt(r)) for r in made.requests()) // 4 + 1
     assert 500 <= used <= 500 + 4 * most
-    assert "limit of 500 tokens is reached" in run.stopped
+    assert f"limit of 500 tokens is reached ({used} used), with " in run.stopped
+    assert run.stopped.endswith("answers that were under way")
     assert not answers.complete
     again, run = measured(made, fake(), limits=Limits(tokens=500))
     assert run.asked == 0  # the tokens of the first run count
@@ -173,6 +222,48 @@ def test_a_limit_of_tokens_stops_it_and_the_next_run_goes_on(design, fake, measu
     whole, run = measured(made, model)
     assert run.asked == len(model.asked) == len(made) - answers.n_done
     np.testing.assert_array_equal(whole.values, truth(made))
+
+
+def test_a_limit_that_the_last_answer_reaches_stops_nothing(design, fake, measured):
+    made = design()
+    used = measured(made, fake(), "all")[0]
+    limits = Limits(tokens=used.prompt + used.completion)
+    answers, run = measured(made, fake(), limits=limits, concurrency=1)
+    assert answers.complete
+    assert run.stopped is None
+
+
+def test_a_limit_holds_where_the_server_does_not_say_what_was_used(design, fake, measured):
+    class Silent(fake):
+        async def choose(self, prompt, options):
+            return replace(await super().choose(prompt, options), usage=Usage())
+
+    made = design()
+    answers, run = measured(made, Silent(), limits=Limits(tokens=500), concurrency=1)
+    assert "limit of 500 tokens" in run.stopped
+    prompts = [made.prompt(made.request(at)) for at in range(run.asked)]
+    assert answers.prompt == sum(round(len(prompt) / 4) for prompt in prompts)
+    assert run.estimated == run.asked == answers.completion
+
+
+def test_whether_log_probabilities_will_be_asked_for_is_said(design, fake, measured):
+    told = []
+
+    class Told(fake):
+        async def prepare(self, log_probabilities=True):
+            told.append(log_probabilities)
+            return {}
+
+    for metric in ("accuracy", "loss", "exact-match"):
+        measured(design(metric=metric), Told(), metric)
+    assert told == [True, True, False]
+
+
+def test_what_a_server_tells_otherwise_is_noted(design, fake, measured):
+    made = design()
+    measured(made, fake(facts={"max_model_len": "10"}), limits=Limits(tokens=500))
+    _, run = measured(made, fake(facts={"max_model_len": "20"}))
+    assert run.notes == ("the model's context has room for 20 tokens now, and had for 10 before",)
 
 
 def test_a_limit_of_money(design, fake, measured):
@@ -216,6 +307,25 @@ def test_ctrl_c_leaves_files_whole(design, fake, measured, tmp_path):
     assert run.asked == len(made) - done
 
 
+def test_ctrl_c_ends_it_where_a_loop_runs_already(design, fake, measured):
+    made = design(questions=None)
+    model = fake(delay=0.2)
+
+    async def cell():
+        measured(made, model, concurrency=1)
+
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    started = time.monotonic()
+    loop = asyncio.new_event_loop()  # as in a notebook: no handler that turns it into a cancel
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(cell())
+    loop.close()
+    timer.join()
+    assert time.monotonic() - started < len(made) * 0.2 / 2
+    assert model.closed
+
+
 def test_a_full_disk_ends_it_and_loses_nothing_that_was_told(
     design, fake, measured, tmp_path, monkeypatch
 ):
@@ -245,7 +355,7 @@ def test_one_thing_at_a_time_is_refused_where_it_makes_no_sense(design, fake, me
 
 def test_a_model_that_is_never_reached(design, fake, measured):
     class Gone(fake):
-        async def prepare(self):
+        async def prepare(self, log_probabilities=True):
             self.asked.append("how")
             raise TryAgain("no connection")
 
@@ -309,7 +419,7 @@ def test_accuracy_of_an_answer(design):
 def test_loss_of_an_answer(design, task):
     made = design(tasks=[task("a", options=()), task("b", options=())], metric="loss")
     assert one(made, (-3.0, 2)).value == -1.5
-    for broken in ((-math.inf, 2), (math.nan, 2), (-1.0, 0)):
+    for broken in ((-math.inf, 2), (math.nan, 2), (-1.0, 0), (0.1, 1)):
         with pytest.raises(TryAgain, match="log-probability"):
             one(made, broken)
 

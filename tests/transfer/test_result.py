@@ -6,8 +6,8 @@ import pytest
 from fewbench.errors import TransferError
 from fewbench.methods.tasks import Transferability
 from fewbench.runners.models.model import Usage
-from fewbench.transfer.answers import Answer, Answers
-from fewbench.transfer.result import notes_on, transferability
+from fewbench.transfer.answers import EMPTY, Answer, Answers
+from fewbench.transfer.result import check_not_smaller, notes_on, transferability
 
 
 def filled(made, value_of, skip=lambda request: False):
@@ -78,7 +78,7 @@ def test_prompts_that_do_not_fit_are_left_out_of_means_and_named(design):
     notes = " ".join(notes_on(answers))
     assert "5 prompts do not fit" in notes
     assert "behind exemplars of 'c', 'b'" in notes
-    assert "1 of seed, source and target have no score at all" in notes
+    assert "1 entry has no score at all" in notes
 
 
 def test_nothing_at_all_is_no_matrix(design):
@@ -93,6 +93,48 @@ def test_answers_that_name_no_option_are_noted(design):
     answers = filled(design(), lambda r: Answer(0.0, "A" if r.source else None, Usage()))
     assert "24 answers name none of the options" in " ".join(notes_on(answers))
     assert "behind exemplars of 'a'" in " ".join(notes_on(answers))
+
+
+def test_empty_answers_are_noted(design, task):
+    made = design(tasks=[task("a", options=()), task("b", options=())], metric="exact-match")
+    answers = filled(made, lambda r: Answer(0.0, " \n" if r.place == 3 else "x", Usage()))
+    assert answers.count(EMPTY) == 1
+    assert "1 answer is empty and counts as wrong, behind exemplars of 'a'" in notes_on(answers)
+
+
+def test_what_is_missing_of_a_part_is_noted(design):
+    made = design()
+    part = filled(made, scored, lambda r: (r.seed, r.source, r.target) == (1, 2, 0))
+    notes = notes_on(part, partial=True)
+    assert not any("missing" in note or "entry" in note for note in notes_on(part))
+    assert f"4 answers of {len(made)} missing" in notes
+    assert any(note.startswith("1 entry has no score at all") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        ({}, True),
+        ({"seeds": 3, "questions": 5}, True),
+        ({"seeds": 1}, False),
+        ({"columns": ("a", "b")}, False),
+        ({"questions": 3}, False),
+    ],
+)
+def test_a_smaller_matrix_does_not_take_a_fuller_one_s_place(design, tmp_path, change, fits):
+    about = {"most questions": "4"}
+    kept = transferability(filled(design(), scored), about).save(tmp_path / "matrix.npz")
+    if fits:
+        check_not_smaller(kept, design(**change))
+        return
+    with pytest.raises(TransferError, match=r"2 seeds, 3 targets, up to 4 questions.*another fold"):
+        check_not_smaller(kept, design(**change))
+
+
+def test_what_is_no_matrix_may_be_replaced(design, tmp_path):
+    check_not_smaller(tmp_path / "matrix.npz", design())
+    (tmp_path / "matrix.npz").write_text("no matrix")
+    check_not_smaller(tmp_path / "matrix.npz", design())
 
 
 def test_draws_are_noted_too(design):

@@ -2,25 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewbench.cli.options import Json, Seed, say, split_names
+from fewbench.cli.options import Json, Seed, say
 from fewbench.cli.progress import at_work, progress_bar
-from fewbench.cli.transfer_text import describe, describe_cost, summary
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
-    from fewbench.runners.models.model import Model
-    from fewbench.transfer.answers import Answers
     from fewbench.transfer.cost import Prices
     from fewbench.transfer.design import Design
-    from fewbench.transfer.measuring import Run
 
-MATRIX = "matrix.npz"
 STOPPED = 1  # exit code: a limit was reached, and answers are missing
 
 transfer = typer.Typer(
@@ -67,7 +61,7 @@ def measure(
     concurrency: Annotated[int, typer.Option(help="Requests under way at a time.")] = 16,
     rate: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds until a request has failed.")] = 120.0,
-    retries: Annotated[int, typer.Option(help="Tries of a request before giving up.")] = 8,
+    tries: Annotated[int, typer.Option(help="Tries of a request before it is put off.")] = 8,
     price_in: Annotated[
         float | None, typer.Option("--price-in", help="Of a million tokens of prompts.")
     ] = None,
@@ -93,7 +87,10 @@ def measure(
         Path | None, typer.Option(help="lm-eval: a folder with further tasks.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it costs, and ask nothing.")
+        bool, typer.Option("--dry-run", help="Show tasks, a prompt and the cost; ask nothing.")
+    ] = False,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Ask nothing: the matrix of what is answered so far.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -115,19 +112,28 @@ def measure(
     loss         the mean log-probability of the right answer's tokens
     exact-match  1 if what is written is the answer, but for case and spaces
     """
+    from fewbench.cli.transfer_input import (
+        check_ends,
+        check_ways,
+        columns_of,
+        kept_answers,
+        model_of,
+        number_or_all,
+    )
+    from fewbench.cli.transfer_result import MATRIX, report
+    from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
     from fewbench.transfer.cost import Prices, cost_of, paper_cost
     from fewbench.transfer.design import Design
-    from fewbench.transfer.limits import Limits, Patience
-    from fewbench.transfer.sources import read_tasks
+    from fewbench.transfer.limits import Limits, Patience, check_pace
+    from fewbench.transfer.overview import example, overview
+    from fewbench.transfer.result import check_not_smaller
+    from fewbench.transfer.sources import passed_over, read_tasks
     from fewbench.transfer.templates import read_template
 
-    if not dry_run:
-        _check_ends(url, output, local)
-    if metric not in ("accuracy", "loss", "exact-match"):
-        raise TransferError(f"unknown metric {metric!r}", hint="one of accuracy, loss, exact-match")
-    if scoring not in ("auto", "top", "echo"):
-        raise TransferError(f"unknown scoring {scoring!r}", hint="one of auto, top, echo")
-    prices, patience = Prices(price_in, price_out), Patience(tries=retries)
+    check_ways(metric, scoring)
+    check_ends(names, output, url, local, asking=not (dry_run or partial), dry_run=dry_run)
+    check_pace(concurrency, rate)
+    prices, patience = Prices(price_in, price_out), Patience(tries=tries)
     limits = Limits(max_tokens, max_cost, prices)
     with at_work("reading tasks"):
         design = Design(
@@ -136,36 +142,71 @@ def measure(
             metric,  # type: ignore[arg-type]
             seeds,
             exemplars,
-            _number_or_all(questions),
-            _columns(columns),
+            number_or_all(questions),
+            columns_of(columns),
             seed,
         )
-    before = None if output is None else _kept(output, design, model)
+    notes = passed_over(names)
+    answers = None
+    if output is not None:
+        answers = kept_answers(output, design, model)
+        check_not_smaller(output / MATRIX, design)
+    answered = 0 if answers is None else answers.n_done
+    settings: dict[str, Any] = {
+        "model": model,
+        "metric": metric,
+        "template": template,
+        "tasks": len(design.tasks),
+        "columns": len(design.targets),
+        "seeds": seeds,
+        "exemplars": exemplars,
+        "questions": design.questions,
+        "seed": seed,
+    }
     one_by_one = scoring == "echo"
     costs = {
         "design": cost_of(design, prices, one_by_one),
         "paper": paper_cost(design, prices, one_by_one),
     }
-    told = describe_cost(design, model, costs, scoring, 0 if before is None else before.n_done)
     if dry_run:
-        facts = {name: cost.to_dict() for name, cost in costs.items()}
-        answered = 0 if before is None else before.n_done
-        read = {**_facts(design, model, template), "cost": facts, "answered": answered}
-        print(json.dumps(read, ensure_ascii=False) if as_json else told)
+        notes += design.notes
+        if as_json:
+            read = {
+                **settings,
+                "cost": {name: cost.to_dict() for name, cost in costs.items()},
+                "answered": answered,
+                "of_tasks": overview(design),
+                "notes": notes,
+                "example": example(design),
+            }
+            print(json.dumps(read, ensure_ascii=False))
+        else:
+            print(describe_cost(design, model, costs, scoring, answered))
+            print("\n" + describe_tasks(overview(design), notes, example(design)))
         return
     assert output is not None
-    say(told)
+    for note in notes:
+        say(f"note: {note}")
     run = None
-    if before is None or not before.complete:
+    if partial:
+        if answers is None:
+            raise TransferError(
+                f"{output}: holds no answers yet", hint="measure first, without --partial"
+            )
+    elif answers is None or not answers.complete:
         from fewbench.transfer.measuring import measure as run_measure
 
+        if answered:
+            say(left_to_ask(answered, len(design), costs["design"]))
+        else:
+            say(describe_cost(design, model, costs, scoring))
         written = metric == "exact-match"  # what else is asked has no chat
         chats = written and (not local if chat is None else chat)
         with progress_bar("asking") as progress:
-            before, run = run_measure(
+            answers, run = run_measure(
                 output,
                 design,
-                _model(model, url, local, timeout, chats, scoring),
+                model_of(model, url, local, timeout, chats, scoring),
                 prepared=lambda found: _say_if_one_by_one(found, scoring, design, prices),
                 facts={"chat": "yes" if chats else "no"} if written else None,
                 concurrency=concurrency,
@@ -173,10 +214,13 @@ def measure(
                 rate=rate,
                 limits=limits,
                 progress=progress,
+                known=answers,
             )
     else:
         say(f"{output}: complete; nothing was asked")
-    _report(output, _facts(design, model, template), before, run, prices, as_json)
+    report(output, settings, answers, run, prices, as_json, partial)
+    if not (answers.complete or partial):
+        raise typer.Exit(STOPPED)
 
 
 def _say_if_one_by_one(
@@ -192,110 +236,3 @@ def _say_if_one_by_one(
             f"the server cannot list likely tokens: each option is a prompt of its own, "
             f"{cost.requests:,} in all, about {cost.tokens:,} tokens{price}"
         )
-
-
-def _check_ends(url: str | None, output: Path | None, local: bool) -> None:
-    if output is None:
-        raise TransferError(
-            "no folder to keep answers in", hint="give -o FOLDER, or --dry-run to see the cost"
-        )
-    if local == (url is not None):
-        raise TransferError(
-            "a server and a local model" if local else "no server and no local model",
-            hint="give --url http://HOST:PORT/v1 or --local",
-        )
-
-
-def _number_or_all(text: str) -> int | None:
-    if text == "all":
-        return None
-    if not text.isdecimal():
-        raise TransferError(f"--questions {text}: not a number", hint="as 50, or all")
-    return int(text)
-
-
-def _columns(text: str) -> tuple[str, ...] | int | None:
-    if text == "all":
-        return None
-    return int(text) if text.isdecimal() else tuple(split_names(text))
-
-
-def _model(
-    name: str, url: str | None, local: bool, timeout: float, chat: bool, scoring: str
-) -> "Model":
-    if local:
-        from fewbench.runners.models.local import LocalModel
-
-        return LocalModel(name, chat=chat)
-    from fewbench.runners.models.endpoint import Endpoint
-
-    way: Literal["auto", "top", "echo"] = scoring  # type: ignore[assignment]
-    return Endpoint(url or "", name, timeout=timeout, chat=chat, scoring=way)
-
-
-def _kept(folder: Path, design: "Design", model: str) -> "Answers | None":
-    """Return the answers to a design in a folder; TransferError if they are to another."""
-    from fewbench.transfer.journal import Header, check, kept_header, read
-
-    if not folder.is_dir() and folder.exists():
-        raise TransferError(f"{folder}: not a folder", hint="name another with -o")
-    header = kept_header(folder)
-    if header is None:
-        return None
-    # how the server is asked is found out only where it is asked
-    check(folder, Header.of(design, model, header.facts))
-    with at_work("reading answers"):
-        return read(folder, design)
-
-
-def _facts(design: "Design", model: str, template: str) -> dict[str, Any]:
-    return {
-        "model": model,
-        "metric": design.metric,
-        "template": template,
-        "tasks": len(design.tasks),
-        "columns": len(design.targets),
-        "seeds": design.seeds,
-        "exemplars": design.exemplars,
-        "questions": design.questions,
-        "seed": design.seed,
-    }
-
-
-def _report(
-    folder: Path,
-    settings: dict[str, Any],
-    answers: "Answers",
-    run: "Run | None",
-    prices: "Prices",
-    as_json: bool,
-) -> None:
-    """Write the matrix if all is answered, and tell what there is."""
-    from fewbench.transfer.journal import kept_header
-    from fewbench.transfer.result import notes_on, transferability
-
-    notes, spent = notes_on(answers), prices.of(answers.prompt, answers.completion)
-    facts: dict[str, Any] = {
-        **settings,
-        "complete": answers.complete,
-        "answers": answers.n_done,
-        "asked": len(answers.design),
-        "tokens": {"prompt": answers.prompt, "completion": answers.completion},
-        "spent": spent,
-        "run": None if run is None else vars(run),
-        "notes": notes,
-    }
-    if answers.complete:
-        header = kept_header(folder)
-        about = {
-            **{key: str(value) for key, value in settings.items()},
-            **({} if header is None else header.facts),
-            "date": datetime.now(UTC).date().isoformat(),
-            "notes": "\n".join(notes),
-        }
-        matrix = transferability(answers, about)
-        facts["matrix"] = str(matrix.save(folder / MATRIX))
-        facts |= summary(matrix)
-    print(json.dumps(facts, ensure_ascii=False) if as_json else describe(facts, folder))
-    if not answers.complete:
-        raise typer.Exit(STOPPED)

@@ -1,17 +1,19 @@
 """What fewbench transfer measure tells of costs and results."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fewbench.cli.text import table
+from fewbench.transfer.cost import break_even
+from fewbench.transfer.words import counted
 
 if TYPE_CHECKING:
-    from fewbench.methods.tasks import Transferability
     from fewbench.transfer.cost import Cost
     from fewbench.transfer.design import Design
+
+KEEP = 3  # tasks that are kept, in what is proposed
 
 
 def describe_cost(
@@ -22,16 +24,25 @@ def describe_cost(
     answered: int = 0,
 ) -> str:
     """Return what a design and the paper's cost, for a terminal."""
-    cap = "all questions" if design.questions is None else f"up to {design.questions} questions"
+    cap = "all questions"
+    if design.questions is not None:
+        cap = f"up to {counted(design.questions, 'question')}"
     head = [
-        f"{model}: {len(design.tasks)} sources × {len(design.targets)} targets, {design.metric}",
-        f"{design.seeds} seeds, {design.exemplars} exemplars, {cap} of a target and seed",
+        f"{model}: {counted(len(design.tasks), 'source')} × "
+        f"{counted(len(design.targets), 'target')}, {design.metric}",
+        f"{counted(design.seeds, 'seed')}, {counted(design.exemplars, 'exemplar')}, {cap} of a "
+        "target and seed",
         "",
     ]
-    both = costs["design"], costs["paper"]
+    both = [costs["design"], costs["paper"]]
+    titles = ["", "to ask", "the paper's design"]
+    if both[0] == both[1]:
+        both, titles = both[:1], ["", "to ask, as in the paper's design"]
     rows = {
         "prompts": [f"{cost.prompts:,}" for cost in both],
-        f"full passes over {both[0].benchmark:,} questions": [_rounded(c.passes) for c in both],
+        f"full passes over {counted(both[0].benchmark, 'question')}": [
+            _rounded(cost.passes) for cost in both
+        ],
         "tokens, about": [_rounded(cost.tokens) for cost in both],
         "of them repeated, about": [_rounded(cost.shared_tokens) for cost in both],
     }
@@ -41,15 +52,62 @@ def describe_cost(
         rows["price, about"] = [f"{cost.money:,.2f}" for cost in both]
     tail = [
         "",
-        "tokens: an estimate, characters / 4; repeated: the beginning of the prompt before, which",
-        "a server that keeps prefixes does not read again",
+        "tokens: an estimate, bytes / 4; repeated: the beginning of the prompt before, which a",
+        "server that keeps prefixes does not read again",
     ]
+    if design.metric == "loss" or scoring == "echo":
+        tail.append("(vLLM does read it again where a prompt's log-probabilities are asked for)")
     if scoring == "auto" and design.metric == "accuracy":
         tail.append("a server that cannot list likely tokens is asked a prompt for each option")
+    if keep := _kept_tasks(len(design.tasks)):
+        tail.append(
+            f"running {keep} of {len(design.tasks)} tasks pays for this after "
+            f"{counted(math.ceil(break_even(design, keep)), 'evaluated model')}"
+        )
     if answered:
         tail.append(f"answered already: {answered:,} of {len(design):,}")
     shown = [[name, *cells] for name, cells in rows.items()]
-    return "\n".join([*head, table(["", "to ask", "the paper's design"], shown), *tail])
+    return "\n".join([*head, table(titles, shown), *tail])
+
+
+def _kept_tasks(tasks: int) -> int:
+    """Return how many tasks to propose to keep; 0 where there is nothing to choose.
+
+    Examples
+    --------
+    >>> [_kept_tasks(tasks) for tasks in (2, 3, 4, 57)]
+    [0, 2, 3, 3]
+    """
+    return min(KEEP, tasks - 1) if tasks > 2 else 0
+
+
+def left_to_ask(answered: int, all_: int, cost: "Cost") -> str:
+    """Return in one line what is left of a measurement that goes on.
+
+    Examples
+    --------
+    >>> from fewbench.transfer.cost import Cost
+    >>> left_to_ask(60, 80, Cost(80, 80, 8000, 80, 0, 1.0, 80))
+    'answered already: 60 of 80; about 2,020 tokens are left'
+    """
+    left = cost.tokens * (1 - answered / all_)
+    return f"answered already: {answered:,} of {all_:,}; about {_rounded(left)} tokens are left"
+
+
+def describe_tasks(tasks: Sequence[Mapping[str, Any]], notes: Sequence[str], prompt: str) -> str:
+    """Return what a design makes of each task, what is peculiar in it, and a prompt."""
+    columns = {"questions": "questions", "pool": "pool"}
+    columns |= {"aside": "set aside", "left_out": "left out"}
+    rows = [[task["name"], *(f"{task[column]:,}" for column in columns)] for task in tasks]
+    if not all(task["target"] for task in tasks):
+        for task, row in zip(tasks, rows, strict=True):
+            row.append("target" if task["target"] else "")
+        columns["target"] = ""
+    lines = [table(["task", *columns.values()], rows)]
+    if notes:
+        lines += ["", *(f"note: {note}" for note in notes)]
+    lines += ["", "a prompt, between the lines:", "-" * 40, prompt, "-" * 40]
+    return "\n".join(lines)
 
 
 def _rounded(number: float) -> str:
@@ -75,18 +133,19 @@ def describe(facts: Mapping[str, Any], folder: Path) -> str:
     tokens = facts["tokens"]
     lines = [
         f"{'model':<18}{facts['model']}",
-        f"{'tasks':<18}{facts['tasks']} sources × {facts['columns']} targets, "
-        f"{facts['seeds']} seeds",
+        f"{'tasks':<18}{counted(facts['tasks'], 'source')} × "
+        f"{counted(facts['columns'], 'target')}, {counted(facts['seeds'], 'seed')}",
         f"{'answers':<18}{facts['answers']:,} of {facts['asked']:,}",
         f"{'tokens':<18}{tokens['prompt']:,} of prompts, {tokens['completion']:,} written"
+        + (" (estimates: the server does not say)" if run is not None and run["estimated"] else "")
         + ("" if facts["spent"] is None else f", price {facts['spent']:,.2f}"),
     ]
     if run is not None:
         lines.append(
-            f"{'this run':<18}{run['asked']:,} answers, {run['retries']:,} tries again, "
+            f"{'this run':<18}{counted(run['asked'], 'answer')}, {run['retries']:,} tried again, "
             f"{run['seconds']:,.0f} s"
         )
-    if facts["complete"]:
+    if "matrix" in facts:
         name = "mean log-prob." if facts["metric"] == "loss" else f"mean {facts['metric']}"
         lines += [
             f"{name:<18}{facts['mean']:.3f}",
@@ -94,24 +153,13 @@ def describe(facts: Mapping[str, Any], folder: Path) -> str:
             f"({facts['strongest_mean']:.3f} over its targets)",
         ]
     lines += [f"note: {note}" for note in facts["notes"]]
-    if facts["complete"]:
-        lines += [f"wrote {facts['matrix']}", "", f"Next: fewbench tasks select {folder} -k 3"]
+    if "matrix" in facts:
+        part = "" if facts["complete"] else ", of what is answered so far"
+        lines.append(f"wrote {facts['matrix']}{part}")
     else:
         lines.append(
             f"stopped: {run['stopped']}; the same command with a higher limit goes on from here"
         )
+    if facts["complete"] and (keep := _kept_tasks(facts["tasks"])):
+        lines += ["", f"Next: fewbench tasks select {folder} -k {keep}"]
     return "\n".join(lines)
-
-
-def summary(matrix: "Transferability") -> dict[str, Any]:
-    """Return the mean score, and the source behind which it is highest."""
-    scored = np.isfinite(matrix.values)
-    sums = np.where(scored, matrix.values, 0.0).sum(axis=(0, 2))
-    means = sums / np.maximum(scored.sum(axis=(0, 2)), 1)
-    means[~scored.any(axis=(0, 2))] = -np.inf
-    best = int(means.argmax())
-    return {
-        "mean": float(matrix.values[scored].mean()),
-        "strongest_source": matrix.tasks[best],
-        "strongest_mean": float(means[best]),
-    }

@@ -12,7 +12,7 @@ from fewbench.runners.models.model import Usage
 from fewbench.transfer.design import Design, Request
 
 _decode = JSONDecoder().raw_decode
-OPEN, ANSWERED, NOT_LISTED, TOO_LONG = range(4)
+OPEN, ANSWERED, NOT_LISTED, TOO_LONG, EMPTY = range(5)
 TOO_LONG_SAID = "too long"
 
 
@@ -34,16 +34,25 @@ class Answer:
     said: str | None
     usage: Usage
 
-    @property
-    def state(self) -> int:
-        """ANSWERED, or what was peculiar."""
-        return _state(self.value, self.said, False)
 
-
-def _state(value: float | None, said: str | None, is_choice: bool) -> int:
+def state_of(value: float | None, said: str | None, metric: str) -> int:
+    """Return ANSWERED, or what was peculiar."""
     if value is None:
         return TOO_LONG
-    return NOT_LISTED if is_choice and said is None else ANSWERED
+    if metric == "accuracy" and said is None:
+        return NOT_LISTED
+    return EMPTY if metric == "exact-match" and not (said or "").strip() else ANSWERED
+
+
+def range_of(metric: str) -> tuple[float, float]:
+    """Return the least and the greatest score that a metric can have.
+
+    Examples
+    --------
+    >>> range_of("accuracy"), range_of("loss")
+    ((0.0, 1.0), (-1e+300, 0.0))
+    """
+    return (-1e300, 0.0) if metric == "loss" else (0.0, 1.0)
 
 
 class Answers:
@@ -58,9 +67,12 @@ class Answers:
     values : ndarray of float, shape (requests,)
         Scores; NaN where there is none.
     states : ndarray of int, shape (requests,)
-        OPEN, ANSWERED, NOT_LISTED (a choice that named no option, scored 0) or TOO_LONG.
+        OPEN, ANSWERED, NOT_LISTED (a choice that named no option, scored 0), EMPTY (nothing was
+        written, scored 0) or TOO_LONG.
     prompt, completion : int
         Tokens that were charged, also for answers that the design does not ask for any more.
+    size : int
+        Bytes of the file that they were read from.
     """
 
     def __init__(self, design: Design) -> None:
@@ -69,6 +81,7 @@ class Answers:
         self.states: NDArray[np.int8] = np.zeros(len(design), dtype=np.int8)
         self.prompt = 0
         self.completion = 0
+        self.size = 0
 
     @property
     def n_done(self) -> int:
@@ -91,7 +104,7 @@ class Answers:
     def keep(self, place: int, value: float | None, said: str | None) -> None:
         """Note the answer to the request at a place; the first one counts."""
         if self.states[place] == OPEN:
-            self.states[place] = _state(value, said, self.design.metric == "accuracy")
+            self.states[place] = state_of(value, said, self.design.metric)
             self.values[place] = np.nan if value is None else value
 
     def add(self, request: Request, answer: Answer) -> None:
@@ -104,7 +117,9 @@ class Answers:
 def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
     """Return the answers to a design from a journal's whole lines.
 
-    Answers that the design does not ask for (a smaller cap, fewer seeds) are passed over.
+    Answers that the design does not ask for (a smaller cap, fewer seeds) are passed over, but
+    their tokens count. A line that repeats an earlier one's request is passed over wholly: files
+    that were put together hold it twice, and nothing was asked twice.
 
     Parameters
     ----------
@@ -116,10 +131,13 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
     Raises
     ------
     TransferError
-        If a line is damaged, or is of no task or question of the design.
+        If a line is damaged, has a score that the metric cannot have, or is of no task or
+        question of the design.
     """
     answers = Answers(design)
     keep, places, known = answers.keep, _Places(design), _known(design)
+    states, others = answers.states, set()  # of other requests than the design's
+    least, most = range_of(design.metric)
     prompt = completion = 0
     for number, line in enumerate(lines, start=1):
         try:
@@ -130,20 +148,37 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
             value, said = told["value"], told["said"]
             question = known[target][told["question"]]
             known[source]
-            prompt += told["prompt"]
-            completion += told["completion"]
-            if type(seed) is not int or seed < 0 or not (value is None or -1e300 < value < 1e300):
-                raise ValueError("not a seed, or not a score")
+            taken, written = told["prompt"], told["completion"]
+            if type(seed) is not int or seed < 0 or not (taken >= 0 and written >= 0):
+                raise ValueError("not a seed, or not numbers of tokens")
+            if value is not None and (type(value) is bool or not least <= value <= most):
+                raise ValueError("not a score")
+            if not (said is None or type(said) is str):
+                raise ValueError("not a text")
         except (ValueError, KeyError, TypeError) as error:
             raise TransferError(
-                f"{where}: line {number} is damaged",
+                f"{where}: line {number} is damaged{_why(error)}",
                 hint="restore the file, or delete that line: its question is asked again",
             ) from error
         place = places.of(seed, source, target, question)
         if place is not None:
+            if states[place] != OPEN:
+                continue
             keep(place, value, said)
+        else:
+            key = (seed, source, target, question)
+            if key in others:
+                continue
+            others.add(key)
+        prompt += taken
+        completion += written
     answers.prompt, answers.completion = prompt, completion
     return answers
+
+
+def _why(error: Exception) -> str:
+    """Return what is impossible in a line that could be read."""
+    return f" ({error})" if str(error).startswith("not ") else ""
 
 
 def _known(design: Design) -> dict[str, dict[str, int]]:

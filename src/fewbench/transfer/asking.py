@@ -34,7 +34,7 @@ async def ask(model: Model, design: Design, request: Request) -> Answer:
             return Answer(value, said, chosen.usage)
         if design.metric == "loss":
             read = await model.read(prompt, design.template.continuation(question))
-            if read.tokens < 1 or not math.isfinite(read.log_probability):
+            if read.tokens < 1 or not -math.inf < read.log_probability <= 0:
                 raise TryAgain(
                     f"a log-probability of {read.log_probability} over {read.tokens} tokens"
                 )

@@ -9,8 +9,24 @@ import numpy as np
 from fewbench.errors import TransferError
 from fewbench.transfer.design import Design
 
-CHARACTERS = 4  # of one token, about, in English text
+BYTES = 4  # of one token, about, in UTF-8: letters of English, one or two characters of Chinese
 PAPER_SEEDS = 10
+
+
+def size(text: str) -> int:
+    """Return how many bytes a text has in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def estimated(text: str) -> int:
+    """Return about how many tokens a text has.
+
+    Examples
+    --------
+    >>> estimated("How many moons has Mars?")
+    6
+    """
+    return round(size(text) / BYTES)
 
 
 @dataclass(frozen=True)
@@ -48,7 +64,7 @@ class Cost:
     requests : int
         Calls of a server: more than prompts where each option is scored by itself.
     prompt_tokens, completion_tokens : int
-        Estimates, characters / 4.
+        Estimates, bytes of UTF-8 / 4.
     shared_tokens : int
         Those of the prompt tokens that repeat the beginning of the previous prompt: a server that
         keeps prefixes does not read them again.
@@ -102,13 +118,13 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
     """
     contexts = np.array(
         [
-            [len(design.template.context(task, design.exemplars_of(at, seed))) for seed in seeds]
+            [size(design.template.context(task, design.exemplars_of(at, seed))) for seed in seeds]
             for seeds in [range(design.seeds)]
             for at, task in enumerate(design.tasks)
         ]
-    )  # sources × seeds, in characters
+    )  # sources × seeds
     asked, repeats, written = _of_targets(design, one_by_one)
-    characters = completion = shared = prompts = requests = 0.0
+    prompt = completion = shared = prompts = requests = 0.0
     for seed in range(design.seeds):
         places = [(target, design.scored(target, seed)) for target in design.targets]
         lengths, times, answers = (
@@ -118,19 +134,19 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
         sources = len(design.tasks)
         prompts += sources * len(lengths)
         requests += sources * times.sum()
-        characters += sources * (lengths * times).sum() + contexts[:, seed].sum() * times.sum()
+        prompt += sources * (lengths * times).sum() + contexts[:, seed].sum() * times.sum()
         completion += sources * answers.sum()
         # all but the first request behind exemplars share them; an option's, the question too
         shared += contexts[:, seed].sum() * (times.sum() - 1)
         shared += sources * (lengths * (times - 1)).sum()
     benchmark = int(design.n_questions.sum())
-    tokens, told = round(characters / CHARACTERS), round(completion)
+    tokens, told = round(prompt / BYTES), round(completion)
     return Cost(
         prompts=int(prompts),
         requests=int(requests),
         prompt_tokens=tokens,
         completion_tokens=told,
-        shared_tokens=round(shared / CHARACTERS),
+        shared_tokens=round(shared / BYTES),
         passes=prompts / benchmark,
         benchmark=benchmark,
         money=(prices or Prices()).of(tokens, told),
@@ -138,31 +154,28 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
 
 
 def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
-    """Return, of each target's questions, characters, requests and tokens written."""
+    """Return, of each target's questions, bytes, requests and tokens written."""
     asked, repeats, written = {}, {}, {}
     for at in design.targets:
         questions = design.tasks[at].questions
-        lengths = np.array([len(design.template.ask(question)) for question in questions])
-        answers = np.array([len(question.shown) for question in questions])
+        lengths = np.array([size(design.template.ask(question)) for question in questions])
+        answers = np.array([size(question.shown) for question in questions])
         if design.metric == "loss":
-            lengths = lengths + [len(design.template.continuation(each)) for each in questions]
+            lengths = lengths + [size(design.template.continuation(each)) for each in questions]
         times = np.ones(len(questions))
         if design.metric == "accuracy" and one_by_one:
             times = np.array([len(question.options) for question in questions], dtype=float)
         asked[at], repeats[at] = lengths, times
         # a server says at least a token; what it writes is taken to be as long as the answer
         open_ = design.metric == "exact-match"
-        written[at] = np.maximum(np.ceil(answers / CHARACTERS), 1) if open_ else times
+        written[at] = np.maximum(np.ceil(answers / BYTES), 1) if open_ else times
     return asked, repeats, written
 
 
 def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Cost:
-    """Return what the paper's design costs: all questions and columns, 10 seeds.
-
-    Columns are all tasks that the metric fits.
-    """
-    fitting = [t.name for t in design.tasks if t.has_options or design.metric != "accuracy"]
-    full = replace(design, seeds=PAPER_SEEDS, questions=None, columns=tuple(fitting))
+    """Return what the paper's design costs: all questions, 10 seeds, all columns there can be."""
+    columns = tuple(design.names[at] for at in design.possible_targets)
+    full = replace(design, seeds=PAPER_SEEDS, questions=None, columns=columns)
     return cost_of(full, prices, one_by_one)
 
 

@@ -9,13 +9,15 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench.errors import TransferError
-from fewbench.transfer.draws import Exemplars, IntArray, shuffled
+from fewbench.transfer.draws import Exemplars, IntArray, notes_on_draws, shuffled
 from fewbench.transfer.task import Question, Task
 from fewbench.transfer.templates import Template
+from fewbench.transfer.words import counted
 
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
 CONTEXTS = 64  # kept at a time; requests that are under way share a few
+ASKED = 1 << 15  # questions as they are asked, kept at a time
 
 
 class Request(NamedTuple):
@@ -102,9 +104,11 @@ class Design:
             )
         for number, what in ((self.seeds, "seeds"), (self.exemplars, "exemplars")):
             if number < 1:
-                raise TransferError(f"{number} {what}", hint="use 1 or more")
+                raise TransferError(f"{number} {what}", hint=f"--{what} 1 or more")
         if self.questions is not None and self.questions < 1:
-            raise TransferError(f"{self.questions} questions of a target", hint="use 1 or more")
+            raise TransferError(
+                f"{self.questions} questions of a target", hint="--questions 1 or more, or all"
+            )
         if self.seed < 0:
             raise TransferError(f"a seed of {self.seed}", hint="use 0 or more")
         if twice := {name for name in self.names if self.names.count(name) > 1}:
@@ -122,8 +126,8 @@ class Design:
             if not len(self._scored[at]):
                 task = self.tasks[at]
                 raise TransferError(
-                    f"task {task.name!r}: each of its {len(task.questions)} questions may be an "
-                    "exemplar, of it or another task; none is left to score",
+                    f"task {task.name!r}: each of its {counted(len(task.questions), 'question')} "
+                    "may be an exemplar, of it or another task; none is left to score",
                     hint="take them out of the pools, or leave the task out of the columns",
                 )
 
@@ -146,7 +150,7 @@ class Design:
         if isinstance(self.columns, int):
             if not 1 <= self.columns <= len(self.tasks):
                 raise TransferError(
-                    f"{self.columns} columns of {len(self.tasks)} tasks",
+                    f"{counted(self.columns, 'column')} of {len(self.tasks)} tasks",
                     hint=f"use 1 to {len(self.tasks)}",
                 )
             shortest = sorted(everyone, key=lambda at: (self._length(at), self.names[at]))
@@ -158,6 +162,12 @@ class Design:
         if not self.columns:
             raise TransferError("no column", hint="leave columns away for all tasks")
         return tuple(at for at in everyone if self.names[at] in self.columns)
+
+    @property
+    def possible_targets(self) -> tuple[int, ...]:
+        """Positions of the tasks that the metric fits and that have questions to score."""
+        fit = [task.has_options or self.metric != "accuracy" for task in self.tasks]
+        return tuple(at for at, fits in enumerate(fit) if fits and len(self._scored[at]))
 
     def _length(self, at: int) -> float:
         questions = self.tasks[at].questions
@@ -192,22 +202,13 @@ class Design:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the draws."""
-        notes = [
-            f"{name}: not scored, for they equal exemplars: {some(ids)}"
-            for name, ids in self.left_out.items()
-        ]
-        same = [n for n, e in zip(self.names, self._exemplars, strict=True) if e.always_same]
-        if same and self.seeds > 1:
-            notes.append(
-                f"as many questions to draw exemplars from as exemplars: {some(same)}; their "
-                "seeds differ in the order of exemplars only"
-            )
-        if aside := sum(len(each.aside) for each in self._exemplars):
-            tasks = sum(bool(each.aside) for each in self._exemplars)
-            notes.append(
-                f"{aside:,} questions of {tasks} tasks without a pool are set aside as exemplars"
-            )
-        return tuple(notes)
+        return notes_on_draws(self.names, self._exemplars, self.seeds, self.left_out)
+
+    @property
+    def aside(self) -> dict[str, int]:
+        """How many questions of each task are set aside as exemplars, for it has no pool."""
+        both = zip(self.names, self._exemplars, strict=True)
+        return {name: len(each.aside) for name, each in both}
 
     def exemplars_of(self, source: int, seed: int) -> tuple[Question, ...]:
         """Return the exemplars of a source (its position) with one of the seeds."""
@@ -285,5 +286,13 @@ class Design:
 
     def prompt(self, request: Request) -> str:
         """Return what the model is shown."""
-        asked = self.template.ask(self.question(request))
+        asked = self._asked(request.target, request.question)
         return self.context(request.source, request.seed) + asked
+
+    @cached_property
+    def _asked(self) -> Callable[[int, int], str]:
+        @lru_cache(ASKED)
+        def asked(target: int, question: int) -> str:
+            return self.template.ask(self.tasks[target].questions[question])
+
+        return asked

@@ -5,14 +5,16 @@ positions or numbers of tasks, so that what is added later leaves earlier draws 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._names import some
 from fewbench._seeds import child_seed
 from fewbench.errors import TransferError
 from fewbench.transfer.task import Question, Task
+from fewbench.transfer.words import counted
 
 IntArray = NDArray[np.intp]
 
@@ -56,17 +58,18 @@ class Exemplars:
             self.shown = task.pool
             if len(self.shown) < number:
                 raise TransferError(
-                    f"task {task.name!r} has {len(self.shown)} questions to draw {number} "
-                    "exemplars from",
+                    f"task {task.name!r} has {counted(len(self.shown), 'question')} to draw "
+                    f"{counted(number, 'exemplar')} from",
                     hint=f"--exemplars {len(self.shown)}, or a larger pool",
                 )
             return
         questions = task.questions
         if len(questions) < 2 * number:
             raise TransferError(
-                f"task {task.name!r} has {len(questions)} questions and no pool of exemplars; to "
-                f"set {number} of them aside it must have {2 * number}",
-                hint="give it a pool, use fewer exemplars, or leave it out",
+                f"task {task.name!r} has {counted(len(questions), 'question')} and no pool of "
+                f"exemplars; to set {number} of them aside it must have {2 * number}",
+                hint=(f"--exemplars {most}, " if (most := len(questions) // 2) else "")
+                + "a pool for it, or leave it out",
             )
         most = min(sets, len(questions) // 2 // number)
         places = shuffled(questions, seed, "aside", task.name)[: most * number]
@@ -81,7 +84,54 @@ class Exemplars:
         order = shuffled(self.shown, self._seed, "exemplars", self._task.name, seed)
         return tuple(self.shown[at] for at in order[:number])
 
+    def shared(self, seeds: int) -> bool:
+        """Whether some of so many seeds share exemplars for too few could be set aside."""
+        return bool(self.aside) and seeds * self._number > len(self.shown)
+
     @property
     def always_same(self) -> bool:
         """Whether all seeds show the same exemplars, in different orders."""
         return len(self.shown) == self._number
+
+
+def notes_on_draws(
+    names: Sequence[str],
+    exemplars: Sequence[Exemplars],
+    seeds: int,
+    left_out: Mapping[str, Sequence[str]],
+) -> tuple[str, ...]:
+    """Return what a reader of the result should know about the draws, in words.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the tasks.
+    exemplars : sequence of Exemplars
+        Theirs.
+    seeds : int
+    left_out : mapping of str to sequences of str
+        Ids of questions that are not scored for they equal exemplars, of tasks that have some.
+    """
+    both = list(zip(names, exemplars, strict=True))
+    notes = [
+        f"{name}: not scored, for they equal exemplars: {some(ids)}"
+        for name, ids in left_out.items()
+    ]
+    same = [name for name, each in both if each.always_same]
+    if same and seeds > 1:
+        notes.append(
+            f"as many questions to draw exemplars from as exemplars: {some(same)}; their "
+            "seeds differ in the order of exemplars only"
+        )
+    if few := [name for name, each in both if each.shared(seeds) and name not in same]:
+        notes.append(
+            f"too few questions set aside for {counted(seeds, 'seed')}, so that some of them "
+            f"share exemplars: {some(few)}"
+        )
+    if aside := sum(len(each.aside) for each in exemplars):
+        tasks = sum(bool(each.aside) for each in exemplars)
+        notes.append(
+            f"{counted(aside, 'question')} of {counted(tasks, 'task')} without a pool "
+            f"{'is' if aside == 1 else 'are'} set aside as exemplars"
+        )
+    return tuple(notes)

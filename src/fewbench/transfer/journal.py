@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -19,15 +19,16 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._files import only_process, written_whole
 from fewbench._json import parse_json
 from fewbench._names import some
-from fewbench.errors import TransferError
+from fewbench.errors import FewbenchError, TransferError
 from fewbench.transfer.answers import Answer, Answers, read_answers
 from fewbench.transfer.design import Design, Request
-from fewbench.transfer.templates import Template
+from fewbench.transfer.templates import TEMPLATES, Template
 
 HEADER = "measurement.json"
 ANSWERS = "answers.jsonl"
 SYNC = 1.0  # seconds between waits for the disk
 BLOCK = 1 << 16
+SLACK = "max_model_len"  # of a server that was started otherwise, with the same model
 
 
 class Header(BaseModel):
@@ -71,13 +72,18 @@ class Header(BaseModel):
             here, there = getattr(self, field), getattr(wanted, field)
             if here != there:
                 said.append(f"{field} {here!r} there, {there!r} now")
-        for fact in sorted(self.facts.keys() | wanted.facts.keys()):
+        for fact in sorted((self.facts.keys() | wanted.facts.keys()) - {SLACK}):
             was, now = self.facts.get(fact), wanted.facts.get(fact)
             if was != now:
                 said.append(f"{fact} {was or 'not known'!r} there, {now or 'not known'!r} now")
-        for field in Template.model_fields:
-            if getattr(self.template, field) != getattr(wanted.template, field):
-                said.append(f"the template's {field}")
+        if (ours := _named(self.template)) and (theirs := _named(wanted.template)):
+            if ours != theirs:
+                said.append(f"template {ours!r} there, {theirs!r} now")
+        else:
+            for field in Template.model_fields:
+                was, now = getattr(self.template, field), getattr(wanted.template, field)
+                if was != now:
+                    said.append(f"the template's {field} {was!r} there, {now!r} now")
         for names, what in (
             (self.tasks.keys() - wanted.tasks.keys(), "tasks there and not now"),
             (wanted.tasks.keys() - self.tasks.keys(), "tasks now and not there"),
@@ -90,6 +96,18 @@ class Header(BaseModel):
                 said.append(f"{what}: {some(sorted(names))}")
         return said
 
+    def notes(self, wanted: "Header") -> tuple[str, ...]:
+        """Return in words what another header has otherwise that does not matter."""
+        was, now = self.facts.get(SLACK), wanted.facts.get(SLACK)
+        if was is None or now is None or was == now:
+            return ()
+        return (f"the model's context has room for {now} tokens now, and had for {was} before",)
+
+
+def _named(template: Template) -> str | None:
+    """Return the name of a template of the paper."""
+    return next((name for name, known in TEMPLATES.items() if known == template), None)
+
 
 def _digest(record: BaseModel) -> str:
     return sha256(record.model_dump_json().encode()).hexdigest()[:16]
@@ -101,15 +119,18 @@ class Journal:
     Parameters
     ----------
     folder : Path
-    design : Design
     answers : Answers
-        What the file holds.
+        What the file holds; it grows with each answer.
     handle : int
         The open file of answers.
+    notes : tuple of str
+        What is otherwise than when the answers came, and does not matter.
     """
 
-    def __init__(self, folder: Path, answers: Answers, handle: int) -> None:
-        self.folder, self.answers = folder, answers
+    def __init__(
+        self, folder: Path, answers: Answers, handle: int, notes: tuple[str, ...] = ()
+    ) -> None:
+        self.folder, self.answers, self.notes = folder, answers, notes
         self._handle, self._synced = handle, time.monotonic()
 
     def append(self, request: Request, answer: Answer) -> None:
@@ -153,26 +174,46 @@ class Journal:
 
 
 @contextmanager
-def opened(folder: Path, header: Header, design: Design) -> Iterator[Journal]:
+def opened(
+    folder: Path, header: Header, design: Design, known: Answers | None = None
+) -> Iterator[Journal]:
     """Open a measurement's folder, or begin one, until the block ends.
+
+    Parameters
+    ----------
+    folder : Path
+    header : Header
+    design : Design
+    known : Answers, optional
+        What was read before; taken if it is of this design, and nothing was added since.
 
     Raises
     ------
     TransferError
-        If the folder holds another measurement, or a line of its answers is damaged.
-    FewbenchError
-        If another process has it open.
+        If the folder holds another measurement, a line of its answers is damaged, or another
+        process has it open.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with only_process(folder / "lock", f"{folder}: another process measures into it"):
+    with ExitStack() as held:
+        try:
+            held.enter_context(only_process(folder / "lock", f"{folder}: another process has it"))
+        except FewbenchError as error:
+            raise TransferError(
+                f"{folder}: another process measures into it",
+                hint="wait for it, or choose another folder",
+            ) from error
         check(folder, header)
-        if kept_header(folder) is None:
+        kept = kept_header(folder)
+        if kept is None:
             with written_whole(folder / HEADER) as temporary:
                 temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
         handle = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
+            if known is None or known.design is not design or known.size != _size(handle):
+                known = None
             os.ftruncate(handle, _whole(handle))
-            journal = Journal(folder, read(folder, design), handle)
+            notes = () if kept is None else kept.notes(header)
+            journal = Journal(folder, known or read(folder, design), handle, notes)
             try:
                 yield journal
             finally:
@@ -214,9 +255,16 @@ def read(folder: Path, design: Design) -> Answers:
     path = folder / ANSWERS
     if not path.exists():
         return Answers(design)
+    size = path.stat().st_size  # before it is read: what is added meanwhile makes it differ
     # lines end with "\n" only, and what stands in them is ASCII: bytes that are not are damage
     with path.open(encoding="ascii", errors="replace", newline="\n") as file:
-        return read_answers(design, (line for line in file if line[-1] == "\n"), str(path))
+        answers = read_answers(design, (line for line in file if line[-1] == "\n"), str(path))
+    answers.size = size
+    return answers
+
+
+def _size(handle: int) -> int:
+    return os.fstat(handle).st_size
 
 
 def _whole(handle: int) -> int:

@@ -1,15 +1,18 @@
 """From answers to a matrix of transferability."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._names import some
-from fewbench.errors import TransferError
+from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
-from fewbench.transfer.answers import NOT_LISTED, TOO_LONG, Answers
+from fewbench.transfer.answers import EMPTY, NOT_LISTED, OPEN, TOO_LONG, Answers
+from fewbench.transfer.design import Design
+from fewbench.transfer.words import counted
 
 
 def transferability(
@@ -36,7 +39,7 @@ def transferability(
     if not (partial or answers.complete):
         raise TransferError(
             f"{answers.n_done:,} of {len(design):,} answers are there",
-            hint="go on with fewbench transfer measure",
+            hint="go on with fewbench transfer measure, or take what there is with --partial",
         )
     values = _means(answers)
     if not np.isfinite(values).any():
@@ -56,7 +59,11 @@ def transferability(
 
 def _why(answers: Answers) -> str:
     long = answers.count(TOO_LONG)
-    return f": {long:,} prompts do not fit into the model's context" if long else ""
+    return f": {_long(long)} into the model's context" if long else ""
+
+
+def _long(number: int) -> str:
+    return f"{counted(number, 'prompt')} {'does' if number == 1 else 'do'} not fit"
 
 
 def _means(answers: Answers) -> NDArray[np.float64]:
@@ -82,25 +89,85 @@ def _rows(answers: Answers, of: NDArray[Any]) -> list[tuple[NDArray[Any], list[i
     return found
 
 
-def notes_on(answers: Answers) -> list[str]:
-    """Return what was peculiar in the draws and the answers, in words."""
+def notes_on(answers: Answers, *, partial: bool = False) -> list[str]:
+    """Return what was peculiar in the draws and the answers, in words; of a part, what it lacks."""
     design = answers.design
     notes = list(design.notes)
     if long := answers.count(TOO_LONG):
         sources = _where(answers, TOO_LONG)
         notes.append(
-            f"{long:,} prompts do not fit into the model's context and are left out of the "
-            f"means, behind exemplars of {some(sources)}"
+            f"{_long(long)} into the model's context and {'is' if long == 1 else 'are'} left out "
+            f"of the means, behind exemplars of {some(sources)}"
         )
-        pairs = int(np.isnan(_means(answers)).sum()) if answers.complete else 0
-        if pairs:
-            notes.append(f"{pairs:,} of seed, source and target have no score at all")
     if unlisted := answers.count(NOT_LISTED):
+        said = "names none" if unlisted == 1 else "name none"
         notes.append(
-            f"{unlisted:,} answers name none of the options and count as wrong, behind "
+            f"{counted(unlisted, 'answer')} {said} of the options and "
+            f"{'counts' if unlisted == 1 else 'count'} as wrong, behind "
             f"exemplars of {some(_where(answers, NOT_LISTED))}"
         )
+    if empty := answers.count(EMPTY):
+        said = "is empty and counts" if empty == 1 else "are empty and count"
+        notes.append(
+            f"{counted(empty, 'answer')} {said} as wrong, behind exemplars of "
+            f"{some(_where(answers, EMPTY))}"
+        )
+    if partial and (missing := answers.count(OPEN)):
+        notes.append(f"{counted(missing, 'answer')} of {len(design):,} missing")
+    if not (partial or answers.complete):
+        return notes
+    if lacking := int(np.isnan(_means(answers)).sum()):
+        entries = "entry has" if lacking == 1 else "entries have"
+        notes.append(f"{lacking:,} {entries} no score at all (of a seed, a source and a target)")
     return notes
+
+
+def summary(matrix: Transferability) -> dict[str, Any]:
+    """Return the mean score, and the source behind which it is highest.
+
+    Examples
+    --------
+    >>> values = np.array([[[0.5, 0.0], [1.0, 0.5]]])
+    >>> summary(Transferability(values, ("a", "b"), ("a", "b"), np.ones(2, int)))
+    {'mean': 0.5, 'strongest_source': 'b', 'strongest_mean': 0.75}
+    """
+    scored = np.isfinite(matrix.values)
+    sums = np.where(scored, matrix.values, 0.0).sum(axis=(0, 2))
+    means = sums / np.maximum(scored.sum(axis=(0, 2)), 1)
+    means[~scored.any(axis=(0, 2))] = -np.inf
+    best = int(means.argmax())
+    return {
+        "mean": float(matrix.values[scored].mean()),
+        "strongest_source": matrix.tasks[best],
+        "strongest_mean": float(means[best]),
+    }
+
+
+def check_not_smaller(kept: Path, design: Design) -> None:
+    """Raise TransferError if a matrix that was kept has more than a design would give.
+
+    It has if it has more seeds, other targets, or more questions of a target.
+    """
+    if not kept.exists():
+        return
+    try:
+        matrix = Transferability.load(kept)
+    except FewbenchError:
+        return  # it is no matrix, and is written anew
+    asked = [
+        max(len(design.scored(at, seed)) for seed in range(design.seeds)) for at in design.targets
+    ]
+    most = matrix.about.get("most questions", "")
+    wider = set(matrix.targets) - {design.names[at] for at in design.targets}
+    deeper = most.isdecimal() and int(most) > max(asked)
+    if matrix.n_seeds > design.seeds or wider or deeper:
+        questions = f", up to {counted(int(most), 'question')}" if most.isdecimal() else ""
+        raise TransferError(
+            f"{kept} has more than is asked for now: {counted(matrix.n_seeds, 'seed')}, "
+            f"{counted(len(matrix.targets), 'target')}{questions}",
+            hint="choose another folder with -o, ask for no less, or move that file away: its "
+            "answers stay in the folder",
+        )
 
 
 def _where(answers: Answers, state: int) -> list[str]:

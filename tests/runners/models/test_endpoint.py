@@ -183,7 +183,40 @@ def test_writing_by_chat_and_plainly():
     assert 0 < plain.usage.completion <= 8
     assert bodies[0]["messages"] == [{"role": "user", "content": prompt}]
     assert all((b["temperature"], b["max_tokens"]) == (0, 8) for b in bodies)
-    assert len(bodies[0]["stop"]) == 4
+    assert "stop" not in bodies[0]
+    assert bodies[1]["stop"] == ["\n\n"]
+
+
+@pytest.mark.parametrize(("before", "text"), [("\n\n", "calf"), (" \n", "calf"), ("", "calf")])
+def test_blank_lines_before_a_reply_in_a_chat_are_passed_over(before, text):
+    prompt = "What is the young of cow?\nAnswer:"
+    with TinyServer(before=before) as server:
+        written = ask(server.url, lambda e: e.write(prompt, ["\n\n"], 8))
+    assert written.text.strip() == text
+
+
+def test_a_server_of_chat_only():
+    with TinyServer(chat_only=True) as server:
+        facts = ask(server.url, lambda e: e.prepare(log_probabilities=False))
+        assert set(server.requests) == {"/v1/chat/completions"}
+        # asked for log-probabilities, it has none, and is said to be there
+        assert ask(server.url, lambda e: e.prepare())["scoring"] == "none"
+        with pytest.raises(ModelError, match=r"lists no most likely tokens.*chat model"):
+            ask(server.url, choose)
+        with pytest.raises(ModelError, match=r"chat model.*chat only cannot be asked"):
+            ask(server.url, choose, chat=False)
+        with pytest.raises(ModelError, match="does not exist"):
+            ask(server.url, lambda e: e.prepare(log_probabilities=False), model="large")
+    assert facts == {"max_model_len": "4096"}
+
+
+def test_log_probabilities_are_tried_out_when_they_are_asked_for_after_all():
+    async def both(endpoint):
+        await endpoint.prepare(log_probabilities=False)
+        return await choose(endpoint)
+
+    with TinyServer() as server:
+        assert ask(server.url, both) == ask(server.url, choose)
 
 
 REASONS = {
@@ -424,6 +457,9 @@ def test_a_missing_package(monkeypatch):
         (["Is", " it", " it", "?"], " it?", 2),
         (["Größe", ":", " ", "\ufffd", "\ufffd", "\ufffd", "本", "\ufffd", "\ufffd"], " 日本é", 7),
         (["\ufffd", "\ufffd", ":", " \ufffd", "\ufffd", "!"], " é!", 3),
+        # as llama-cpp-python shows the parts of a character: not at all
+        ([" ", "x", " ", "", "", "", "", "", "", ":", "G", "r", "", "", "", "", "e"], "Größe", 7),
+        (["日", ":", "", "", ""], "本", 3),
     ],
 )
 def test_the_continuation_is_found_in_any_tokens(tokens, continuation, counted):

@@ -48,6 +48,10 @@ class Manners:
         Most tokens of a prompt and its continuation.
     key : str
         The key that it asks for; none if empty.
+    chat_only : bool
+        Whether it refuses completions, in OpenAI's words.
+    before : str
+        What each reply in a chat begins with.
     """
 
     share: float = 0.0
@@ -64,6 +68,8 @@ class Manners:
     bos: str = ""
     context: int = 4096
     key: str = ""
+    chat_only: bool = False
+    before: str = ""
 
 
 class Refused(Exception):
@@ -153,7 +159,10 @@ class TinyServer:
     def chat(self, body):
         prompt = body["messages"][-1]["content"]
         text, tokens, ids, _ = self._write(prompt, body.get("max_tokens", 64), _stops(body))
-        message = {"role": "assistant", "content": text.removeprefix(" ")}
+        content = self.manners.before + text.removeprefix(" ")
+        for stop in _stops(body):
+            content = content.partition(stop)[0]
+        message = {"role": "assistant", "content": content}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         return {
             "object": "chat.completion",
@@ -303,6 +312,9 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(401, f"Incorrect API key provided: {said}", "invalid_api_key")
         if body.get("model") != NAME:
             raise Refused(404, f"The model `{body.get('model')}` does not exist.", "NotFoundError")
+        if tiny.manners.chat_only and "chat" not in self.path:
+            words = "This is a chat model and not supported in the v1/completions endpoint."
+            raise Refused(404, f"{words} Did you mean to use v1/chat/completions?")
 
     def _send(self, status, body, headers=None, trouble=""):
         content = body.encode() if isinstance(body, str) else json.dumps(body).encode()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.errors import TransferError
-from fewbench.transfer.sources import read_tasks
+from fewbench.transfer.sources import passed_over, read_tasks
 from fewbench.transfer.sources.building import right_option
 from fewbench.transfer.task import LETTERS
 
@@ -90,16 +90,18 @@ def test_an_open_answer_is_its_text(tmp_path, answer, text):
     [
         ({"question": "?", "options": ["1", "2"], "answer": 1}, r"could be option A.*or B"),
         ({"question": "?", "options": ["B", "A"], "answer": "A"}, r"could be option A.*or B"),
-        ({"question": "?", "options": ["x", "x"], "answer": "x"}, r"could be option A.*or B"),
+        ({"question": "?", "options": ["x", "x "], "answer": "A"}, "two options are the same: 'x'"),
+        ({"question": "?", "options": {"A": "x", "B": "x"}, "answer": "A"}, "the same: 'x'"),
         (CHOICE | {"answer": "C"}, r"'C' is none of the 2 options.*A to B.*'3', 'four'"),
         (CHOICE | {"answer": 2}, "2 is none of the 2 options"),
         (CHOICE | {"answer": "b"}, "'b' is none of the 2 options"),
         (CHOICE | {"answer": True}, "'answer' is not as expected"),
         (CHOICE | {"answer": 1.0}, "1.0 is no option's position"),
         (CHOICE | {"answer": ["B"]}, "'answer' is not as expected.*letter"),
-        (CHOICE | {"options": ["4"]}, "1 options.*2 to 26"),
+        (CHOICE | {"options": ["4"]}, "1 option .*2 to 26"),
         (CHOICE | {"options": ["x"] * 27}, "27 options"),
-        (CHOICE | {"options": [3, 4]}, "'options' is not as expected.*list of texts"),
+        (CHOICE | {"options": [3, 4]}, "'options' is not as expected.*texts, .*; put numbers into"),
+        (CHOICE | {"options": {"A": 3.5, "B": "4"}}, "'options' is not as .*numbers into quotes"),
         (CHOICE | {"options": {"1": "3", "2": "4"}}, "are named '1', '2'.*A to B"),
         (CHOICE | {"also": ["four"]}, "'also' has other texts of an open answer"),
         (OPEN | {"answer": ""}, "the answer is empty"),
@@ -109,8 +111,17 @@ def test_an_open_answer_is_its_text(tmp_path, answer, text):
         ({"question": "?"}, "'answer' is missing"),
         (OPEN | {"split": "dev"}, "'split' is not as expected.*train"),
         (OPEN | {"id": 1.5}, "'id' is not as expected"),
-        (OPEN | {"level": 1, "choices": []}, "unknown fields 'choices', 'level'.*remove them"),
-        ([1], "not an object"),
+        (
+            OPEN | {"level": 1, "choices": []},
+            "unknown fields 'choices', 'level'.*'choices' is called 'options' here.*remove 'level'",
+        ),
+        ({"prompt": "?", "label": "4"}, "'label' is called 'answer' here, 'prompt' .* 'question'"),
+        ({"input": "?", "target": "4"}, "'input' is called 'question' here, 'target' .* 'answer'"),
+        (OPEN | {"level": 1}, "unknown field 'level' .*remove 'level'"),
+        ([1], r"not an object.*one object a line, without \[ \]"),
+        ("[", r"not a whole JSON object.*one object a line, without \[ \]"),
+        (json.dumps(OPEN) + ",", r"not a whole JSON object.*one object a line.*commas"),
+        (4, "not an object.*its fields are"),
         ('{"question": "a", "question": "b", "answer": "c"}', "a field is there twice"),
         ('{"question": "a"', "not a whole JSON object"),
         ("[" * 100_000, "not a whole JSON object"),
@@ -128,7 +139,7 @@ def test_a_wrong_line_is_named_with_what_was_expected(tmp_path, line, said):
 def test_a_file_that_is_no_text_or_empty_is_refused(tmp_path):
     path = tmp_path / "latin.jsonl"
     path.write_bytes(b'{"question": "\xe9", "answer": "x"}')
-    with pytest.raises(TransferError, match="line 1: not a whole JSON object"):
+    with pytest.raises(TransferError, match=r"line 1: not UTF-8 text \(byte 15"):
         read_tasks([str(path)])
     with pytest.raises(TransferError, match="holds no questions"):
         read(tmp_path, "", "")
@@ -152,9 +163,9 @@ def test_a_task_of_exemplars_alone_is_refused(tmp_path):
 
 def test_an_exemplar_that_is_scored_too_is_refused(tmp_path):
     twin = CHOICE | {"question": "2 + 2  =", "split": "train", "id": "shown"}
-    with pytest.raises(TransferError, match=r"pool of exemplars.*scored too.*shown = 1"):
+    with pytest.raises(TransferError, match=r"pool of exemplars.*scored too: lines 2 and 1 "):
         read(tmp_path, CHOICE, twin)
-    with pytest.raises(TransferError, match=r"there twice.*1 = 3"):
+    with pytest.raises(TransferError, match=r"there twice.*: lines 1 and 3 "):
         read(tmp_path, CHOICE, CHOICE | {"question": "1"}, CHOICE)
     # with a pool, none of the questions is an exemplar: equal ones do no harm
     (task,) = read(tmp_path, CHOICE, CHOICE, twin | {"question": "1"})
@@ -168,6 +179,22 @@ def test_folders_and_files_are_read_in_order(tmp_path):
     other = write(tmp_path / "0.jsonl", OPEN)
     names = [task.name for task in read_tasks([str(tmp_path / "all"), other])]
     assert names == ["a", "b", "0"]
+
+
+def test_hidden_files_are_not_read_and_others_are_named(tmp_path):
+    folder = tmp_path / "all"
+    write(folder / "a.jsonl", OPEN)
+    write(folder / ".b.jsonl", "junk")
+    write(folder / "._a.jsonl", "junk")
+    assert [task.name for task in read_tasks([str(folder)])] == ["a"]
+    assert passed_over([str(folder)]) == []
+    write(folder / "c.json", OPEN)
+    (folder / "more").mkdir()
+    (note,) = passed_over([str(folder), "lm-eval:x", str(folder / "a.jsonl")])
+    assert note.endswith("not read, for they do not end in .jsonl: 'c.json'")
+    (folder / "a.jsonl").unlink()
+    with pytest.raises(TransferError, match=r"a folder without \.jsonl files"):
+        read_tasks([str(folder)])
 
 
 def test_two_tasks_of_one_name_are_refused_with_both_origins(tmp_path):

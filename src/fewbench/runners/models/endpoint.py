@@ -9,7 +9,14 @@ from typing import Any, Literal
 from fewbench.errors import ModelError
 from fewbench.runners.models._endpoint.connection import Connection
 from fewbench.runners.models._endpoint.replies import choices_of, usage_of
-from fewbench.runners.models._endpoint.ways import Echo, Top, find_echo, find_top
+from fewbench.runners.models._endpoint.ways import (
+    PROBE,
+    Echo,
+    Top,
+    find_echo,
+    find_top,
+    what_is_told,
+)
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Written
 
 Scoring = Literal["auto", "top", "echo"]
@@ -80,6 +87,7 @@ class Endpoint:
         self._facts: dict[str, str] | None = None
         self._top: Top | None = None
         self._echo: Echo | None = None
+        self._why = {"top": "", "echo": ""}  # why the server has not that way, in its words
 
     def __repr__(self) -> str:
         return f"Endpoint({self._server.url!r}, {self.name!r}, scoring={self.scoring!r})"
@@ -89,15 +97,21 @@ class Endpoint:
         """The model's name on the server."""
         return self._server.model
 
-    async def prepare(self) -> dict[str, str]:
+    async def prepare(self, log_probabilities: bool = True) -> dict[str, str]:
         """Find out how the server gives log-probabilities; what was found stays.
+
+        Parameters
+        ----------
+        log_probabilities : bool
+            Whether any will be asked for. If not, the server is asked for one token only, in the
+            way of `write`, so that a wrong address or name is noticed.
 
         Returns
         -------
         dict
             Facts for the journal. "scoring": top+echo, top, echo or none; "listed": how many
-            tokens the server is asked to list; "root" and "max_model_len" of the model where the
-            server tells.
+            tokens the server is asked to list (both only if log-probabilities are); "root" and
+            "max_model_len" of the model where the server tells.
 
         Raises
         ------
@@ -105,13 +119,23 @@ class Endpoint:
             If the server cannot be asked, or not in the way of scoring that was asked for.
         """
         async with self._lock:
+            if not log_probabilities:
+                await self.write(PROBE, [], 1)
+                return await what_is_told(self._server)
             if self._facts is None:
-                served = await self._server.about()
-                top = await find_top(self._server) if self.scoring != "echo" else None
-                echo = await find_echo(self._server) if self.scoring != "top" else None
+                top, no_top = None, ""
+                if self.scoring != "echo":
+                    top, no_top = await find_top(self._server)
+                echo, no_echo = None, ""
+                if self.scoring != "top":
+                    echo, no_echo = await find_echo(self._server)
+                self._why = {"top": no_top, "echo": no_echo}
                 ways = [name for name, way in (("top", top), ("echo", echo)) if way]
+                if not ways:
+                    await self.write(PROBE, [], 1)  # a wrong address or name can do nothing
                 if self.scoring not in {"auto", *ways}:
                     raise self._cannot(self.scoring)
+                served = await what_is_told(self._server)
                 self._top, self._echo = top, echo
                 listed = str(top.listed if top else 0)
                 self._facts = {"scoring": "+".join(ways) or "none", "listed": listed} | served
@@ -140,9 +164,13 @@ class Endpoint:
         return Read(value, tokens, usage)
 
     async def write(self, prompt: str, stop: Sequence[str], most: int) -> Written:
-        """Let the model go on for at most `most` tokens, up to the first of the texts in `stop`."""
+        """Let the model go on for at most `most` tokens, up to the first of the texts in `stop`.
+
+        A reply in a chat may begin with blank lines: they are passed over, and the server is not
+        told where to stop.
+        """
         body: dict[str, Any] = {"max_tokens": most, "temperature": 0, "seed": 0}
-        if stop:
+        if stop and not self.chat:
             body["stop"] = list(stop)[:MOST_STOPS]
         if self.chat:
             body["messages"] = [{"role": "user", "content": prompt}]
@@ -156,6 +184,7 @@ class Endpoint:
             text = ""  # a model that thinks first and came to no answer in `most` tokens
         if not isinstance(text, str):
             raise TryAgain("the reply has no text")
+        text = text.lstrip() if self.chat else text
         for end in stop:
             text = text.partition(end)[0] if end else text
         return Written(text, usage_of(reply))
@@ -165,12 +194,13 @@ class Endpoint:
         await self._server.close()
 
     def _cannot(self, way: str) -> ModelError:
+        said = f": it {self._why[way]}" if self._why[way] else ""
         if way == "top":
             return ModelError(
-                f"{self._server} lists no most likely tokens with their log-probabilities",
+                f"{self._server} lists no most likely tokens with their log-probabilities{said}",
                 hint="measure exact match, or use a server with log-probabilities, as vLLM",
             )
         return ModelError(
-            f"{self._server} does not give a prompt back with its log-probabilities",
+            f"{self._server} does not give a prompt back with its log-probabilities{said}",
             hint="measure accuracy by letters, or exact match, or use a server that does, as vLLM",
         )

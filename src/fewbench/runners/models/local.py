@@ -84,7 +84,7 @@ class LocalModel:
         """The folder or name that was given."""
         return self._name
 
-    async def prepare(self) -> dict[str, str]:
+    async def prepare(self, log_probabilities: bool = True) -> dict[str, str]:
         """Return how the model is run: "scoring" (logits), "dtype", "served" (its class)."""
         return dict(self._facts)
 
@@ -109,7 +109,10 @@ class LocalModel:
         return Read(math.fsum(values), len(values), Usage(prompt=len(job.ids)))
 
     async def write(self, prompt: str, stop: Sequence[str], most: int) -> Written:
-        """Let the model go on for at most `most` tokens, up to the first of the texts in `stop`."""
+        """Let the model go on for at most `most` tokens, up to the first of the texts in `stop`.
+
+        A reply in a chat may begin with blank lines: they are passed over, and do not end it.
+        """
         if self._chat:
             message = [{"role": "user", "content": prompt}]
             prompt = self._texts.tokenizer.apply_chat_template(
@@ -117,7 +120,9 @@ class LocalModel:
             )
         ids = self._fitting(self._texts.prompt(prompt, special=not self._chat), most)
         stops = tuple(end for end in stop if end)
-        text, new = await self._batches.ask(Job(ids, stops=stops, most=most))
+        asked = () if self._chat else stops
+        text, new = await self._batches.ask(Job(ids, stops=asked, most=most))
+        text = text.lstrip() if self._chat else text
         for end in stops:
             text = text.partition(end)[0]
         return Written(text, Usage(prompt=len(ids), completion=new))

@@ -83,8 +83,12 @@ class Model(Protocol):
     def name(self) -> str:
         """The model's name, as the journal keeps it."""
 
-    async def prepare(self) -> dict[str, str]:
-        """Make ready, and return facts that decide what is asked and how, for the journal."""
+    async def prepare(self, log_probabilities: bool = True) -> dict[str, str]:
+        """Make ready, and return facts that decide what is asked and how, for the journal.
+
+        Whether log-probabilities will be asked for, by `choose` and `read`, is said beforehand: a
+        server that cannot give them may still write.
+        """
 
     async def choose(self, prompt: str, options: Sequence[str]) -> Chosen:
         """Return the log-probability of each option (" A", " B" …) after the prompt."""

@@ -1,7 +1,7 @@
 """What all sources share: which option is right, and building tasks with errors that say where."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -63,10 +63,16 @@ def make_task(where: str, **fields: Any) -> Task:
         raise TransferError(f"{where}: {_said(error)}") from error
 
 
-def check_apart(where: str, questions: Sequence[Question], pool: Sequence[Question]) -> None:
+def check_apart(
+    where: str,
+    questions: Sequence[Question],
+    pool: Sequence[Question],
+    lines: Mapping[str, int] | None = None,
+) -> None:
     """Raise TransferError if an exemplar could be a scored question under another id.
 
-    Exemplars come from the pool, and from the questions where there is no pool.
+    Exemplars come from the pool, and from the questions where there is no pool. The twins are
+    named by the numbers of their lines, where `lines` has these by id.
     """
     if pool:
         scored = {question.content: question.id for question in questions}
@@ -81,7 +87,12 @@ def check_apart(where: str, questions: Sequence[Question], pool: Sequence[Questi
                 twins.append((first[one.content], one.id))
         said = "questions are there twice, so an exemplar could be one that is scored"
     if twins:
-        named = some(f"{one} = {other}" for one, other in twins)
+        if lines is None:
+            named = some(f"{one} = {other}" for one, other in twins)
+        else:
+            pairs = [f"lines {lines[one]} and {lines[other]}" for one, other in twins]
+            more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
+            named = ", ".join(pairs[:3]) + more
         raise TransferError(
             f"{where}: {said}: {named}", hint="remove one of each; equal are text and options"
         )

@@ -30,9 +30,17 @@ from fewbench.transfer.sources.building import (
     subject_of,
 )
 from fewbench.transfer.task import LETTERS, Question, Task
+from fewbench.transfer.words import counted
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 IN_POOL = ("train", "pool")
+ONE_A_LINE = "write one object a line, without [ ] around them and commas at the lines' ends"
+MEANT = {  # what other formats call the fields
+    **dict.fromkeys(("choices", "choice", "candidates"), "options"),
+    **dict.fromkeys(("input", "prompt", "text"), "question"),
+    **dict.fromkeys(("target", "label", "gold", "output"), "answer"),
+    **dict.fromkeys(("category", "topic"), "subject"),
+}
 
 
 class Line(BaseModel):
@@ -105,12 +113,26 @@ def _objects(path: Path) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line.decode(), object_pairs_hook=_once)
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            raise TransferError(
+                f"{path}, line {number}: not UTF-8 text (byte {error.start + 1} of the line)",
+                hint="save the file as UTF-8",
+            ) from error
+        try:
+            yield number, json.loads(text, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
             raise TransferError(
                 f"{path}, line {number}: not a whole JSON object ({error})",
-                hint="write each question as one object on one line of UTF-8 text",
+                hint=ONE_A_LINE
+                if _of_array(text)
+                else "write each question as one object on one line",
             ) from error
+
+
+def _of_array(text: str) -> bool:
+    """Whether a line looks like a part of a JSON array, or of an object over several lines."""
+    return text.strip() in {"[", "]", "{", "}", "},"} or text.strip().endswith((",", "}]"))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -123,11 +145,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _line(data: Any, where: str) -> Line:
     fields = ", ".join(Line.model_fields)
     if not isinstance(data, dict):
-        raise TransferError(f"{where}: not an object", hint=f"its fields are {fields}")
+        hint = ONE_A_LINE if isinstance(data, list) else f"its fields are {fields}"
+        raise TransferError(f"{where}: not an object", hint=hint)
     unknown = sorted(set(data) - set(Line.model_fields))
     if unknown:
+        what = "unknown field" if len(unknown) == 1 else "unknown fields"
+        meant = {name: MEANT[name.lower()] for name in unknown if name.lower() in MEANT}
+        todo = [f"{name!r} is called {known!r} here" for name, known in meant.items()]
+        if others := [name for name in unknown if name not in meant]:
+            todo.append(f"remove {some(others)}")
         raise TransferError(
-            f"{where}: unknown fields {some(unknown)}", hint=f"remove them; known are {fields}"
+            f"{where}: {what} {some(unknown)}", hint=f"{', '.join(todo)}; known are {fields}"
         )
     try:
         return Line.model_validate(data)
@@ -142,6 +170,10 @@ def _line(data: Any, where: str) -> Line:
             "also": "a list of texts",
         }.get(str(first["loc"][0]), "a text")
         said = "is missing" if first["type"] == "missing" else "is not as expected"
+        options = data.get("options")
+        given = _texts(options) if isinstance(options, list | dict) else []
+        if first["loc"][0] == "options" and any(type(each) in (int, float) for each in given):
+            expected += '; put numbers into quotes, as ["3", "4"]'
         raise TransferError(
             f"{where}: the field {first['loc'][0]!r} {said}", hint=f"it is {expected}"
         ) from error
@@ -193,7 +225,12 @@ def _options(options: list[str] | dict[str, str] | None, where: str) -> tuple[st
     letters = LETTERS[: len(options)]
     if len(options) == 1 or len(options) > len(LETTERS):
         raise TransferError(
-            f"{where}: {len(options)} options", hint="2 to 26; an open question has none"
+            f"{where}: {counted(len(options), 'option')}", hint="2 to 26; an open question has none"
+        )
+    texts = [" ".join(option.split()) for option in _texts(options)]
+    if twice := [text for text in texts if texts.count(text) > 1]:
+        raise TransferError(
+            f"{where}: two options are the same: {twice[0]!r}", hint="each option stands once"
         )
     if isinstance(options, list):
         return tuple(options)
@@ -205,6 +242,10 @@ def _options(options: list[str] | dict[str, str] | None, where: str) -> tuple[st
     return tuple(options[letter] for letter in letters)
 
 
+def _texts(options: list[Any] | dict[str, Any]) -> list[Any]:
+    return options if isinstance(options, list) else list(options.values())
+
+
 def _task(name: str, gathered: _Gathered, path: Path) -> Task:
     where = f"{path}, task {name!r}"
     if not gathered.questions:
@@ -212,7 +253,7 @@ def _task(name: str, gathered: _Gathered, path: Path) -> Task:
             f"{where}: all its questions are for exemplars, none to be scored",
             hint='leave "split" out of some, or remove it from all: exemplars are set aside then',
         )
-    check_apart(where, gathered.questions, gathered.pool)
+    check_apart(where, gathered.questions, gathered.pool, gathered.lines)
     facts = {fact: said for fact, (said, _) in gathered.facts.items()}
     return make_task(
         where,

@@ -69,7 +69,7 @@ def read_tasks(names: Sequence[str], *, include_path: str | Path | None = None) 
 def _jsonl_files(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        files = sorted(path.glob("*.jsonl"))
+        files = sorted(file for file in path.glob("*.jsonl") if not _hidden(file))
         if not files:
             inside = some(sorted(file.name for file in path.iterdir())) or "nothing"
             raise TransferError(
@@ -84,3 +84,36 @@ def _jsonl_files(name: str) -> list[Path]:
             f"{path}: not a .jsonl file", hint=f"write {FORMS}; rename it if it holds JSON lines"
         )
     return [path]
+
+
+def _hidden(file: Path) -> bool:
+    """Whether a name begins with a dot, as those of copies that some systems make."""
+    return file.name.startswith(".")
+
+
+def passed_over(names: Sequence[str]) -> list[str]:
+    """Return, in words, which files of the folders among the names are no .jsonl files.
+
+    Hidden files, whose names begin with a dot, and folders are not mentioned.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "sums.json").write_text("[]")
+    >>> print(passed_over([str(folder)])[0].partition(": ")[2])
+    not read, for they do not end in .jsonl: 'sums.json'
+    """
+    notes = []
+    for name in names:
+        path = Path(name)
+        if name.partition(":")[0] in ("lm-eval", "inspect") or not path.is_dir():
+            continue
+        others = sorted(
+            file.name
+            for file in path.iterdir()
+            if file.is_file() and file.suffix != ".jsonl" and not _hidden(file)
+        )
+        if others:
+            notes.append(f"{path}: not read, for they do not end in .jsonl: {some(others)}")
+    return notes

@@ -68,18 +68,35 @@ class Connection:
         return parse_reply(await self._text(call))
 
     async def about(self) -> dict[str, str]:
-        """What the server tells of the model; nothing where it has no list of models."""
+        """What the server tells of the model; nothing where it has no list of models.
+
+        Raises
+        ------
+        TryAgain, ModelError
+            As the protocol of models says.
+        """
+        entry = await self.listed() or {}
+        return {name: str(entry[name]) for name in ABOUT if entry.get(name)}
+
+    async def listed(self) -> dict[str, Any] | None:
+        """The model's entry in the server's list of models; None without one.
+
+        Raises
+        ------
+        TryAgain, ModelError
+            As the protocol of models says.
+        """
         try:
             reply = parse_reply(await self._text(self._client.models.with_raw_response.list()))
         except Refused as error:
             if error.final:
                 raise
-            return {}
+            return None
         listed = reply.get("data")
         for entry in listed if isinstance(listed, list) else []:
             if isinstance(entry, dict) and entry.get("id") == self.model:
-                return {name: str(entry[name]) for name in ABOUT if entry.get(name)}
-        return {}
+                return entry
+        return None
 
     async def close(self) -> None:
         """Close the connections."""

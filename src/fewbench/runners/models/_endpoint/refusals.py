@@ -24,12 +24,18 @@ MOST = 200  # characters of a server's words that are shown
 class Refused(ModelError):
     """A refusal for good.
 
-    `final` says that it is about the key or the model's name, so that no other way of asking helps.
+    `final` says that it is about the key or the model's name, so that no other way of asking helps;
+    `missing` that it is about the name, in words that some servers use where a model takes chats
+    only.
     """
 
-    def __init__(self, message: str, *, hint: str, final: bool) -> None:
+    def __init__(self, message: str, *, hint: str, final: bool, missing: bool = False) -> None:
         super().__init__(message, hint=hint)
-        self.final = final
+        self.final, self.missing = final, missing
+
+
+class ServerError(TryAgain):
+    """An error within the server: it may pass, or be its way to say that it cannot do this."""
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> Exception:
@@ -52,10 +58,12 @@ def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> E
         return TooLong(said)
     if code == "insufficient_quota":
         return Refused(said, hint="the account has no credit left", final=True)
+    if status == 500:
+        return ServerError(f"{status}" + (f": {words[:MOST]}" if words else ""), _wait(headers))
     if status in PASSING or (status >= 500 and status not in {501, 505}):
         return TryAgain(f"{status}" + (f": {words[:MOST]}" if words else ""), _wait(headers))
-    final = status in {401, 403} or (status == 404 and "model" in (words + code).lower())
-    return Refused(said, hint=_hint(status), final=final)
+    missing = status == 404 and "model" in (words + code).lower()
+    return Refused(said, hint=_hint(status), final=status in {401, 403} or missing, missing=missing)
 
 
 def _hint(status: int) -> str:

@@ -57,6 +57,12 @@ def usage_of(reply: dict[str, Any]) -> Usage:
     return Usage(prompt=prompt, completion=completion)
 
 
+def says_nothing_new(reply: dict[str, Any]) -> bool:
+    """Whether a reply says that no token was written, as where the model ends at once."""
+    said = reply.get("usage")
+    return isinstance(said, dict) and said.get("completion_tokens") == 0
+
+
 def tokens_of(choice: dict[str, Any]) -> list[Token]:
     """Return the tokens of a completion, from either form of log-probabilities.
 
@@ -106,8 +112,8 @@ def continuation_value(tokens: Sequence[Token], continuation: str) -> tuple[floa
     servers that put a token before each prompt, and missing on others. Spaces are passed over in
     the comparison, as some servers drop a token's leading space. A token that begins in the prompt
     and ends in the continuation counts, whole. Characters that were cut into several tokens are
-    shown as U+FFFD: they match any others, and where the prompt's last character was cut too, its
-    tokens count.
+    shown as U+FFFD, or as nothing by llama-cpp-python: they match any others, and where the
+    prompt's last character was cut too, its tokens count.
 
     Examples
     --------
@@ -123,7 +129,7 @@ def continuation_value(tokens: Sequence[Token], continuation: str) -> tuple[floa
     while first > 0 and len(text) < len(continuation) and not tokens[first - 1].text.strip():
         first -= 1
         text = tokens[first].text + text
-    if not _solid(text).endswith(wanted) and CUT in text:
+    if not _solid(text).endswith(wanted) and any(CUT in (t.text or CUT) for t in tokens[first:]):
         first = _first_of_cut(tokens, wanted)
     elif not wanted or not _solid(text).endswith(wanted):
         raise TryAgain("the reply's last tokens do not spell the continuation")
@@ -148,7 +154,7 @@ def _first_of_cut(tokens: Sequence[Token], wanted: str) -> int:
     """Position from which the tokens spell `wanted`, where U+FFFD stands for other characters."""
     found, text = -1, ""
     for first in reversed(range(len(tokens))):
-        text = _solid(tokens[first].text) + text
+        text = _solid(tokens[first].text or CUT) + text
         parts = (
             rf"[^\x00-\x7f]{{1,{len(part)}}}" if part.startswith(CUT) else re.escape(part)
             for part in re.findall(rf"{CUT}+|[^{CUT}]+", text)
