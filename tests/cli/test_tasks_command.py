@@ -233,7 +233,7 @@ def wrong(cli):
         # methods
         ("select {ict} -k 2 -m nope", "no way of choosing tasks is called 'nope'"),
         ("select {ict} -k 2 -m bento-le(components=6)", "6 eigenvectors of 6 tasks"),
-        ("select {ict} -k 2 -m bento-le(components=-2)", "-2 eigenvectors of 6 tasks"),
+        ("select {ict} -k 2 -m bento-le(components=-2)", "components is -2"),
         ("select {ict} -k 2 -m bento-sim(match=2)", "match is 2"),
         ("select {ict} -k 2 -m bento-sim(scaling=log)", "scaling=log"),
         ("select {ict} -k 2 -m random+mean", "several parts"),

@@ -36,7 +36,7 @@ class TestAnchorRatio(MethodConformance):
 class TestOnTasks(MethodConformance):
     @pytest.fixture
     def method(self):
-        return find_method("bento-sim-matched")
+        return find_method("alike-tasks-matched")
 
 
 def test_ratio_of_all_past_models_by_hand():

@@ -16,6 +16,7 @@ from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import Linear
 from fewbench.methods.selection.random import Random
+from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
 from fewbench.methods.written import check_number
 from fewbench.testing import simulate
 
@@ -55,6 +56,8 @@ def method_of(name, settings):
     stage = STAGE_OF.get(name)
     if stage is None:
         return made
+    if stage == "tasks":
+        return StaticMethod(WithinTasks(made, TaskSettings(matrix="scores")), Mean())
     if stage == "selector":
         return StaticMethod(made, Mean())
     if stage == "predictor":

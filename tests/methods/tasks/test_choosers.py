@@ -214,7 +214,7 @@ def test_a_mean_over_tasks_counts_every_task_the_same():
         (BentoSim(match=-0.1), "match is -0.1"),
         (BentoLe(distance="taxi"), "distance is 'taxi'"),
         (BentoLe(components=9), "9 eigenvectors of 9"),
-        (BentoLe(components=-1), "-1 eigenvectors of 9"),
+        (BentoLe(components=-1), "components is -1"),
         (TaskMedoids(space="odd"), "space is 'odd'"),
     ],
 )

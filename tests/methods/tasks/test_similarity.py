@@ -87,7 +87,7 @@ def test_tasks_that_are_all_the_same():
     assert Similarity().clusters(a, 0).shape == (6,)
 
 
-@pytest.mark.parametrize("components", [-3, 1, 7, 8, 100])
+@pytest.mark.parametrize("components", [1, 7, 8, 100])
 def test_as_many_eigenvectors_as_tasks_are_refused_and_fewer_than_two(components):
     with pytest.raises(MethodError, match=rf"{components} eigenvectors of 7.*from 2 to 6"):
         Similarity(components=components).le(matrix())

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fewbench.algorithms.clustering.spectral import eigenmaps, row_cosines, spectral_clusters
 from fewbench.errors import MethodError
+from fewbench.methods.written import check_number
 
 Scaling = Literal["none", "centre", "sum", "z-score"]
 Distance = Literal["euclidean", "cosine", "chebyshev"]
@@ -44,6 +45,9 @@ class Similarity:
     distance: Distance = "euclidean"
     components: int = 0
     self_loops: bool = False
+
+    def __post_init__(self) -> None:
+        check_number("components", self.components, 0)
 
     def scaled(self, matrix: FloatArray) -> FloatArray:
         """Scale the columns of a matrix, shape (sources, targets)."""
