@@ -1,4 +1,4 @@
-"""How lists of names appear in messages: a few, then a count."""
+"""How names and numbers of things appear in messages."""
 
 from collections.abc import Iterable
 
@@ -14,3 +14,14 @@ def some(names: Iterable[object], most: int = 3) -> str:
     listed = [str(name) for name in names]
     head = ", ".join(repr(name) for name in listed[:most])
     return head if len(listed) <= most else f"{head} and {len(listed) - most} more"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "model"), counted(1200, "model"), counted(2, "family", "families")
+    ('1 model', '1,200 models', '2 families')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._names import counted
 from fewbench.algorithms.soundness.likeness import TWIN
-from fewbench.audit.finding import Finding, Table, counted
+from fewbench.audit.finding import Finding, Table
 from fewbench.audit.kinship import Groups, Kinship, complete_first, covered, plain_name
 from fewbench.scores import Scores
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.audit.alike import spare_twins
 from fewbench.audit.audit import Audit
-from fewbench.audit.finding import counted
 from fewbench.audit.kinship import kinship
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores

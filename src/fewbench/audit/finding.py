@@ -58,17 +58,6 @@ class Finding:
         return asdict(self)
 
 
-def counted(n: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "model"), counted(1200, "model"), counted(2, "family", "families")
-    ('1 model', '1,200 models', '2 families')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
 def share(value: float) -> str:
     """Return a share as a percentage, with a decimal where it is small.
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._names import counted
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
-from fewbench.audit.finding import Cell, Finding, Table, counted, number, share
+from fewbench.audit.finding import Cell, Finding, Table, number, share
 from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
 

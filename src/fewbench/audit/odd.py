@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.audit.finding import Finding, Table, counted, share
+from fewbench._names import counted
+from fewbench.audit.finding import Finding, Table, share
 from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from fewbench.audit.finding import Finding, Table, counted, number, share
+from fewbench._names import counted
+from fewbench.audit.finding import Finding, Table, number, share
 from fewbench.scores import Scores
 
 SMALL_TASK = 30

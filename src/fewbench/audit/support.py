@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from fewbench.audit.finding import Finding, counted
+from fewbench._names import counted
+from fewbench.audit.finding import Finding
 from fewbench.audit.kinship import Kinship
 from fewbench.methods import CATALOGUE, Need, needs_of
 from fewbench.methods.selection.semantic import item_texts

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewbench._names import counted
 from fewbench.cli.text import table
 from fewbench.transfer.cost import break_even
-from fewbench.transfer.words import counted
 
 if TYPE_CHECKING:
     from fewbench.transfer.cost import Cost

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
+from fewbench._names import counted
 from fewbench.report.audit_pictures import MARKED, item_cloud, score_bars
 from fewbench.report.frame import render_page, write_page
 from fewbench.report.svg import join, tag
@@ -104,14 +105,14 @@ def _answer(table: dict[str, Any], counts: dict[str, int]) -> str:
         return f"{n or 'no'} {one}{'' if n == 1 else 's'}"
 
     problems, cautions = said(counts["problem"], "problem"), said(counts["caution"], "caution")
-    return f"{problems.capitalize()} and {cautions} in {_plural(table['models'], 'model')}."
+    return f"{problems.capitalize()} and {cautions} in {counted(table['models'], 'model')}."
 
 
 def _shape(table: dict[str, Any]) -> str:
     missing = f"{fixed(100 * table['missing'], 1)}%" if table["missing"] >= 0.0005 else "hardly any"
     parts = [
-        f"{_plural(table['models'], 'model')} on {_plural(table['items'], 'item')} in "
-        f"{_plural(table['tasks'], 'task')}",
+        f"{counted(table['models'], 'model')} on {counted(table['items'], 'item')} in "
+        f"{counted(table['tasks'], 'task')}",
         "right or wrong" if table["binary"] else "scores between the ends of the range",
         f"{missing} of the cells missing" if table["missing"] else "no cell missing",
         f"{'with' if table['probabilities'] else 'without'} option probabilities",
@@ -121,10 +122,6 @@ def _shape(table: dict[str, Any]) -> str:
 
 def _average(average: str) -> str:
     return "mean over items" if average == "micro" else "mean of the tasks' means"
-
-
-def _plural(n: int, one: str) -> str:
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
 
 
 def _finding(finding: dict[str, Any]) -> dict[str, Any]:

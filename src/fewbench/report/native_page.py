@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
+from fewbench._names import counted
 from fewbench.report import native_distances, native_families
 from fewbench.report.frame import render_page, write_page
 from fewbench.report.native_pictures import ERROR, TAU, Across, curve, item_maps
@@ -110,17 +111,13 @@ def render(found: dict[str, Any], source: str = "") -> str:
         what=(
             f"{facts['method']} with {facts['budget']} items a target: {facts['sources']} sources "
             f"and {facts['targets']} targets on {facts['items']:,} items, {facts['split']} split, "
-            f"{_plural(facts['repeats'], 'repeat')}."
+            f"{counted(facts['repeats'], 'repeat')}."
         ),
         warnings=found["warnings"],
         sections=sections,
         grid=native_families.grid(found["affinity"]) if found["affinity"] else None,
         facts={str(key).capitalize(): str(value) for key, value in facts.items()},
     )
-
-
-def _plural(n: int, one: str) -> str:
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
 
 
 def _answer(found: dict[str, Any]) -> str:

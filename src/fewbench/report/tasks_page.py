@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
+from fewbench._names import counted
 from fewbench.report import tasks_arcs, tasks_curves, tasks_rows, tasks_words
 from fewbench.report.frame import render_page, write_page
 from fewbench.report.tasks_map import maps, shape, swatch
@@ -124,7 +125,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": str(cluster["cluster"]),
         "swatch": swatch(cluster["cluster"]),
-        "size": tasks_words.plural(len(cluster["tasks"]), "task"),
+        "size": counted(len(cluster["tasks"]), "task"),
         "tasks": [(task, task in chosen) for task in cluster["tasks"]],
         "none": not chosen,
     }

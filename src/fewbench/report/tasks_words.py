@@ -5,18 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fewbench._names import counted
 from fewbench.report.words import fixed, percent, points
 
 JUDGE = "fewbench tasks judge SELECTION RESULTS"
-
-
-def plural(n: int, one: str) -> str:
-    """A count and its noun.
-
-    >>> plural(1, "task"), plural(1200, "task")
-    ('1 task', '1,200 tasks')
-    """
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
 
 
 def size(found: dict[str, Any]) -> str:
@@ -24,10 +16,10 @@ def size(found: dict[str, Any]) -> str:
     facts, chosen = found["facts"], found["chosen"]
     k, asked = len(chosen), sum(c["questions"] for c in chosen)
     tasks, questions = facts.get("tasks"), facts.get("questions")
-    said = f"{k:,} of {plural(tasks, 'task')}" if tasks else plural(k, "task")
+    said = f"{k:,} of {counted(tasks, 'task')}" if tasks else counted(k, "task")
     said += f", {asked:,}"
     if questions:
-        said += f" of {plural(questions, 'question')} ({points(asked / questions, 1)}%)"
+        said += f" of {counted(questions, 'question')} ({points(asked / questions, 1)}%)"
     else:
         said += " questions"
     by = facts.get("method")
@@ -43,14 +35,14 @@ def answer(found: dict[str, Any]) -> str:
         return "No task was chosen."
     if judged is None:
         verb = "stands" if k == 1 else "stand"
-        return f"How well {plural(k, 'task')} {verb} for all is not known yet."
+        return f"How well {counted(k, 'task')} {verb} for all is not known yet."
     these = "this task" if k == 1 else f"these {k:,} tasks"
     said = f"Scores on {these} miss the full scores by {_error(judged['nrmse'])}"
     beside = []
     if part := judged["random_tasks"]:
-        beside.append(f"{plural(k, 'random task')} by {_error(part['mean'])}")
+        beside.append(f"{counted(k, 'random task')} by {_error(part['mean'])}")
     if part := judged["random_questions"]:
-        beside.append(f"{plural(part['questions'], 'random question')} by {_error(part['mean'])}")
+        beside.append(f"{counted(part['questions'], 'random question')} by {_error(part['mean'])}")
     return "; ".join([said, ", ".join(beside)] if beside else [said]) + "."
 
 
@@ -60,17 +52,17 @@ def judged(found: dict[str, Any]) -> list[str]:
     if part is None:
         return []
     n = len(part["models"])
-    said = [f"The error (NRMSE) over {plural(n, 'model')} is {_error(part['nrmse'])}"]
+    said = [f"The error (NRMSE) over {counted(n, 'model')} is {_error(part['nrmse'])}"]
     if _known(part["low"]) and _known(part["high"]):
         ends = f"{points(part['low'], 1)} to {points(part['high'], 1)}%"
         said[0] += f", {ends} when the models are resampled"
     said[0] += "."
     if chance := part["random_tasks"]:
-        sets = f"random sets of {plural(k, 'task')}"
+        sets = f"random sets of {counted(k, 'task')}"
         words = f"Of {sets}, {percent(chance['percentile'])} do as well or better"
         said.append(f"{words}; on average they miss by {_error(chance['mean'])}.")
     if chance := part["random_questions"]:
-        words = f"{plural(chance['questions'], 'question')} drawn at random from all tasks, "
+        words = f"{counted(chance['questions'], 'question')} drawn at random from all tasks, "
         words += f"which need no matrix, miss by {_error(chance['mean'])} "
         said.append(f"{words}(± {points(chance['spread'], 1)}).")
     if anchor := part["anchor_ratio"]:
@@ -104,7 +96,7 @@ def stability(found: dict[str, Any]) -> str:
     part = found["stability"]
     if part is None:
         return ""
-    times = plural(part["bootstraps"], "resample")
+    times = counted(part["bootstraps"], "resample")
     words = f"Over {times} of the matrix’s seeds, {percent(part['shared'])} of the tasks "
     return f"{words}chosen are among these; any two resamples share {percent(part['pairs'])}."
 

@@ -7,12 +7,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import TransferError
 from fewbench.transfer.draws import Exemplars, IntArray, notes_on_draws, shuffled
 from fewbench.transfer.task import Question, Task
 from fewbench.transfer.templates import Template
-from fewbench.transfer.words import counted
 
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench._seeds import child_seed
 from fewbench.errors import TransferError
 from fewbench.transfer.task import Question, Task
-from fewbench.transfer.words import counted
 
 IntArray = NDArray[np.intp]
 

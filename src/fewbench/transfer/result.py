@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
 from fewbench.transfer.answers import EMPTY, NOT_LISTED, OPEN, TOO_LONG, Answers
 from fewbench.transfer.design import Design
-from fewbench.transfer.words import counted
 
 
 def transferability(

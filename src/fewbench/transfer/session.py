@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from fewbench._names import counted
 from fewbench.errors import ModelError
 from fewbench.runners.models.model import Model, TryAgain, Usage
 from fewbench.transfer.answers import Answer
@@ -15,7 +16,6 @@ from fewbench.transfer.cost import estimated
 from fewbench.transfer.design import Request
 from fewbench.transfer.journal import Journal
 from fewbench.transfer.limits import Limits, Patience
-from fewbench.transfer.words import counted
 
 Progress = Callable[[int, int], None]
 GRACE = 10.0  # seconds for what is under way when the run ends with an error

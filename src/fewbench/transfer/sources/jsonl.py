@@ -20,7 +20,7 @@ from pydantic import (
     ValidationError,
 )
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import TransferError
 from fewbench.transfer.sources.building import (
     check_apart,
@@ -30,7 +30,6 @@ from fewbench.transfer.sources.building import (
     subject_of,
 )
 from fewbench.transfer.task import LETTERS, Question, Task
-from fewbench.transfer.words import counted
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 IN_POOL = ("train", "pool")
