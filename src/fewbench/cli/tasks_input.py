@@ -16,6 +16,7 @@ from fewbench.methods.tasks import (
     is_transferability,
 )
 from fewbench.methods.tasks.texts import of_texts
+from fewbench.methods.tasks.transferability import MATRIX
 from fewbench.readers.task_table import read_task_table
 from fewbench.scores import Average
 from fewbench.study.tasks import TaskResults, Weigh
@@ -25,7 +26,9 @@ AVERAGES: dict[Weigh, Average] = {"questions": "micro", "tasks": "macro"}
 
 def read_given(path: Path, weigh: Weigh | None) -> Transferability | TaskMatrix:
     """Read transferability, or past scores, which compare tasks too."""
-    if (path / "measurement.json").is_file() and not (path / "matrix.npz").is_file():
+    from fewbench.transfer.journal import HEADER
+
+    if (path / HEADER).is_file() and not (path / MATRIX).is_file():
         raise MethodError(
             f"{path}: the measurement is not finished",
             hint="run fewbench transfer measure again as before: it goes on",

@@ -120,8 +120,9 @@ def measure(
         model_of,
         number_or_all,
     )
-    from fewbench.cli.transfer_result import MATRIX, report
+    from fewbench.cli.transfer_result import report
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
+    from fewbench.methods.tasks.transferability import MATRIX
     from fewbench.transfer.cost import Prices, cost_of, paper_cost
     from fewbench.transfer.design import Design
     from fewbench.transfer.limits import Limits, Patience, check_pace

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from fewbench.transfer.answers import Answers
     from fewbench.transfer.design import Design
 
-METRICS = ("accuracy", "loss", "exact-match")
 WAYS = ("auto", "top", "echo")
 
 
 def check_ways(metric: str, scoring: str) -> None:
     """Raise TransferError if a metric or a way of scoring is unknown, or they do not fit."""
+    from fewbench.transfer.design import METRICS
+
     if metric not in METRICS:
         raise TransferError(f"unknown metric {metric!r}", hint=f"one of {', '.join(METRICS)}")
     if scoring not in WAYS:

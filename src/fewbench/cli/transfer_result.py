@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbench.cli.transfer_text import describe
+from fewbench.methods.tasks.transferability import MATRIX
 
 if TYPE_CHECKING:
     from fewbench.transfer.answers import Answers
     from fewbench.transfer.cost import Prices
     from fewbench.transfer.session import Run
-
-MATRIX = "matrix.npz"
 
 
 def report(

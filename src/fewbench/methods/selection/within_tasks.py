@@ -22,7 +22,7 @@ from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.fit import FittedTasks
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.texts import of_items
-from fewbench.methods.tasks.transferability import Transferability
+from fewbench.methods.tasks.transferability import MATRIX, Transferability
 from fewbench.methods.tasks.written import describe_chooser, make_chooser
 from fewbench.methods.written import Piece, check_number, with_settings, write
 from fewbench.scores import Scores
@@ -197,7 +197,7 @@ def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
 def _load(path: str) -> tuple[Transferability, str]:
     source = Path(path)
     if source.is_dir():
-        source = source / "matrix.npz"
+        source = source / MATRIX
     if not source.is_file():
         raise MethodError(
             f"{source}: no such file",

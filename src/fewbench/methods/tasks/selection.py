@@ -14,7 +14,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.matching import mismatch
 from fewbench.methods.tasks.matrix import TaskMatrix
-from fewbench.methods.tasks.similarity import Similarity, default_components
+from fewbench.methods.tasks.similarity import Similarity
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.methods.tasks.written import describe_chooser
 from fewbench.methods.written import check_number
@@ -198,8 +198,8 @@ def select_tasks(
     nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
     clusters = None
     if n > 2:
-        components = min(similarity.components or default_components(n), n - 1)
-        settings = Similarity(similarity.scaling, similarity.distance, components)
+        components = min(similarity.components, n - 1)  # medoids of A may name more, unused
+        settings = replace(similarity, components=components, self_loops=False)
         clusters = settings.clusters(matrix.rows, child_seed(seed, CLUSTERS))
     stands = np.bincount(nearest, minlength=k)
     return TaskSelection(

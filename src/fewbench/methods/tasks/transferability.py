@@ -16,6 +16,8 @@ from fewbench._names import some
 from fewbench.errors import MethodError
 
 FORMAT = 1
+MATRIX = "matrix.npz"
+"""The matrix in a measurement's folder."""
 VALUES = ("transferability", "acc")
 
 
@@ -152,12 +154,12 @@ class Transferability:
         """
         path = Path(path)
         if path.is_dir():
-            if not (path / "matrix.npz").is_file():
+            if not (path / MATRIX).is_file():
                 raise MethodError(
-                    f"{path}: no matrix.npz here",
+                    f"{path}: no {MATRIX} here",
                     hint="fewbench transfer measure writes it when all is measured",
                 )
-            path = path / "matrix.npz"
+            path = path / MATRIX
         if not path.is_file():
             raise MethodError(f"{path}: no such file")
         try:
@@ -170,7 +172,7 @@ def is_transferability(path: str | os.PathLike[str]) -> bool:
     """Whether a path is one that `Transferability.load` reads, by its kind and arrays."""
     path = Path(path)
     if path.suffix.lower() != ".npz" or not path.is_file():
-        return path.suffix.lower() == ".csv" or (path.is_dir() and (path / "matrix.npz").is_file())
+        return path.suffix.lower() == ".csv" or (path.is_dir() and (path / MATRIX).is_file())
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return bool(set(VALUES) & set(file.files))
