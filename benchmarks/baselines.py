@@ -1,6 +1,7 @@
 """Every method of the catalogue on every table, beside random sampling: writes docs/baselines.md.
 
-    python benchmarks/baselines.py FOLDER -o docs/baselines.md --pages docs/methods
+    python benchmarks/baselines.py FOLDER -o docs/baselines.md --pages docs/methods \\
+        --readme README.md
 
 FOLDER holds the tables (see _baselines/tables.py). With --cache FOLDER what is finished is kept,
 and a run that was stopped goes on; `--repeats 1` shows what each method costs, and what a whole run
@@ -13,15 +14,21 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from _baselines.cells import Done, Plan, run_all
-from _baselines.figures import by_cell, frame
+import numpy as np
+import pandas as pd
+
+from _baselines.cells import Done, Plan, Record, run_all
+from _baselines.figures import Cells, cells_of
 from _baselines.page import Outcome, costs, page
-from _baselines.pages import MarkerError, check_pages, fill_pages, kept_claims
-from _baselines.tables import BUDGETS, SPLITS, TABLES, divisions, facts, load
+from _baselines.pages import MarkerError, advice, check_pages, fill, fill_pages, kept_claims
+from _baselines.tables import BUDGETS, SPLITS, TABLES, Loaded, divisions, facts, load
 from fewbench.methods import CATALOGUE
+from fewbench.study import Split
+from fewbench.study.inference import table_groups
 
 
 def options() -> argparse.ArgumentParser:
@@ -31,6 +38,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path, help="by default the page is printed")
     parser.add_argument("--pages", type=Path, help="fill the figures in the pages of this folder")
+    parser.add_argument("--readme", type=Path, help="fill the advice in this page")
     parser.add_argument(
         "--only", default="", help="tables whose name holds one of these, by commas"
     )
@@ -61,8 +69,10 @@ def main() -> int:
     unknown = [name for name in (*chosen, *words(given.changed or "")) if name not in CATALOGUE]
     if unknown:
         parser.error(f"{unknown[0]!r} is not in the catalogue")
-    if given.pages and (only or chosen):
-        parser.error("--pages needs all tables and methods, or the pages would lose some")
+    if (given.pages or given.readme) and (only or chosen):
+        parser.error(
+            "--pages and --readme need all tables and methods, or the pages would lose some"
+        )
     if given.repeats is not None:
         tables = [t.at_most(given.repeats) for t in tables]
     methods = tuple(CATALOGUE) if not chosen else tuple(dict.fromkeys(("random", *chosen)))
@@ -89,15 +99,23 @@ def main() -> int:
     records.sort(key=lambda r: (place[r.table], SPLITS.index(r.split), place[r.method], r.repeat))
     print(costs(records, tables, given.workers), file=sys.stderr)
     loaded = {table.name: load(plan.folder, table.name) for table in tables}
+    splits = {
+        (table.name, split): divisions(loaded[table.name].scores, table, split)
+        for table in tables
+        for split in SPLITS
+    }
+    cells = made_of(records, loaded, splits)
     outcome = Outcome(
+        cells,
         records,
         tables,
         {name: one.only(methods) for name, one in loaded.items()},
         {
-            (table.name, split): facts(scores, divisions(scores, table, split))
+            (table.name, split): facts(loaded[table.name].scores, found if drawn else found[:1])
             for table in tables
-            for scores in [loaded[table.name].scores]
             for split in SPLITS
+            for found in [splits[table.name, split]]
+            for drawn in [table.settings(split).is_drawn]
         },
         sum(job.unrun for job in done),
         versions(),
@@ -108,11 +126,35 @@ def main() -> int:
     else:
         given.output.write_text(text, encoding="utf-8")
     if given.pages is not None:
-        fill_pages(given.pages, by_cell(frame(records)), methods)
+        fill_pages(given.pages, cells, methods)
+    if given.readme is not None:
+        old = given.readme.read_text(encoding="utf-8")
+        given.readme.write_text(fill(old, {"advice": advice(cells)}), encoding="utf-8")
     broken = {(r.method, r.table, r.failed) for r in records if r.broken}
     for method, table, what in sorted(broken):
         print(f"{method} on {table} broke: {what}", file=sys.stderr)
     return 1 if broken else 0
+
+
+def made_of(
+    records: Sequence[Record],
+    loaded: Mapping[str, Loaded],
+    splits: Mapping[tuple[str, str], Sequence[Split]],
+) -> Cells:
+    """Return the figures of all tables and splits."""
+    rows, resampled = [], {}
+    for seed, (of, found) in enumerate(splits.items()):
+        mine = [record for record in records if (record.table, record.split) == of]
+        made, drawn = cells_of(mine, loaded[of[0]].scores, found, seed)
+        if drawn is not None:
+            rows += made
+            resampled[of] = drawn
+    return Cells(
+        pd.DataFrame(rows),
+        resampled,
+        {of: float(np.mean([len(one.targets) for one in found])) for of, found in splits.items()},
+        table_groups({name: one.scores.model_ids for name, one in loaded.items()}),
+    )
 
 
 def finish(plan: Plan, tables: list, workers: int) -> list[Done]:  # type: ignore[type-arg]

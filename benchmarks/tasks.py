@@ -16,16 +16,29 @@ import numpy as np
 from fewbench._files import written_whole
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
+from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.tasks import Similarity, TaskMatrix, Transferability, read_chooser
+from fewbench.methods.tasks.drawn import RandomTasks
 from fewbench.methods.tasks.fit import FittedTasks
 from fewbench.methods.tasks.matching import mismatch
 from fewbench.methods.tasks.matrix import PAST_SCORES
+from fewbench.methods.tasks.ridge import RidgeTasks
 from fewbench.readers import read
 from fewbench.readers.task_table import read_task_table
 from fewbench.study import SplitSettings, compare
+from fewbench.study.inference import (
+    TwoWay,
+    expected_random_mae,
+    level_with_best,
+    model_groups,
+    two_way,
+)
 from fewbench.study.metrics import average_ranks, pearson
+from fewbench.study.splits import make_split
 from fewbench.study.tasks import TaskResults, judge
+from fewbench.study.tasks.costs import CostlyTasks, ridge_on_means
 from fewbench.study.tasks.curves import sets_of
+from fewbench.study.tasks.held_out import HeldOut
 from fewbench.study.tasks.judgement import (
     anchor_ratio,
     nrmse,
@@ -51,6 +64,8 @@ METHODS = {
     "BenTo-le, K = 10, as easy as all within 1 % (ours)": "bento-le(components=10,match=0.01)",
 }
 BUDGETS = (100, 200, 400, 800)
+REPEATS = 10
+WORTH, COSTS = 1000, (0, 100)  # a budget in questions, and what a task costs besides
 
 
 def main() -> None:
@@ -74,6 +89,7 @@ def main() -> None:
         stability(transfer),
         cheaper(transfer, folder / "bento" / "mmlu_questions.npz"),
         through_compare(scores, folder / "bento" / "mmlu_ict.npz"),
+        cost_of_tasks(scores),
     ]
     text = "\n\n".join(parts)
     if arguments.output is None:
@@ -119,6 +135,7 @@ def of_models(title: str, results: TaskResults, transfer, published) -> str:
     rows.append(row("BenTo-sim times the ratio of the measured model (ours)", ratios))
     rows.append(row("fitted to the other models, forward", fitted(results, exchange=False)))
     rows.append(row("fitted to the other models, with exchanges", fitted(results, exchange=True)))
+    rows.append(row("chosen for ridge on other families, ridge (ours)", by_ridge(results)))
     drawn = [random_tasks(results, k, child_seed(0, k), 5000) for k in KS]
     rows.append(row("random tasks, mean", [float(errors.mean()) for errors in drawn]))
     rows.append(row("random tasks, standard deviation", [float(errors.std()) for errors in drawn]))
@@ -132,6 +149,18 @@ def of_models(title: str, results: TaskResults, transfer, published) -> str:
     better = " | ".join(f"{one.percentile:.0%}" for one in found)
     rows.append(f"| random task sets as good as BenTo-sim or better | {better} |")
     return f"### {title}\n\n" + table_of("NRMSE, k =", [str(k) for k in KS], rows)
+
+
+def by_ridge(results: TaskResults) -> list[float]:
+    """Every model is estimated by ridge from tasks that the others chose, families held out."""
+    group = np.array([results.group_of[model] for model in results.models])
+    _, group_of = np.unique(group, return_inverse=True)
+    families = tuple(f"{at}" for at in group_of)
+    rows = np.ascontiguousarray(results.scores.T)
+    matrix = TaskMatrix(rows, results.tasks, results.sizes, None, PAST_SCORES, families=families)
+    parts = HeldOut(results, matrix, ridge=True)
+    sets = parts.orders(RidgeTasks(), KS)
+    return [float(nrmse(parts.estimates(sets[k]), results.full)) for k in KS]
 
 
 def fitted(results: TaskResults, exchange: bool) -> list[float]:
@@ -275,22 +304,128 @@ def through_compare(scores, matrix: Path) -> str:
         ),
         "tasks like all by past scores (no matrix)": "alike-tasks",
         "tasks fitted to past scores": "fitted-tasks",
+        "tasks fitted to past scores, ridge on their means": "tasks-fit+task-means+ridge",
+        "tasks chosen for ridge, ridge on their means": "ridge-tasks",
+        "random items of each task, ridge on the means": "task-means-ridge",
     }
+    settings = SplitSettings("random")
     outcome = compare(
-        scores, list(methods.values()), BUDGETS, SplitSettings("random"), repeats=10, level=None
+        scores, list(methods.values()), BUDGETS, settings, repeats=REPEATS, level=None
     )
-    cells = outcome.cells
-    rows = []
-    for name, method in methods.items():
-        mine = cells[cells["method"] == method].groupby("budget")["mae"].mean()
-        rows.append(
-            f"| {name} | " + " | ".join(f"{100 * mine[budget]:.2f}" for budget in BUDGETS) + " |"
-        )
+    targets = [make_split(scores, settings, 0, repeat).targets for repeat in range(REPEATS)]
+    resampled, cells = resamples(scores, targets), outcome.estimates
+    columns = []
+    for budget in BUDGETS:
+        errors = {}
+        for name, method in methods.items():
+            own = cells[(cells["method"] == method) & (cells["budget"] == budget)]
+            errors[name] = [
+                np.abs(one["estimate"] - one["truth"]).to_numpy()
+                for _, one in own.groupby("repeat", sort=True)
+            ]
+        columns.append(shown(resampled, errors))
+    expected = [
+        np.mean([expected_random_mae(scores, budget, part).mean() for part in targets])
+        for budget in BUDGETS
+    ]
+    rows = ["| expected of random items | " + " | ".join(f"{100 * e:.2f}" for e in expected) + " |"]
+    rows += [f"| {name} | " + " | ".join(c[name] for c in columns) + " |" for name in methods]
     return (
         "### The same number of questions, with and without tasks\n\nMean absolute error in "
-        "percentage points, 102 models, random split (a quarter are targets), 10 repeats:\n\n"
+        "percentage points, 102 models, random split (a quarter are targets, of checkpoints that "
+        f"the sources have too), {REPEATS} repeats. {BOLD}\n\n"
         + table_of("questions", [str(budget) for budget in BUDGETS], rows)
     )
+
+
+BOLD = (
+    "Bold: level with the best (the two-way interval of the paired difference contains 0, by "
+    "Holm's rule)."
+)
+
+
+def resamples(scores, targets: list[np.ndarray]) -> TwoWay:
+    """Resample repeats and models, those of one family together."""
+    names = [[scores.model_ids[at] for at in part] for part in targets]
+    return two_way(names, model_groups(scores))
+
+
+def shown(resampled: TwoWay, errors: dict[str, list[np.ndarray]]) -> dict[str, str]:
+    """Mean errors in percentage points, bold where they are level with the best."""
+    parts = {name: resampled.parts(one) for name, one in errors.items()}
+    best = level_with_best(resampled, parts)
+    means = {name: f"{100 * resampled.mean(one)[0]:.2f}" for name, one in parts.items()}
+    return {name: f"**{mean}**" if name in best.level else mean for name, mean in means.items()}
+
+
+def cost_of_tasks(scores) -> str:
+    """Tasks that cost something besides their questions; families held out."""
+    settings = SplitSettings("group")
+    splits = [make_split(scores, settings, 0, repeat) for repeat in range(REPEATS)]
+    ways = {
+        "tasks chosen for ridge, ridge on their means": (RidgeTasks(), ridge_on_means()),
+        "tasks fitted to past scores (forward), ridge on their means": (
+            FittedTasks(exchange=False),
+            ridge_on_means(),
+        ),
+        "random tasks, ridge on their means": (RandomTasks(), ridge_on_means()),
+        "random tasks, mean": (RandomTasks(), Mean()),
+    }
+    asked = "random questions, mean"
+    resampled = resamples(scores, [split.targets for split in splits])
+    columns, numbers = [], []
+    for cost in COSTS:
+        errors, tasks = {}, {}
+        for name, way in ways.items():
+            found = [by_plan(scores, split, cost, way, at) for at, split in enumerate(splits)]
+            errors[name] = [one[0] for one in found]
+            tasks[name] = f"{np.mean([one[1] for one in found]):.1f}"
+        rng = np.random.default_rng(0)
+        drawn = [random_questions_paid(scores, split.targets, cost, rng) for split in splits]
+        errors[asked], tasks[asked] = [one[0] for one in drawn], f"{drawn[0][1]:.1f}"
+        columns.append(shown(resampled, errors))
+        numbers.append(tasks)
+    header = [f"{what} at {cost} a task" for cost in COSTS for what in ("error", "tasks")]
+    rows = [
+        f"| {name} | "
+        + " | ".join(f"{c[name]} | {n[name]}" for c, n in zip(columns, numbers, strict=True))
+        + " |"
+        for name in [*ways, asked]
+    ]
+    return (
+        "### A cost for each task\n\nMean absolute error in percentage points where "
+        f"{WORTH:,} questions' worth may be spent, and each task costs as much as 0 or 100 "
+        "questions before its first one. 102 models; whole families are targets (a quarter), "
+        f"{REPEATS} repeats. The number of tasks is chosen on the sources, cross-validated by "
+        "families; the mean of the repeats is shown. Random questions pay for a task when its "
+        f"first one is drawn. {BOLD}\n\n" + table_of("way", header, rows)
+    )
+
+
+def by_plan(scores, split, cost: float, way: tuple, seed: int) -> tuple[np.ndarray, int]:
+    """Errors on the targets, and how many tasks the sources say."""
+    chooser, predictor = way
+    costly = CostlyTasks(WORTH, cost, chooser, predictor)
+    sources = scores.take(models=split.sources)
+    k = costly.plan(sources, seed).k
+    order = chooser.order(TaskMatrix.of_scores(sources), k, seed).tasks
+    said = costly.estimate(sources, scores.filled[split.targets], order, seed)
+    return np.abs(said - scores.full_scores()[split.targets]), k
+
+
+def random_questions_paid(scores, targets, cost: float, rng) -> tuple[np.ndarray, float]:
+    """Expected errors of the mean of random questions, and how many tasks they are from."""
+    values, full = scores.filled[targets], scores.full_scores()[targets]
+    errors, numbers = [], []
+    for _ in range(300):
+        order = rng.permutation(scores.n_items)
+        tasks = scores.task_of[order]
+        first = np.zeros(len(order), dtype=bool)
+        first[np.unique(tasks, return_index=True)[1]] = True
+        n = int(np.searchsorted(np.cumsum(1 + cost * first), WORTH + 1e-9, side="right"))
+        errors.append(np.abs(values[:, order[:n]].mean(axis=1) - full))
+        numbers.append(first[:n].sum())
+    return np.mean(errors, axis=0), float(np.mean(numbers))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,17 @@ import pytest
 import fewbench
 
 ROOT = Path(fewbench.__file__).parent
-BASE = {"errors", "_json", "_names", "_seeds", "_files", "_threads", "_version"}
+BASE = {
+    "errors",
+    "_content",
+    "_json",
+    "_memory",
+    "_names",
+    "_seeds",
+    "_files",
+    "_threads",
+    "_version",
+}
 BELOW = {
     "algorithms": {"algorithms"},
     "scores": {"scores"},

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,7 +23,11 @@ from fewbench.study.cell import Cell, run_cell
 
 @dataclass(frozen=True)
 class Record:
-    """What came of a cell; `failed` says why nothing did, `broken` that it was not foreseen."""
+    """What came of a cell; `failed` says why nothing did, `broken` that it was not foreseen.
+
+    `estimates` are of the split's targets, in its order. What is compared is made of them when the
+    page is made, so that a better way to compare needs no cell again.
+    """
 
     key: str
     table: str
@@ -33,12 +37,15 @@ class Record:
     parts: str
     budget: int
     mae: float = float("nan")
-    tau: float = float("nan")
+    estimates: tuple[float, ...] = ()
     items_run: float = float("nan")
     seconds: float = float("nan")
     notes: tuple[str, ...] = ()
     failed: str = ""
     broken: bool = False
+
+
+_FIELDS = tuple(one.name for one in fields(Record))
 
 
 @dataclass(frozen=True)
@@ -58,18 +65,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """Repeats of one split of one table; of a split without randomness all, for one process."""
+    """One repeat of one split of one table, for one process."""
 
     table: Table
     split: str
-    repeats: tuple[int, ...]
+    repeat: int
 
     @property
     def name(self) -> str:
-        first, last = self.repeats[0], self.repeats[-1]
-        return f"{self.table.name}, {self.split} split, repeat {first}" + (
-            f" to {last}" if last > first else ""
-        )
+        return f"{self.table.name}, {self.split} split, repeat {self.repeat}"
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,13 @@ class Done:
 
 def jobs(tables: Sequence[Table]) -> list[Job]:
     """Return the jobs, those of repeat 0 first: if time ends, every table has something."""
-    found = []
-    for table in tables:
-        for split in SPLITS:
-            every = tuple(range(table.repeats))
-            if table.settings(split).is_drawn:
-                found += [Job(table, split, (repeat,)) for repeat in every]
-            else:
-                found.append(Job(table, split, every))
-    return sorted(found, key=lambda job: (job.repeats[0], job.split == LIKE))
+    found = [
+        Job(table, split, repeat)
+        for table in tables
+        for split in SPLITS
+        for repeat in range(table.repeats)
+    ]
+    return sorted(found, key=lambda job: (job.repeat, job.split == LIKE))
 
 
 def run_all(plan: Plan, tables: Sequence[Table], workers: int) -> Iterator[Done]:
@@ -116,31 +118,30 @@ def run_job(plan: Plan, job: Job) -> Done:
     scores = loaded.scores
     records: list[Record] = []
     fresh = unrun = 0
-    for repeat in job.repeats:
-        split = make_split(scores, job.table.settings(job.split), SEED, repeat)
-        path = plan.cache / f"{job.table.name}.{job.split}.{repeat}.jsonl"
-        known = read_records(path)
-        for name in plan.methods:
-            if name in loaded.cannot or repeat >= FEWER.get(name, job.table.repeats):
+    split = make_split(scores, job.table.settings(job.split), SEED, job.repeat)
+    path = plan.cache / f"{job.table.name}.{job.split}.{job.repeat}.jsonl"
+    known = read_records(path)
+    for name in plan.methods:
+        if name in loaded.cannot or job.repeat >= FEWER.get(name, job.table.repeats):
+            continue
+        method = find_method(name)
+        for budget in BUDGETS:
+            if budget > scores.n_items:
                 continue
-            method = find_method(name)
-            for budget in BUDGETS:
-                if budget > scores.n_items:
-                    continue
-                cell = Cell(name, method, budget, job.split, split, repeat, SEED, None, True)
-                blank = Record(
-                    cell.key(scores.fingerprint),
-                    *(job.table.name, job.split, repeat, name, method.describe(), budget),
-                )
-                before = known.get((name, blank.parts, budget))
-                if before is not None and _holds(before, blank, plan):
-                    records.append(before)
-                elif time.time() > plan.deadline:
-                    unrun += 1
-                else:
-                    records.append(_run(blank, scores, cell))
-                    _append(path, records[-1])
-                    fresh += 1
+            cell = Cell(name, method, budget, job.split, split, job.repeat, SEED, None, True)
+            blank = Record(
+                cell.key(scores.fingerprint),
+                *(job.table.name, job.split, job.repeat, name, method.describe(), budget),
+            )
+            before = known.get((name, blank.parts, budget))
+            if before is not None and _holds(before, blank, plan):
+                records.append(before)
+            elif time.time() > plan.deadline:
+                unrun += 1
+            else:
+                records.append(_run(blank, scores, cell))
+                _append(path, records[-1])
+                fresh += 1
     return Done(job, records, fresh, unrun, time.monotonic() - started)
 
 
@@ -157,7 +158,7 @@ def _run(blank: Record, scores, cell: Cell) -> Record:  # type: ignore[no-untype
     return replace(
         blank,
         mae=result.metrics["mae"],
-        tau=result.metrics["kendall_tau"],
+        estimates=tuple(round(one, 9) for one in result.estimate),
         items_run=result.metrics["items_run"],
         seconds=time.process_time() - started,
         notes=result.notes,
@@ -171,14 +172,19 @@ def _holds(before: Record, now: Record, plan: Plan) -> bool:
 
 
 def read_records(path: Path) -> dict[tuple[str, str, int], Record]:
-    """Return the finished cells of a file, the latest of each; a torn line is skipped."""
+    """Return the finished cells of a file, the latest of each; a torn line is skipped.
+
+    So is what another version kept without estimates.
+    """
     found: dict[tuple[str, str, int], Record] = {}
     if not path.exists():
         return found
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             said = json.loads(line)
-            record = Record(**(said | {"notes": tuple(said["notes"])}))
+            said = {name: said[name] for name in _FIELDS}
+            lists = {name: tuple(said[name]) for name in ("notes", "estimates")}
+            record = Record(**(said | lists))
         except (ValueError, TypeError, KeyError):
             continue
         found[record.method, record.parts, record.budget] = record

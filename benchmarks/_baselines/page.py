@@ -1,17 +1,21 @@
 """docs/baselines.md: all methods over all tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pandas as pd
 
 from _baselines.cells import Record
-from _baselines.figures import AT, NONE, Interval, by_cell, frame, overall
+from _baselines.figures import AT, NONE, Cells, overall
 from _baselines.left_out import left_out
 from _baselines.tables import BUDGETS, LIKE, SPLITS, STRONGER, TABLES, Loaded, Table
-from _baselines.words import MISSING, bare, give_or_take, interval, points
+from _baselines.words import MISSING, bare, bold, interval, points
+from fewbench.study.inference import FEWEST_TARGETS, OverTables, too_few_repeats
 
-COMMAND = "python benchmarks/baselines.py FOLDER -o docs/baselines.md --pages docs/methods"
+COMMAND = (
+    "python benchmarks/baselines.py FOLDER -o docs/baselines.md --pages docs/methods "
+    "--readme README.md"
+)
 NO_CLAIMS = "*Not written yet.*\n"
 
 HEAD = """# All methods on all tables
@@ -21,20 +25,25 @@ same items drawn, models divided and seeds. The tables are not part of fewbench;
 holds them, the command at the end makes this page, all but the section on the papers' claims.
 
 - **Error** (MAE): mean absolute error of the targets' full score, in percentage points. **tau**:
-  Kendall's tau between the targets' estimates and their full scores. ± is one standard error over
-  repeats; there is none where nothing varies.
-- **Ratio**: the method's error over that of plain random sampling (`random`) with as many items, on
-  the same divisions of the models. Below 1 the method is better. In brackets the 95 % interval.
+  Kendall's tau between the targets' estimates and their full scores, a mean over repeats.
+- **Ratio**: the method's error over the **expected** error of plain random sampling of as many
+  items for the same targets. The expectation is exact: no draws are simulated. Below 1 the method
+  is better. The row `random` is one actual draw a repeat and a check: its ratio is 1 up to chance.
 - **Random split**: the targets are a quarter of the models, drawn at random, so they are like the
   sources; each repeat draws anew. On llmub_mmlu, whose runs of one checkpoint are all but the same,
   whole checkpoints are held out instead. **Performance split**: the targets are the strongest
   quarter of the models; repeats differ only in what methods draw.
-- Over tables the ratio is the geometric mean, and the interval is taken **over tables** (Student's
-  t on the logarithms): it says what to expect of another table like these. The four HELM tables
-  are of the same 83 models, and the two GLUE tables of the same 87, so it is rather too narrow.
-  Within a table the interval is over repeats, and says nothing of other models or items. There is
-  none of fewer than three tables or repeats. Methods that ran on fewer than half of the tables
-  stand last.
+- **Intervals** are at 90 %. Within a table both repeats and models are drawn with replacement (runs
+  of one family, and duplicates, as one model), because the targets of a repeat share what was drawn
+  and their errors move together. There is none with fewer than three repeats.
+- **Over tables** the ratio is the geometric mean, and the interval is Student's t on logarithms: it
+  says what to expect of another table like these. Tables that share models weigh as one: the four
+  HELM tables, and the two GLUE tables. A table with fewer than 15 targets in a split is shown but
+  does not count.
+- **Bold: level with the best** on these very tables: the interval of the method's paired
+  difference to the best, from the same drawing of repeats and models, contains no difference (90 %,
+  by Holm's rule over the methods). Nothing is bold where there are no intervals.
+- Methods that ran on fewer than half of the tables stand last.
 - A method that learns from other models' answers can be far off where the targets are better than
   all of them; that is what the second table is there to show.
 """
@@ -44,6 +53,7 @@ holds them, the command at the end makes this page, all but the section on the p
 class Outcome:
     """All that is shown: the cells, the tables they are of, and what was not run."""
 
+    cells: Cells
     records: Sequence[Record]
     tables: Sequence[Table]
     loaded: dict[str, Loaded]
@@ -54,7 +64,7 @@ class Outcome:
 
 def page(outcome: Outcome, claims: str | None) -> str:
     """Write the page, with the claims that were written by hand."""
-    cells = by_cell(frame(outcome.records))
+    cells = outcome.cells
     parts = [HEAD]
     if len(outcome.tables) < len(TABLES):
         names = ", ".join(table.name for table in outcome.tables)
@@ -63,6 +73,7 @@ def page(outcome: Outcome, claims: str | None) -> str:
     for split in SPLITS:
         parts.append(f"## {titles[split]} ({split} split)\n")
         parts += [*summary(overall(cells, split)), ""]
+        parts += [*few_targets(cells, split)]
     parts.append("## What holds of the papers' claims\n")
     parts.append(f"<!-- claims -->\n{NO_CLAIMS if claims is None else claims}<!-- end claims -->\n")
     parts.append("## The tables\n")
@@ -70,7 +81,7 @@ def page(outcome: Outcome, claims: str | None) -> str:
     for table in outcome.tables:
         parts.append(f"## {table.name}\n")
         for split in SPLITS:
-            mine = cells[(cells["table"] == table.name) & (cells["split"] == split)]
+            mine = cells.of(table=table.name, split=split)
             if not mine.empty:
                 parts += [*one_table(mine, table, split), ""]
     parts.append("## Left out\n")
@@ -93,17 +104,29 @@ def summary(table: pd.DataFrame) -> Iterator[str]:
     )
     yield "|---" * (len(budgets) + 4) + "|"
     for row in table.to_dict("records"):
-        ratios = " | ".join(_over(row[budget], row["tables"]) for budget in budgets)
-        tau = give_or_take(bare(row["tau_gain"], 3, "+"), bare(row["tau_gain_se"], 3))
-        worst = f"{bare(row['worst'])} {row['worst_table']}".strip()
-        if row["method"] == "random":
-            ratios, tau, worst = " | ".join("1" for _ in budgets), MISSING, MISSING
+        ratios = " | ".join(
+            bold(_over(row[budget], row["tables"]), budget in row["level"]) for budget in budgets
+        )
+        tau = MISSING if row["method"] == "random" else bare(row["tau_gain"], 3, "+")
+        worst = f"{interval(row['worst'])} {row['worst_table']}".strip()
         yield f"| `{row['method']}` | {ratios} | {tau} | {worst} | {row['tables']} |"
 
 
-def _over(found: Interval, count: int) -> str:
+def few_targets(cells: Cells, split: str) -> Iterator[str]:
+    """Write which tables do not count."""
+    small = [name for name in cells.of(split=split)["table"].unique()
+             if not cells.counts(name, split)]  # fmt: skip
+    if small:
+        yield (
+            f"Fewer than {FEWEST_TARGETS} targets in this split, so not counted above: "
+            f"{', '.join(small)}.\n"
+        )
+
+
+def _over(found: OverTables, count: int) -> str:
     """Write a ratio, and of how many tables it is where that is not as at AT items."""
-    return interval(found) + (f" ({found.count} tables)" if 0 < found.count != count else "")
+    several = 0 < found.n_tables != count
+    return interval(found) + (f" ({found.n_tables} tables)" if several else "")
 
 
 def tables(outcome: Outcome) -> Iterator[str]:
@@ -135,30 +158,42 @@ def one_table(cells: pd.DataFrame, table: Table, split: str) -> Iterator[str]:
     at = AT if AT in budgets else budgets[-1]
     kind = table.settings(split).kind
     name = f"{kind} split" + (", whole checkpoints held out" if kind == "group" else "")
-    yield f"<details><summary>{name}: error (pp) ± standard error, tau</summary>\n"
+    yield (
+        f"<details><summary>{name}: error (pp), [90 % interval] of its ratio to random sampling's "
+        "expected error, tau</summary>\n"
+    )
+    repeats = int(cells["repeats"].max())
+    if why := too_few_repeats(repeats):
+        yield f"{why}\n"
     yield "| method | " + " | ".join(f"{budget} items" for budget in budgets) + " |"
     yield "|---" * (len(budgets) + 1) + "|"
+    expected = cells.loc[cells.groupby("budget")["repeats"].idxmax()].set_index("budget")["random"]
+    said = " | ".join(points(expected[budget]) for budget in budgets)
+    yield f"| *random sampling, expected* | {said} |"
     by_method = {method: rows.set_index("budget") for method, rows in cells.groupby("method")}
-    nowhere = float("inf")
-    order = sorted(
-        by_method,
-        key=lambda m: (by_method[m]["mae"].get(at, nowhere), m),
-    )
-    for method in order:
+
+    def error(method: str) -> tuple[float, str]:
         rows = by_method[method]
-        said = [_figures(rows.loc[b]) if b in rows.index else MISSING for b in budgets]
-        yield f"| `{method}` | {' | '.join(said)} |"
+        return (rows["mae"][at].value if at in rows.index else float("inf"), method)
+
+    for method in sorted(by_method, key=error):
+        rows = by_method[method]
+        said = " | ".join(
+            _figures(rows.loc[b], repeats) if b in rows.index else MISSING for b in budgets
+        )
+        yield f"| `{method}` | {said} |"
     yield "\n</details>"
 
 
-def _figures(row: pd.Series) -> str:
-    error = give_or_take(points(row["mae"]), bare(100 * row["mae_se"]))
-    return f"{error}, {bare(row['tau'])}"
+def _figures(row: pd.Series, repeats: int) -> str:
+    text = f"{points(row['mae'].value)}, {interval(row['ratio'])}, {bare(row['tau'])}"
+    fewer = "" if row["repeats"] == repeats else f" ({row['repeats']} repeats)"
+    return bold(text, row["level"]) + fewer
 
 
 def costs(records: Sequence[Record], all_tables: Sequence[Table], workers: int) -> str:
     """Return seconds a cell of each method on each table, and what all repeats would take."""
-    ran = frame(records)
+    ran = pd.DataFrame([asdict(record) for record in records if not record.failed])
     names = [table.name for table in all_tables if table.name in set(ran["table"])]
     grid = ran.pivot_table(index="method", columns="table", values="seconds", aggfunc="mean")
     grid = grid.reindex(columns=names)

@@ -2,7 +2,7 @@
 
 import math
 
-from _baselines.figures import Interval
+from fewbench.study.inference import Figure, OverTables
 
 MISSING = "–"
 
@@ -20,13 +20,13 @@ def points(error: float) -> str:
     return MISSING if math.isnan(error) else f"{100 * error:.2f}"
 
 
-def interval(found: Interval) -> str:
+def interval(found: Figure | OverTables) -> str:
     """Write a ratio with its interval, if it has one."""
     if math.isnan(found.low):
         return bare(found.value)
     return f"{bare(found.value)} [{bare(found.low)}, {bare(found.high)}]"
 
 
-def give_or_take(text: str, error: str) -> str:
-    """Add a standard error, if there is one."""
-    return text if error == MISSING else f"{text} ± {error}"
+def bold(text: str, yes: bool) -> str:
+    """Mark what is level with the best."""
+    return f"**{text}**" if yes else text

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, and work that only one process does at a time."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -8,24 +9,52 @@ from pathlib import Path
 
 from fewbench.errors import FewbenchError
 
+UNNAMED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name `path` in an error of the system while it is written, such as that of a full disk.
+
+    Errors of writing carry no name, and libraries put words of their own in their place.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in UNNAMED:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path`; rename it to `path` when the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # before the name says that it is there
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # mkstemp makes private files; results are for sharing
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with naming(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())  # before the name says that it is there
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)  # mkstemp makes private files; results are for sharing
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def reserve(path: Path) -> None:
+    """Have the system set aside the disk space of a file that was made with holes.
+
+    A full disk is an error then, with the file's name, and not the end of the process when a hole
+    is written through a memory map.
+    """
+    if hasattr(os, "posix_fallocate"):
+        with naming(path), path.open("rb+") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 @contextmanager

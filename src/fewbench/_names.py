@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")  # and the quote put before them
+
 
 def some(names: Iterable[object], most: int = 3) -> str:
     """Return the first `most` names in quotes and how many more there are.
@@ -14,6 +16,20 @@ def some(names: Iterable[object], most: int = 3) -> str:
     listed = [str(name) for name in names]
     head = ", ".join(repr(name) for name in listed[:most])
     return head if len(listed) <= most else f"{head} and {len(listed) - most} more"
+
+
+def as_cell(text: object) -> object:
+    """Return a text so that no spreadsheet takes it for a formula; other values as they are.
+
+    A quote is put before a text that begins as a formula does, and before one that begins with a
+    quote, so that two texts stay two and taking one quote away gives the text back.
+
+    Examples
+    --------
+    >>> as_cell("=cmd|x"), as_cell("-"), as_cell("'-"), as_cell("org/model"), as_cell(-1)
+    ("'=cmd|x", "'-", "''-", 'org/model', -1)
+    """
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:

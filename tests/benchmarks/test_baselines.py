@@ -1,11 +1,15 @@
 """The figures and the filled pages of benchmarks/baselines.py."""
 
+import json
 import math
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from fewbench.testing import simulate
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -31,73 +35,139 @@ def pages():
     return pages
 
 
-def cells_of(errors, split="random", budget=50, taus=None):
-    """Records of {(table, method): [an error a repeat]}."""
-    return pd.DataFrame(
-        [
-            {"table": table, "split": split, "repeat": repeat, "method": method}
-            | {"budget": budget, "mae": mae, "tau": (taus or {}).get(method, 0.5)}
-            for (table, method), maes in errors.items()
-            for repeat, mae in enumerate(maes)
-        ]
-    )
+NAMES = ("one", "two", "three", "four", "small")
+SHARED = {"one": 0, "two": 0, "three": 1, "four": 2, "small": 3}
 
 
-def test_a_ratio_is_that_of_the_mean_errors_and_pairing_makes_it_sure(figures):
-    theirs = np.array([2.0, 4.0, 6.0, 3.0])
-    alike = figures.ratio(theirs / 2, theirs)
-    assert (alike.value, alike.low, alike.high) == pytest.approx((0.5, 0.5, 0.5))
-    apart = figures.ratio(theirs[::-1] / 2, theirs)
-    assert apart.value == pytest.approx(0.5)
-    assert apart.low < 0.45 < 0.55 < apart.high
-    assert apart.low * apart.high == pytest.approx(0.25)  # as wide either way as a factor
+def made(figures, offsets, repeats=6, tables=NAMES, split="random", seldom=()):
+    """Cells of methods that are off by a constant and some noise, on tables of our own."""
+    from _baselines.cells import Record
+    from fewbench.study import SplitSettings, make_split
+
+    rows, resampled = [], {}
+    for at, table in enumerate(tables):
+        scores = simulate(12 if table == "small" else 80, 100, seed=at)
+        splits = [make_split(scores, SplitSettings(split), 0, repeat) for repeat in range(repeats)]
+        records = []
+        for repeat, division in enumerate(splits):
+            truth = scores.full_scores()[division.targets]
+            rng = np.random.default_rng(100 * at + repeat)
+            for method, off in offsets.items():
+                if method in seldom and table != "one":
+                    continue
+                said = (
+                    truth + off * rng.choice([-1, 1], len(truth)) + rng.normal(0, 0.01, len(truth))
+                )
+                record = Record("", table, split, repeat, method, "", 50, estimates=tuple(said))
+                records.append(record)
+        own, drawn = figures.cells_of(records, scores, splits, at)
+        rows += own
+        resampled[table, split] = drawn
+    targets = {(table, split): 3.0 if table == "small" else 20.0 for table in tables}
+    return figures.Cells(pd.DataFrame(rows), resampled, targets, SHARED)
 
 
-def test_intervals_of_a_ratio_cover_what_they_state(figures):
-    rng = np.random.default_rng(1)
-    hits = 0
-    for _ in range(600):
-        hard = rng.gamma(20, 0.05, 5)  # a division that is hard is hard for both
-        ours, theirs = (hard * rng.gamma(30, 1 / 30, 5) * scale for scale in (0.7, 1.0))
-        found = figures.ratio(ours, theirs)
-        hits += found.low <= 0.7 <= found.high
-    assert hits / 600 == pytest.approx(0.95, abs=0.03)
+def test_a_ratio_is_to_the_exact_error_of_random_sampling(figures):
+    from _baselines.cells import Record
+    from fewbench.study import SplitSettings, make_split
+    from fewbench.study.inference import expected_random_mae
+
+    scores = simulate(40, 60, seed=1)
+    splits = [make_split(scores, SplitSettings(), 0, repeat) for repeat in range(4)]
+    truth, expected = scores.full_scores(), expected_random_mae(scores, 10)
+    records = [
+        Record("", "t", "random", at, "m", "", 10, estimates=tuple(truth[one.targets] - 0.03))
+        for at, one in enumerate(splits)
+    ]  # no draw of random sampling among them: none is needed
+    (row,), drawn = figures.cells_of(records, scores, splits)
+    plain = np.mean([expected[one.targets].mean() for one in splits])
+    assert (row["mae"].value, row["random"]) == pytest.approx((0.03, plain))
+    assert row["ratio"].value == pytest.approx(0.03 / plain)
+    assert row["ratio"].low < 0.03 / plain < row["ratio"].high
+    assert (row["repeats"], row["tau"], drawn.n_repeats) == (4, 1.0, 4)
+    (row,), _ = figures.cells_of(records[:2], scores, splits)
+    assert math.isnan(row["ratio"].low)
+    assert row["ratio"].value > 0
 
 
-def test_over_tables_halves_and_doubles_cancel(figures):
-    found = figures.over_tables([0.5, 2.0, 1.0])
-    assert found.value == pytest.approx(1)
-    half = 4.302653 * math.log(2) / math.sqrt(3)  # Student's t of two degrees of freedom
-    assert (found.low, found.high) == pytest.approx((math.exp(-half), math.exp(half)), rel=1e-5)
+def test_random_sampling_against_itself_is_one_within_its_interval(figures):
+    """Resampling targets alone holds 1 in half of such studies (spread of the draws left out)."""
+    from _baselines.cells import Record
+    from fewbench.study import SplitSettings, make_split
+
+    held = 0
+    for study in range(40):
+        scores = simulate(60, 80, seed=study % 4)
+        splits = [make_split(scores, SplitSettings(), study, repeat) for repeat in range(5)]
+        rng = np.random.default_rng(study)
+        records = []
+        for at, one in enumerate(splits):
+            items = rng.permutation(80)[:20]  # the same for all targets of a repeat
+            said = scores.values[np.ix_(one.targets, items)].mean(axis=1)
+            record = Record("", "t", "random", at, "random", "", 20, estimates=tuple(said))
+            records.append(record)
+        (row,), _ = figures.cells_of(records, scores, splits)
+        held += row["ratio"].low <= 1 <= row["ratio"].high
+    assert held >= 32
 
 
-@pytest.mark.parametrize("known", [[], [0.8], [0.8, 0.9], [float("nan"), 0.8]])
-def test_no_interval_of_fewer_than_three(figures, known):
-    found = figures.over_tables(known)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
-    assert found.count == np.isfinite(known).sum()
+def test_tables_with_few_targets_are_shown_and_do_not_count_and_groups_weigh_as_one(figures):
+    cells = made(figures, {"random": 0.06, "good": 0.03})
+    table = figures.overall(cells, "random").set_index("method")
+    found = table.loc["good", 50]
+    assert (found.n_tables, found.n_groups, table.loc["good", "tables"]) == (4, 3, 4)
+    known = {row.table: row.ratio.value for row in cells.of(method="good").itertuples()}
+    assert set(known) == set(NAMES)
+    logs = [np.log([known["one"], known["two"]]).mean(), *np.log([known["three"], known["four"]])]
+    assert found.value == pytest.approx(np.exp(np.mean(logs)))
+    assert table.loc["good", "worst_table"] != "small"
+    assert figures.overall(cells, "performance").empty
 
 
-def test_a_method_that_lacks_a_repeat_is_paired_with_the_others(figures):
-    records = cells_of({("a", "random"): [1.0, 2.0, 9.0], ("a", "m"): [0.5, 1.0]})
-    row = figures.by_cell(records).set_index("method").loc["m"]
-    assert (row["ratio"], row["random"], row["repeats"]) == (0.5, 1.5, 2)
+def test_what_is_advised_is_in_the_catalogue_and_names_its_worst_table(figures, pages):
+    from fewbench.methods import CATALOGUE
+
+    assert {name for names in pages.ADVISED.values() for name in names} <= set(CATALOGUE)
+    cells = made(figures, {"random": 0.06, "greedy-ridge": 0.03, "aipw": 0.02})
+    *_, row = pages.advice(cells).splitlines()  # aipw is advised in the other split alone
+    known = {one.table: one.ratio.value for one in cells.of(method="greedy-ridge").itertuples()}
+    worst = max(set(known) - {"small"}, key=lambda table: known[table])
+    assert row.startswith("| like the source models | `greedy-ridge` | ")
+    assert row.endswith(f"| {known[worst]:.2f}".replace("0.", ".") + f" ({worst}) |")
 
 
 def test_methods_are_in_order_of_their_ratio_and_last_where_tables_are_few(figures):
-    errors = {(table, "random"): [0.1, 0.1] for table in "abc"}
-    errors |= {(table, "good"): [0.05, 0.05] for table in "abc"}
-    errors |= {(table, "bad"): [0.2, 0.2] for table in "bc"} | {("a", "bad"): [0.4, 0.4]}
-    errors |= {("c", "seldom"): [0.01, 0.01]}
-    records = cells_of(errors, taus={"good": 0.75})
-    table = figures.overall(figures.by_cell(records), "random").set_index("method")
-    assert list(table.index) == ["good", "random", "bad", "seldom"]
-    assert table["tables"].tolist() == [3, 3, 3, 1]
-    assert (table.loc["bad", "worst"], table.loc["bad", "worst_table"]) == (4, "a")
-    assert table.loc["bad", 50].value == pytest.approx(16 ** (1 / 3))
-    assert table.loc["good", "tau_gain"] == 0.25
-    assert figures.overall(figures.by_cell(records), "performance").empty
+    offsets = {"random": 0.06, "good": 0.03, "as-good": 0.03, "bad": 0.12, "seldom": 0.001}
+    cells = made(figures, offsets, seldom=("seldom",))
+    table = figures.overall(cells, "random").set_index("method")
+    assert sorted(table.index[:2]) == ["as-good", "good"]
+    assert list(table.index[2:]) == ["random", "bad", "seldom"]
+    level = {method for method, budgets in table["level"].items() if budgets}
+    assert level == {"good", "as-good"}
+    within = cells.of(table="three")
+    assert set(within[within["level"]]["method"]) == {"good", "as-good"}
+    few = made(figures, offsets, repeats=2)
+    assert not few.rows["level"].any()
+    assert not any(figures.overall(few, "random")["level"])
+
+
+def test_a_method_that_lacks_a_repeat_is_compared_in_the_others(figures):
+    from _baselines.cells import Record
+    from fewbench.study import SplitSettings, make_split
+
+    scores = simulate(40, 60, seed=1)
+    splits = [make_split(scores, SplitSettings(), 0, repeat) for repeat in range(4)]
+    records = [
+        Record("", "t", "random", at, method, "", 10, estimates=(0.5,) * len(one.targets))
+        for method in ("random", "m")
+        for at, one in enumerate(splits)
+        if method == "random" or at
+    ]
+    rows, _ = figures.cells_of(records, scores, splits)
+    whole, part = sorted(rows, key=lambda row: row["repeats"], reverse=True)
+    assert (whole["repeats"], part["repeats"]) == (4, 3)
+    again, _ = figures.cells_of([r for r in records if r.repeat], scores, splits)
+    assert part["ratio"].value == pytest.approx(again[0]["ratio"].value)
 
 
 PAGE = "# m\n\nProse.\n\n<!-- numbers: m -->\nold\n<!-- end -->\nMore \\1 prose.\n"
@@ -146,7 +216,7 @@ def test_a_torn_line_costs_its_own_cell_alone(tmp_path):
         "parts",
         10,
         mae=0.25,
-        tau=1.0,
+        estimates=(0.5, 0.25),
         items_run=10.0,
         seconds=0.5,
         notes=("said",),
@@ -154,12 +224,15 @@ def test_a_torn_line_costs_its_own_cell_alone(tmp_path):
     _append(path, one)
     with path.open("a") as file:
         file.write('\n{"key": "torn')
+    with path.open("a") as file:  # of another version, with what is not read any more
+        file.write("\n" + json.dumps(asdict(replace(one, method="other")) | {"tau": 1.0}))
     two = Record("k2", "t", "random", 0, "m", "parts", 20, failed="no")
     _append(path, two)
     found = read_records(path)
     assert found["m", "parts", 10] == one
     assert found["m", "parts", 20].failed == "no"
-    assert len(found) == 2
+    assert found["other", "parts", 10].estimates == one.estimates
+    assert len(found) == 3
 
 
 def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
@@ -168,7 +241,6 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     from fewbench.errors import MethodError
     from fewbench.methods import find_method
     from fewbench.study import SplitSettings, compare
-    from fewbench.testing import simulate
 
     class Refuses:
         plain_sampling = False

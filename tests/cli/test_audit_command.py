@@ -34,8 +34,8 @@ def test_the_most_serious_first_with_its_advice(ok, dirty):
     assert "see --json or --report" in out
     assert "{'model-00', 'model-00#2'}" in out
     assert max(map(len, lines)) <= 100
-    assert "Methods on these scores" in out
-    assert "  random, random-stratified" in out
+    assert "Use these methods" in out
+    assert "methods can run" in out
 
 
 def test_json_has_all_names(ok, dirty):
@@ -68,9 +68,9 @@ def test_what_was_changed_is_told_beside_what_was_found(cli, dirty, tmp_path):
     page = (tmp_path / "audit.html").read_text()
     assert "This page describes the scores as they were. Written to clean.parquet" in page
     assert "duplicates: 1 model left out: " in page
-    text = cli("audit", dirty, "--drop", "duplicates", "-o", "clean.parquet").out
+    text = cli("audit", dirty, "--drop", "duplicates", "-o", "clean.parquet", "--force").out
     assert text.startswith(f"{dirty} as it was, without the changes in clean.parquet:")
-    assert "What was changed" not in cli("audit", dirty, "--report", "audit.html").out
+    assert "What was changed" not in cli("audit", dirty, "--report", "audit.html", "--force").out
     assert "What was changed" not in (tmp_path / "audit.html").read_text()
 
 
@@ -87,9 +87,9 @@ def test_what_was_changed_is_told_beside_what_was_found(cli, dirty, tmp_path):
 def test_the_scores_are_never_overwritten(cli, dirty, tmp_path, words):
     (tmp_path / "link.html").symlink_to(dirty)
     before = dirty.read_bytes()
-    said = cli("audit", "dirty.parquet", *words.format(name=tmp_path.name).split())
+    said = cli("audit", "dirty.parquet", "--force", *words.format(name=tmp_path.name).split())
     assert said.code == 2
-    assert "part of the scores that are audited (hint: name another file" in said.err
+    assert "part of the input dirty.parquet (hint: name another file" in said.err
     assert said.out == ""
     assert dirty.read_bytes() == before
 
@@ -98,9 +98,9 @@ def test_a_log_is_never_overwritten(cli, dirty, tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "a.json").write_text("{}")
-    said = cli("audit", "logs", "--report", "logs/a.json")
+    said = cli("audit", "logs", "--report", "logs/a.json", "--force")
     assert said.code == 2
-    assert "part of the scores" in said.err
+    assert "part of the input logs" in said.err
     assert (logs / "a.json").read_text() == "{}"
 
 
@@ -108,7 +108,7 @@ def test_two_files_need_two_names(cli, dirty, tmp_path):
     for report in ("x.parquet", "x.probabilities.npy"):
         said = cli("audit", dirty, "--drop", "duplicates", "-o", "x.parquet", "--report", report)
         assert said.code == 2
-        assert "named by --report and by --output" in said.err
+        assert ": named twice, to write two results" in said.err
         assert not (tmp_path / report).exists()
 
 

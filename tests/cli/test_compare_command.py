@@ -9,7 +9,7 @@ import pytest
 from fewbench.cli.compare import parse_budgets
 from fewbench.cli.options import split_names
 from fewbench.cli.text import number, points, table
-from fewbench.errors import FewbenchError
+from fewbench.errors import FewbenchError, MethodError
 
 QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]
 
@@ -17,7 +17,7 @@ QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]
 def test_json_report_and_tables(cli, scores, tmp_path):
     words = [scores, "-m", "random-linear", "-n", "4,8", "--split", "random,group"]
     files = ["--json", "o/out.json", "--report", "o/out.html"]
-    said = cli("compare", *words, "--repeats", "2", "--workers", "1", *files)
+    said = cli("compare", *words, "--repeats", "3", "--workers", "1", *files)
     assert said.code == 0
     for split in ("random", "group"):
         for budget in (4, 8):
@@ -36,13 +36,46 @@ def test_json_report_and_tables(cli, scores, tmp_path):
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["out.html", "out.json"]
 
 
+def test_two_repeats_show_no_interval_and_say_why(cli, scores):
+    said = cli("compare", scores, "-m", "random-linear", "-n", "4", *QUICK)
+    table = said.out[said.out.index("random split, 4 items") :]
+    assert "±" not in table
+    assert "[0" not in table
+    assert "2 repeats are too few to say how sure a number is; run at least 1 more" in said.out
+
+
+def test_a_failing_cell_is_shown_and_the_exit_code_says_so(cli, scores, tmp_path, monkeypatch):
+    module = sys.modules["fewbench.study.cell"]
+    real = module.replay
+
+    def replay(method, *args, **settings):
+        if "medoids" in method.describe():
+            raise MethodError("too few sources", hint="take more")
+        return real(method, *args, **settings)
+
+    monkeypatch.setattr(module, "replay", replay)
+    words = ["-m", "random-linear,kmedoids-ridge", "-n", "4", "--repeats", "3", "--workers", "1"]
+    said = cli("compare", scores, *words, "--report", "o.html", "--json", "o.json")
+    assert said.code == 1
+    assert "\nkmedoids-ridge   " in said.out
+    assert "failed: kmedoids-ridge at 4 items, random split, repeat 0" in said.out
+    assert "\nrandom-linear " in said.out
+    failed = [c for c in json.loads((tmp_path / "o.json").read_text())["cells"] if c["failed"]]
+    assert [c["method"] for c in failed] == ["kmedoids-ridge"]
+    assert failed[0]["failed"][0]["reason"] in said.out
+    page = (tmp_path / "o.html").read_text()
+    assert "too few sources (hint: take more)" in page
+    assert "exit code is 1" in " ".join(cli("compare", "--help").out.split())
+
+
 def test_a_second_run_takes_the_cells_of_the_first(cli, scores, monkeypatch, tmp_path):
     words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--json", "o.json"]
     first = cli(*words)
     one = (tmp_path / "o.json").read_text()
     (cache,) = (tmp_path / "cache" / "fewbench").iterdir()
     assert len(cache.read_text().splitlines()) == 6
-    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "run_cell", pytest.fail)
+    (tmp_path / "o.json").unlink()
+    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "try_cell", pytest.fail)
     second = cli(*words)
     assert second.code == 0
     assert (second.out, (tmp_path / "o.json").read_text()) == (first.out, one)
@@ -69,7 +102,7 @@ def test_methods_with_settings_and_gap(ok, scores, tmp_path):
     assert "performance split, 4 items, 6 targets a repeat" in out
     assert "\nmedoids(metric=cosine,standardise=true)+mean " in out
     assert "\nrandom+answers+ridge(alpha=1) " in out
-    assert "interval" not in out
+    assert "% interval" not in out
 
 
 def test_without_a_home_cache_variable(cli, scores, monkeypatch, tmp_path):

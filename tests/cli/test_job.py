@@ -205,6 +205,8 @@ def test_ask_in_the_words_of_a_harness(ok, cli, placed, asked):
     named = [f"{tasks.iloc[at]}:s{at}" for at in places]
     assert inspect.out.strip().split(",") == named
     assert "12 items for target" in inspect.err
+    ran = dict.fromkeys(tasks.iloc[at] for at in places)
+    assert f"run exactly these tasks: {','.join(ran)}" in inspect.err
     harness = cli("ask", "run", "--for", "lm-eval")
     samples = json.loads(harness.out)
     assert sorted(at for of in samples.values() for at in of) == sorted(1000 + at for at in places)
@@ -219,7 +221,10 @@ def test_json_is_in_no_harness_s_words(ok, cli, placed):
 
 def test_inspect_takes_item_ids_where_nothing_better_is_known(ok, scores, asked):
     ok("start", scores, "-m", "random", "-n", "3", "-o", "run")
-    assert ok("ask", "run", "--for", "inspect") == ",".join(asked()["target"]) + "\n"
+    items = asked()["target"]
+    tasks = load_scores(scores).items["task"]
+    named = [f"{tasks[item]}:{item}" for item in items]
+    assert ok("ask", "run", "--for", "inspect") == ",".join(named) + "\n"
 
 
 def test_what_was_told_survives(ok, cli, scores, answers, asked, tmp_path):
@@ -247,7 +252,8 @@ def test_methods(ok):
     listed = json.loads(ok("methods", "--json"))
     names = [row["name"] for row in listed]
     assert {"random", "random-ridge", "anchor-points", "kmedoids-ridge"} <= set(names)
-    assert all(set(row) == {"name", "parts", "summary", "citation"} for row in listed)
+    keys = {"name", "parts", "summary", "citation", "cannot", "use_for"}
+    assert all(set(row) == keys for row in listed)
     lines = ok("methods").splitlines()
     for row in listed:
         assert any(line.startswith(row["name"]) and row["citation"] in line for line in lines)

@@ -47,6 +47,19 @@ def logs(tmp_path):
     return tmp_path
 
 
+def test_names_are_no_formulas_in_a_spreadsheet(ok, tmp_path):
+    names = ["=", "+", "-", "@", "'=", "=1+1", "plain"]
+    for at, name in enumerate(names):
+        results = write(tmp_path / "logs", f"m{at}", [1, 0, 1]) / f"results_{STAMP}.json"
+        results.write_text(results.read_text().replace(f'"m{at}"', json.dumps(name)))
+    ok("import", "logs", "-o", "s.parquet", "--filter", "strict")
+    assert load_scores("s.parquet").model_ids == names
+    with (tmp_path / "s.files.csv").open(newline="") as file:
+        cells = [row["model"] for row in csv.DictReader(file) if row["filter"] == "strict"]
+    assert cells == ["'=", "'+", "'-", "'@", "''=", "'=1+1", "plain"]
+    assert [cell.removeprefix("'") for cell in cells] == names
+
+
 def test_import_asks_goes_on_and_tidies_up(cli, logs):
     asked = cli("import", "logs", "-o", "s.parquet")
     assert asked.code == 2

@@ -180,6 +180,16 @@ def test_answers_that_are_no_numbers(wrong, folder, answers, asked):
     assert "4 values that are not numbers, first 'right'" in err
 
 
+def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answers, asked):
+    items = asked()["target"]
+    told = answers(dict.fromkeys(items, 0.5))
+    err = wrong("tell", "run", told, *ONE.split())
+    assert f"item {items[0]!r} has the score 0.5, where every answer of the sources is right" in err
+    assert asked()["target"] == items
+    ok("tell", "run", told, *ONE.split(), "--accept-fractions")
+    assert "4 of 4 answers are fractions" in ok("estimate", "run")
+
+
 def test_another_answer_to_the_same_item(wrong, ok, folder, answers, asked):
     (first, *_) = items = asked()["target"]
     ok("tell", "run", answers({first: 1}), *ONE.split())
@@ -233,6 +243,6 @@ def test_ctrl_c(cli, folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "run_cell", stop)
+    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "try_cell", stop)
     said = cli("compare", "s.parquet", "-m", "random", "-n", "4", *QUICK.split())
     assert (said.code, said.err) == (130, "fewbench: stopped; files are whole\n")

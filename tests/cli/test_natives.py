@@ -57,7 +57,7 @@ def test_split_and_seed_are_taken(ok, named):
         (("-n", 61), "a budget of 61 items, where there are 60"),
         (("-n", 14, "-m", "random"), "'random' has no native sources"),
         (("-n", 14, "--split", "odd"), "unknown split 'odd'"),
-        (("-n", 14, "-o", "."), ".: a folder, or the scores"),
+        (("-n", 14, "-o", "."), ".: a folder"),
     ],
 )
 def test_mistakes_are_one_line(cli, named, words, said):

@@ -315,3 +315,161 @@ def test_texts_of_tasks(ok, wrong, here, tmp_path):
     assert found["facts"]["rows"] == "BM25"
     assert "quarks" in [row["task"] for row in found["chosen"]]
     assert "no text is given of 1 tasks: 'quarks'" in wrong(*words[:-2])
+
+
+# What a matrix in a .csv does not say, losses, and models that chose the tasks.
+
+
+def plain(name, rows, head=None):
+    """Write a .csv of numbers; rows begin with names where `head` is longer than them."""
+    lines = [",".join(head)] if head else []
+    Path(name).write_text("\n".join([*lines, *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+@pytest.fixture
+def loose(here):
+    """matrix.csv and bare.csv (without row names) of the tasks, and results.csv, in a folder."""
+    rng = np.random.default_rng(3)
+    names = [f"t{at}" for at in range(6)]
+    values = (0.3 + 0.4 * rng.random((6, 6))).round(4)
+    rows = [[name, *row] for name, row in zip(names, values.tolist(), strict=True)]
+    plain("matrix.csv", rows, ["source", *names])
+    plain("bare.csv", values.tolist(), names)
+    models = (0.2 + 0.6 * rng.random((8, 6))).round(3)
+    rows = [[f"m{at}", *row] for at, row in enumerate(models.tolist())]
+    plain("results.csv", rows, ["model", *names])
+    losses = (5 * rng.random((6, 6)) + 0.1).round(3)
+    plain("losses.csv", losses.tolist(), names)
+    rows = [[row[0], *(4 * np.array(row[1:])).round(3)] for row in rows]
+    plain("model-losses.csv", rows, ["model", *names])
+    return names
+
+
+def test_without_numbers_of_questions_there_are_no_random_questions(ok, wrong, loose):
+    words = ("tasks", "select", "matrix.csv", "-k", 2, "--results", "results.csv")
+    text = ok(*words)
+    assert "random questions  " not in text
+    assert "how many questions each task has is not known" in " ".join(text.split())
+    found = json.loads(ok(*words, "--json", "--report", "page.html"))
+    assert found["judgement"]["random_questions"] is None
+    assert found["facts"]["questions"] is None
+    assert found["facts"]["weigh"] == "tasks"
+    assert "random questions" not in Path("page.html").read_text("utf-8").split("<section")[1]
+    assert "how many questions" in wrong(*words, "--weigh", "questions")
+
+
+@pytest.mark.parametrize("given", ["100", "counts.csv"])
+def test_numbers_of_questions_can_be_given(ok, wrong, loose, given):
+    plain("counts.csv", [[name, 100] for name in loose], ["task", "questions"])
+    words = ("tasks", "select", "matrix.csv", "-k", 2, "--results", "results.csv")
+    found = json.loads(ok(*words, "--questions", given, "--json", "-o", "s.json"))
+    assert found["judgement"]["random_questions"]["questions"] == 200
+    ok(*words, "-o", "unknown.json")
+    judged = ("tasks", "judge", "unknown.json", "results.csv", "--json")
+    assert json.loads(ok(*judged))["judgement"]["random_questions"] is None
+    again = json.loads(ok(*judged, "--questions", given))["judgement"]["random_questions"]
+    assert again["mean"] == found["judgement"]["random_questions"]["mean"]
+    assert "leave --questions out" in wrong(
+        "tasks", "judge", "s.json", "results.csv", "--questions", 9
+    )
+
+
+def test_results_of_single_questions_give_their_numbers(ok, here):
+    names = [f"task-{at}" for at in range(6)]
+    table = simulate(12, 90, 6, seed=4)
+    save_scores(table, "plain.parquet")
+    rows = np.random.default_rng(0).random((6, 6))
+    plain("m.csv", [[name, *row] for name, row in zip(names, rows, strict=True)], ["", *names])
+    words = ("tasks", "select", "m.csv", "-k", 2, "--results", "plain.parquet", "--json")
+    found = json.loads(ok(*words))
+    assert found["facts"]["questions"] == 90
+    chosen = [row["task"] for row in found["chosen"]]
+    expected = int(table.items["task"].isin(chosen).sum())
+    assert found["judgement"]["random_questions"]["questions"] == expected
+
+
+def test_a_square_matrix_needs_no_row_names(ok, loose):
+    words = ("-k", 2, "--json", "--results", "results.csv")
+    one, other = (
+        json.loads(ok("tasks", "select", name, *words)) for name in ("matrix.csv", "bare.csv")
+    )
+    assert one["chosen"] == other["chosen"]
+    assert one["judgement"] == other["judgement"]
+
+
+def test_losses_are_said_and_can_be_transformed(ok, wrong, loose):
+    assert "say --metric loss" in wrong("tasks", "select", "losses.csv", "-k", 2)
+    assert "for losses" in wrong("tasks", "select", "matrix.csv", "-k", 2, "--transform", "exp")
+    losses = np.loadtxt("losses.csv", delimiter=",", skiprows=1)
+    plain("exp.csv", np.exp(-losses).tolist(), loose)
+    words = ("-k", 3, "--metric", "loss", "--json")
+    read = json.loads(ok("tasks", "select", "losses.csv", *words))
+    assert read["facts"]["metric"] == "loss"
+    assert read["difficulty"]["all"] == pytest.approx(-losses.mean())
+    exp = json.loads(ok("tasks", "select", "losses.csv", *words, "--transform", "exp"))
+    plainly = json.loads(ok("tasks", "select", "exp.csv", "-k", 3, "--json"))
+    assert exp["chosen"] == plainly["chosen"]
+    assert exp["difficulty"]["all"] == pytest.approx(np.exp(-losses).mean())
+
+
+def test_results_may_be_losses_of_any_range(ok, wrong, loose):
+    words = ("tasks", "select", "losses.csv", "-k", 2, "--metric", "loss", "--results")
+    assert "--lower-is-better for losses" in wrong(*words, "model-losses.csv")
+    losses = ("model-losses.csv", "--lower-is-better")
+    found = json.loads(ok(*words, *losses, "--questions", 50, "--json"))["judgement"]
+    assert max(row["full"] for row in found["models"]) > 1
+    assert found["random_questions"] is None  # nothing is known of losses on single questions
+    exp = json.loads(ok(*words, *losses, "--transform", "exp", "--json"))["judgement"]
+    assert exp["nrmse"] != pytest.approx(found["nrmse"])
+    assert max(row["full"] for row in exp["models"]) < 1
+
+
+def test_judge_knows_the_models_that_chose(ok, here, tmp_path):
+    """By their names, or by their scores under other names, without the matrix."""
+    ok("tasks", "select", here / "scores.parquet", "-k", 2, "-m", "fit", "-o", "s.json")
+    said = "of the 12 models that it is judged on are those that tasks were compared by"
+    assert f"11 {said}" in " ".join(ok("tasks", "judge", "s.json", here / "all.parquet").split())
+    table = tasks_table()
+    renamed = from_arrays(
+        table.values, models=[f"x{at}" for at in range(12)], tasks=list(table.items["task"])
+    )
+    save_scores(renamed, tmp_path / "renamed.parquet")
+    assert f"11 {said}" in " ".join(ok("tasks", "judge", "s.json", "renamed.parquet").split())
+    save_scores(table.take(models=[TARGET]), tmp_path / "new.parquet")
+    assert "that it is judged on" not in ok("tasks", "judge", "s.json", "new.parquet")
+
+
+@pytest.mark.parametrize("method", ["fit", "ridge", "bento-sim"])
+def test_past_scores_judge_by_models_that_are_held_out(ok, here, method):
+    words = ("tasks", "select", here / "scores.parquet", "-k", 2, "-m", method)
+    found = json.loads(ok(*words, "--json"))
+    assert not any("not judged" in said for said in found["warnings"])
+    assert found["judgement"]["held_out"] >= 2
+    assert len(found["judgement"]["models"]) == 11
+    said = ok(*words, "--report", "page.html")
+    assert "held out: each model is estimated from tasks chosen without it" in said
+    assert "chosen without it" in Path("page.html").read_text("utf-8")
+    seen = json.loads(ok(*words, "--results", here / "scores.parquet", "--json"))
+    assert any("11 of the 11 models" in warning for warning in seen["warnings"])
+
+
+def test_a_budget_with_a_cost_for_each_task(ok, wrong, here, tmp_path):
+    table = simulate(30, 400, 10, seed=2)
+    save_scores(table, tmp_path / "past.parquet")
+    words = ("tasks", "select", "past.parquet", "--budget", 100, "--task-cost")
+    found = {}
+    for cost in (0, 30):
+        found[cost] = json.loads(ok(*words, cost, "--json", "-o", f"{cost}.json"))
+        plan, k = found[cost]["plan"], found[cost]["facts"]["k"]
+        assert plan["questions"] <= 100 - cost * k
+        assert plan["errors"][str(k)] == min(plan["errors"].values())
+    assert found[30]["facts"]["k"] <= 3 < max(map(int, found[0]["plan"]["errors"]))
+    assert "run " in ok(*words, 30)
+    ok("tasks", "items", "30.json", "past.parquet", "-o", "subset.json")
+    subset = json.loads(Path("subset.json").read_text())
+    assert len(subset["items"]) == found[30]["plan"]["questions"]
+    assert subset["provenance"]["settings"].endswith("stratified+task-means+ridge")
+    assert "one of them" in wrong(*words, 0, "-k", 2)
+    assert "does not hold a task" in wrong(*words, 200)
+    assert "needs past scores" in wrong("tasks", "select", here / "ict", "-m", "bento-sim",
+                                        "--budget", 9)  # fmt: skip

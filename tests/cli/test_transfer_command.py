@@ -345,7 +345,7 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
         ((*SERVED, "--max-cost", "3"), "without prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
         ((*SERVED, "--seed", "-1"), "seed of -1"),
-        ((*SERVED, "-o", "tasks/sums.jsonl"), "not a folder"),
+        ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl: a file"),
     ],
 )
 def test_mistakes_are_one_line(cli, tasks, model, words, said):

@@ -1,6 +1,5 @@
 """From a prediction to an estimate: bounds, intervals, and the comparison with random sampling."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.evaluation import assemble
-from fewbench.evaluation.assemble import Said, interval
-from fewbench.evaluation.intervals import (
-    Calibration,
+from fewbench.evaluation.assemble import Said
+from fewbench.evaluation.bounds import bound_score
+from fewbench.evaluation.calibration import Calibration, PastErrors
+from fewbench.evaluation.intervals import ErrorModel
+from fewbench.evaluation.ranks import past_scores
+from fewbench.evaluation.sampling import (
+    error_within,
     exact_interval,
-    expected_random_error,
     sampling_effect,
+    standard_error,
     wilson_interval,
 )
-from fewbench.evaluation.ranks import past_scores
-from fewbench.methods import Provenance
+from fewbench.methods import Provenance, find_method
 from fewbench.scores import Scale
 from fewbench.testing import simulate
 
@@ -29,26 +31,41 @@ TABLE = simulate(10, 30, seed=1)
 
 
 def make_estimate(of_one, scores, calibration, level, provenance):
-    effect = sampling_effect(scores)
-    past = past_scores(scores)
-    return assemble.make_estimate(of_one, scores, calibration, level, provenance, effect, past)
+    """Make an estimate by past errors that are given, or of a random sample (None)."""
+    method = "random" if calibration is None else "random-linear"
+    errors = ErrorModel(find_method(method), scores, 5, 0)
+    if calibration is not None or scores.average == "macro":
+        errors.inside = calibration or known(*[0.5] * 9)
+        errors.frontier = None
+    of_one = replace(of_one, score=bound_score(of_one.score, scores, of_one.items, of_one.answers))
+    [judged] = errors.judge(np.array([of_one.score]), [of_one.items], [of_one.answers], level)
+    effect, past = sampling_effect(scores, 5), past_scores(scores)
+    return assemble.make_estimate(of_one, scores, judged, level, provenance, effect, past)
 
 
 def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):
-    return Said("t", score, np.array(tasks), outside, (), np.array(items), np.array(answers))
+    return Said(
+        "t", score, np.array(tasks), outside, (), np.array(items), np.array(answers, dtype=float)
+    )
 
 
 def known(*errors):
-    return Calibration(np.array(errors), np.arange(len(errors)))
+    """Past errors of as many sources, each at a score of one half on five of thirty items."""
+    count = len(errors)
+    rows, zeros = np.arange(count), np.zeros(count)
+    spreads = np.full(count, standard_error(0.5, 5, 30))
+    return Calibration(PastErrors(np.array(errors), spreads, zeros, zeros, zeros, rows, rows, rows))
 
 
 def test_random_sampling_stands_beside_every_estimate():
     estimate = make_estimate(said(0.4, range(5), [1, 0, 0, 1, 0]), TABLE, None, 0.9, MADE)
-    assert estimate.random.expected_error == expected_random_error(0.4, 5, 30)
+    expected = error_within(*wilson_interval(0.4, 5, 30, 0.9), 5, 30)
+    assert estimate.random.expected_error == pytest.approx(expected)
     ends = estimate.random.interval
     assert (ends.low, ends.high) == pytest.approx(wilson_interval(0.4, 5, 30, 0.9))
     assert (estimate.interval.low, estimate.interval.high) == exact_interval(2, 5, 30, 0.9)
-    assert estimate.expected_error == estimate.random.expected_error
+    expected = error_within(*exact_interval(2, 5, 30, 0.9), 5, 30)
+    assert estimate.expected_error == pytest.approx(expected)
 
 
 def test_past_errors_make_the_interval_within_what_the_answers_leave_possible():
@@ -56,11 +73,12 @@ def test_past_errors_make_the_interval_within_what_the_answers_leave_possible():
     estimate = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, calibration, 0.9, MADE)
     assert (estimate.interval.low, estimate.interval.high) == pytest.approx((0.4, 0.6))
     assert estimate.expected_error == pytest.approx(0.1)
-    most = make_estimate(said(0.9, range(25), [1] * 25), TABLE, known(*[0.5] * 20), 0.9, MADE)
+    most = make_estimate(said(0.9, range(25), [1] * 25), TABLE, known(*[3.0] * 20), 0.9, MADE)
     assert (most.interval.low, most.interval.high) == pytest.approx((25 / 30, 1))
     few = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, known(0.1), 0.9, MADE)
     assert (few.interval.low, few.interval.high) == pytest.approx((2 / 30, 27 / 30))
-    assert "needs 9 sources" in few.warnings[0]
+    assert "needs 9 source models" in few.warnings[0]
+    assert few.interval_kind == "bounds"
 
 
 def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():
@@ -126,23 +144,30 @@ def test_the_interval_holds_the_score_where_the_exact_test_rejects_it():
     scores = simulate(4, 100)
     answers = np.zeros(99)
     answers[0] = 1
-    low, high, _ = interval(1 / 99, np.arange(99), answers, scores, None, 0.9)
+    estimate = make_estimate(said(1 / 99, np.arange(99), answers), scores, None, 0.9, MADE)
     assert exact_interval(1, 99, 100, 0.9) == (0.01, 0.01)
-    assert low <= 1 / 99 <= high
+    assert estimate.interval.low <= 1 / 99 <= estimate.interval.high
 
 
 def test_exact_only_if_sources_and_answers_are_right_or_wrong():
-    items, half = np.arange(10), np.full(10, 0.5)
-    ends = interval(0.5, items, half, TABLE, None, 0.9)[:2]
-    assert ends == pytest.approx(wilson_interval(0.5, 10, 30, 0.9))
-    ends = interval(0.5, items, np.arange(10) % 2.0, TABLE, None, 0.9)[:2]
+    items = np.arange(10)
+    halves = make_estimate(said(0.5, items, np.full(10, 0.5)), TABLE, None, 0.9, MADE)
+    assert halves.interval_kind != "exact"
+    right = make_estimate(said(0.5, items, np.arange(10) % 2.0), TABLE, None, 0.9, MADE)
+    ends = (right.interval.low, right.interval.high)
     assert ends == pytest.approx(exact_interval(5, 10, 30, 0.9))
-    assert math.isfinite(ends[0])
+    assert right.interval_kind == "exact"
 
 
-def test_a_method_that_errs_more_than_random_sampling_would_says_so():
-    at = said(0.5, range(20), [1, 0] * 10)
-    worse = make_estimate(at, TABLE, known(*[0.4] * 20), 0.9, MADE)
-    assert any("plain random sampling of as many items by" in w for w in worse.warnings)
-    better = make_estimate(at, TABLE, known(*[0.001] * 20), 0.9, MADE)
-    assert not any("plain random sampling" in w for w in better.warnings)
+def test_the_half_width_is_in_units_of_plain_sampling_s_error():
+    """Past errors at one half say less of a score near 1, and of one with more items run."""
+    calibration = known(*[0.1] * 20)
+    middle = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, calibration, 0.9, MADE)
+    more = make_estimate(said(0.5, range(20), [1, 0] * 10), TABLE, calibration, 0.9, MADE)
+    high = make_estimate(said(0.95, range(5), [1] * 5), TABLE, calibration, 0.9, MADE)
+    width = {
+        name: one.interval.high - one.interval.low
+        for name, one in {"middle": middle, "more": more, "high": high}.items()
+    }
+    assert width["more"] < 0.6 * width["middle"]
+    assert width["high"] < 0.8 * width["middle"]

@@ -19,8 +19,8 @@ from fewbench.testing.conformance import MethodConformance, play
 WRITTEN_OUT = [
     "pds(stratified=true)+pca(components=4)+linear",
     "pds(models=6,normalise=excess)+knn(k=3,metric=euclidean)",
-    "random+answers+boosting(trees=3)",
-    "medoids(metric=cosine)+pca+mlp",
+    "random+answers+boosting(trees=20)",
+    "medoids(metric=cosine)+pca(components=3)+mlp",
     "variance+answers+lasso",
     "stratified+subset-score+linear",
 ]
@@ -35,9 +35,26 @@ def lighter(method):
 FORESTS = [name for name, entry in CATALOGUE.items() if lighter(entry.method) != entry.method]
 
 
+# Regressions over models, splines and thresholds do not give back a score that they are told whole;
+# of medoids, those of equal items share a cluster and its weight.
+INEXACT = {
+    *("random-linear", "random-ridge", "kmedoids-ridge", "random-search-ridge", "greedy-ridge"),
+    *("lasso", "double-optimize", "anchor-points", "anchor-points-correlation", "sort-and-search"),
+    *(
+        "metabench",
+        "metabench-unfiltered",
+        "best-for-validation",
+        "ridge-tasks",
+        "task-means-ridge",
+    ),
+    *(name for name in CATALOGUE if name.startswith(("disco-", "random-signature-"))),
+}
+
+
 class TestCatalogue(MethodConformance):
     @pytest.fixture(params=CATALOGUE)
     def method(self, request):
+        self.exact = request.param not in INEXACT
         return lighter(CATALOGUE[request.param].method)
 
 

@@ -39,7 +39,8 @@ def test_a_table_of_nothing_else_has_no_notes(write):
     ("content", "said"),
     [
         ("", "not a .csv table"),
-        (b"\xff\xfe\x00", "not a .csv table"),
+        (b"\xff\xfe\x00", "UTF-16 text, not UTF-8"),
+        (b"model,\xe9\n", "not UTF-8 text"),
         ('model,algebra,poetry\n"a,1,2\n', "not a .csv table"),
         ("name,algebra,poetry\na,1,1\n", "no column 'model'; it has 'name', 'algebra', 'poetry'"),
         ("model,algebra\na,1\n", "no column for 1 of 2 tasks: 'poetry'"),

@@ -65,7 +65,9 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         for metric in frame:
             row[metric] = frame[metric].mean()
             row[f"{metric}_sd"] = frame[metric].std() if len(frame) > 1 else np.nan
-            row[f"{metric}_se"] = frame[metric].sem() if len(frame) > 1 else np.nan
+            se = frame[metric].sem() if len(frame) > 1 else np.nan
+            row[f"{metric}_se"] = se
+            row[f"{metric}_low"], row[f"{metric}_high"] = row[metric] - se, row[metric] + se
         rows.append(row)
     cells = pd.DataFrame(rows)
     for base, name in ((0, "ratio_to_random"), (1, "ratio_to_random_ridge")):
@@ -79,6 +81,9 @@ def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     for side, sign in (("low", -1), ("high", 1)):
         ends = cells["ratio_to_random"] * (1 + sign * rng.uniform(0.06, 0.2, len(cells)))
         cells[f"ratio_to_random_{side}"] = ends.where(~same)
+    least = cells.groupby(["budget", "split"])["mae"].transform("min")
+    level = (cells["mae"] <= 1.1 * least).astype("boolean")
+    cells["level_with_best"] = level if estimates["repeat"].nunique() > 2 else pd.NA
     return cells
 
 

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from fewbench.report import write_report
+from fewbench.study import compare
+from fewbench.testing import simulate
 
 
 @pytest.fixture
@@ -119,47 +121,84 @@ def test_a_failed_write_leaves_the_old_page(make_comparison, tmp_path, monkeypat
 
 
 def _cells(**errors):
+    """Error, and whether it is level with the best, None if that was not judged."""
     rows = [
-        {"method": m, "budget": 50, "split": "s", "n_targets": 9, "mae": e, "mae_se": se}
-        for m, (e, se) in errors.items()
+        {
+            "method": m,
+            "budget": 50,
+            "split": "s",
+            "n_targets": 9,
+            "mae": e,
+            "level_with_best": level,
+        }
+        for m, (e, level) in errors.items()
     ]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    table["level_with_best"] = table["level_with_best"].astype("boolean")
+    return table
 
 
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
         (
-            {"random": (0.046, 0.001), "a": (0.019, 0.001), "b": (0.03, 0.001)},
+            {"random": (0.046, False), "a": (0.019, True), "b": (0.03, False)},
             "At 50 items, a is off by 1.9 pp on average; random sampling by 4.6 pp.",
         ),
         (
-            {"random": (0.046, 0.001), "a": (0.019, 0.001), "b": (0.02, 0.001)},
+            {"random": (0.046, False), "a": (0.019, True), "b": (0.02, True)},
             "At 50 items, a is off by 1.9 pp on average (level with b); random sampling by 4.6 pp.",
         ),
         (
-            {"random": (0.046, 0.001), "a": (0.045, 0.001)},
+            {"random": (0.046, True), "a": (0.03, True)},
             "At 50 items, no method is clearly better than random sampling, which is off by "
-            "4.6 pp on average; the lowest is a with 4.5 pp.",
+            "4.6 pp on average; the lowest is a with 3.0 pp.",
         ),
         (
-            {"random": (0.046, 0.001), "a": (0.06, 0.001)},
+            {"random": (0.046, True), "a": (0.06, False)},
             "At 50 items, no method beats random sampling, which is off by 4.6 pp on average.",
         ),
-        ({"a": (0.06, 0.001)}, "At 50 items, a is off by 6.0 pp on average."),
+        ({"a": (0.06, True)}, "At 50 items, a is off by 6.0 pp on average."),
+        (
+            {"random": (0.046, None), "a": (0.019, None)},
+            "At 50 items, a has the lowest error, 1.9 pp on average; random sampling has 4.6 pp. "
+            "Nothing says whether that is more than luck.",
+        ),
     ],
 )
-def test_the_answer_does_not_crown_noise(page, make_comparison, errors, said):
+def test_the_answer_repeats_the_comparisons_own_judgement(page, make_comparison, errors, said):
     made = make_comparison(repeats=1, targets=5)
     made.cells = _cells(**errors)
-    plain = re.sub(r"<[^>]+>", "", page(made)).replace("\u00a0", " ")
+    text = page(made)
+    plain = re.sub(r"<[^>]+>", "", text).replace("\u00a0", " ")
     assert said in plain
+    level = [m for m, (_, is_level) in errors.items() if is_level]
+    badges = 0 if len(errors) == 1 else len(level)
+    assert (
+        text.count("among the lowest") + text.count(">lowest error<") + text.count("· lowest error")
+        == badges
+    )
+    assert text.count('class="n error strong"') == badges
 
 
-def test_a_paired_interval_decides_against_random(page, make_comparison):
-    made = make_comparison(repeats=1, targets=5)
-    made.cells = _cells(random=(0.046, 0.001), a=(0.03, 0.001)).assign(
-        ratio_to_random=[1.0, 0.65], ratio_to_random_low=[1.0, 0.4],
-        ratio_to_random_high=[1.0, 1.1],
+def test_headline_badges_and_ratios_never_contradict_each_other(page):
+    """On a real comparison: random sampling is not "among the lowest" beside a ratio below 1."""
+    table = simulate(60, 100, seed=1)
+    outcome = compare(table, ["kmedoids-ridge", "random-linear"], [10, 20], repeats=4, level=None)
+    text = page(outcome)
+    for (_, _), rows in outcome.cells.groupby(["budget", "split"]):
+        cells = rows.set_index("method")
+        best = cells.loc[cells["level_with_best"].astype(bool), "ratio_to_random_high"].min()
+        assert bool(cells.loc["random", "level_with_best"]) == (best >= 1)
+    strong = int(outcome.cells["level_with_best"].sum())
+    assert text.count('class="n error strong"') == strong
+    assert text.count("lowest</small>") + text.count("lowest error</small>") == strong
+
+
+def test_failures_are_listed_with_their_reason(page, make_comparison):
+    made = make_comparison(repeats=3, targets=6)
+    made.failures = pd.DataFrame(
+        [{"method": "random", "budget": 20, "split": "random", "repeat": r, "reason": "no luck"}
+         for r in (1, 2)]
     )  # fmt: skip
-    assert "no method is clearly better than" in page(made)
+    assert "random at 20 items, random split, repeat 1 and 1 more cells: no luck" in page(made)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fewbench.study import SplitSettings, compare
+from fewbench.study import SplitSettings, compare, make_split
+from fewbench.study.inference import expected_random_mae
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +60,19 @@ def test_only_aipw_does_not_fail_where_targets_are_stronger(real, table):
     random = error(outcome, "random", 30)
     assert error(outcome, "aipw", 30) < 1.15 * random
     assert error(outcome, "random-ridge", 30) > 1.3 * random
+
+
+@pytest.mark.parametrize("table", ["glue_sst2", "glue_rte"])
+def test_fluid_does_not_mislead_where_one_ability_is_not_the_score(real, table):
+    """As printed it errs more than twice as much as random sampling, and worse with more items."""
+    scores = real(table)
+    methods = ["random", "fluid", "fluid-as-printed"]
+    outcome = compare(scores, methods, [50, 100], STRONGER, 3, level=None)
+    targets = make_split(scores, STRONGER, 0, 0).targets
+    for budget in (50, 100):
+        plain = expected_random_mae(scores, budget, targets).mean()
+        assert error(outcome, "fluid", budget) < 1.3 * plain
+        assert error(outcome, "fluid-as-printed", budget) > 2 * plain
 
 
 def test_strata_of_like_difficulty_err_less_than_random_sampling(real):

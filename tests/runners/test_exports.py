@@ -1,7 +1,10 @@
 """Chosen items in the words of a harness."""
 
+import ast
 import json
+import re
 from dataclasses import replace
+from fnmatch import fnmatch
 
 import pytest
 
@@ -22,10 +25,25 @@ def test_ids_one_a_line_in_the_order_given():
 
 
 def test_inspect():
-    assert export_items(PLAIN, ["d", "a"], "inspect") == "d,a"
+    assert export_items(PLAIN, ["d", "a"], "inspect") == "art:d,law:a"
     named = with_column(sample_id=["s1", "s2", "s3", "s4", "s5"])
-    assert export_items(named, ["a", "b"], "inspect") == "s1,s2"
+    assert export_items(named, ["a", "b"], "inspect") == "law:s1,law:s2"
     assert export_items(named, ["d", "a"], "inspect") == "art:s4,law:s1"
+    without = from_arrays([[1, 0]], models=["m"], items=["x", "y"])  # whose task has no name
+    assert export_items(without, ["x", "y"], "inspect") == "x,y"
+
+
+@pytest.mark.parametrize("own", ["s,1", "s*", "s?", "s[1]", "s1 "])
+def test_ids_that_inspect_s_command_line_takes_otherwise(own):
+    named = with_column(sample_id=[own, "s2", "s3", "s4", "s5"])
+    assert export_items(named, ["b"], "inspect") == "law:s2"
+    with pytest.raises(FewbenchError, match="1 of 2 ids") as error:
+        export_items(named, ["a", "b"], "inspect")
+    assert f"law:{own}" in error.value.message
+    called = re.search(r"sample_id=(\[.*\])\)", error.value.hint)[1]
+    patterns = [one.removeprefix("law:") for one in ast.literal_eval(called)]
+    assert [fnmatch(one, at) for one, at in zip([own, "s2"], patterns, strict=True)] == [True] * 2
+    assert not fnmatch("s1", patterns[0])
 
 
 @pytest.mark.parametrize(("harness", "other"), [("inspect", "lm-eval"), ("lm-eval", "inspect")])

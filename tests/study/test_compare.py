@@ -1,6 +1,7 @@
 """compare: the grid, its tables, its cache, and what methods get to see."""
 
 import json
+import os
 import sys
 from dataclasses import replace
 
@@ -12,7 +13,8 @@ from fewbench.errors import FewbenchError, MethodError, StudyError
 from fewbench.methods import find_method
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import Split, SplitSettings, compare
-from fewbench.study.cell import Cell
+from fewbench.study.cell import Cell, Failure
+from fewbench.study.inference import expected_random_mae
 from fewbench.testing import simulate
 
 TIMES = ["seconds_fit", "seconds_predict"]
@@ -59,11 +61,13 @@ def test_cells_follow_from_the_estimates(outcome):
     )
     keys = ["method", "budget", "split"]
     runs = table.groupby([*keys, "repeat"])[["gap", "held", "width"]].mean()
-    means, errors = runs.groupby(level=keys).mean(), runs.groupby(level=keys).sem()
+    means = runs.groupby(level=keys).mean()
     cells = outcome.cells.set_index(keys).loc[means.index]
     for theirs, ours in (("gap", "mae"), ("held", "coverage90"), ("width", "width90")):
         np.testing.assert_allclose(cells[ours], means[theirs].astype(float))
-        np.testing.assert_allclose(cells[f"{ours}_se"], errors[theirs].astype(float))
+        assert (cells[f"{ours}_se"] > 0).all() or ours == "coverage90"
+        assert (cells[f"{ours}_low"] <= cells[ours]).all()
+        assert (cells[ours] <= cells[f"{ours}_high"]).all()
 
 
 def test_the_spread_is_that_of_the_repeats(outcome):
@@ -74,8 +78,6 @@ def test_the_spread_is_that_of_the_repeats(outcome):
     assert runs.shape[1] == 3
     cells = outcome.cells.set_index(keys).loc[runs.index]
     np.testing.assert_allclose(cells["mae_sd"], runs.std(axis=1, ddof=1))
-    for metric in ("mae", "kendall_tau", "coverage90"):
-        np.testing.assert_allclose(cells[f"{metric}_sd"], cells[f"{metric}_se"] * 3**0.5)
     assert not {f"{name}_sd" for name in (*TIMES, "items_run")} & set(cells)
 
 
@@ -104,22 +106,191 @@ def test_task_errors_are_means_over_all_repeats(outcome, scores):
 
 def test_a_method_has_ratio_one_to_itself(outcome):
     cells = outcome.cells.set_index("method")
-    for name, column in (("random", "random"), ("random-ridge", "random_ridge")):
-        own = cells.loc[name, [f"ratio_to_{column}{end}" for end in ("", "_low", "_high")]]
-        assert (own == 1).all(axis=None)
+    ends = [f"ratio_to_random_ridge{end}" for end in ("", "_low", "_high")]
+    np.testing.assert_allclose(cells.loc["random-ridge", ends].to_numpy(float), 1)
 
 
-@pytest.mark.parametrize("reference", ["random", "random-ridge"])
-def test_ratios_are_of_the_mean_errors_beside_them(outcome, reference):
+def test_ratios_to_random_are_to_its_expected_error(outcome, scores):
+    """Not to the error of a few draws, which is off by as much as a half on single tables."""
     cells = outcome.cells
-    column = f"ratio_to_{reference.replace('-', '_')}"
-    theirs = cells[cells["method"] == reference].set_index(["budget", "split"])["mae"]
+    for row in cells.to_dict("records"):
+        mine = outcome.estimates
+        for key in ("method", "budget", "split"):
+            mine = mine[mine[key] == row[key]]
+        expected = pd.Series(expected_random_mae(scores, row["budget"]), scores.model_ids)
+        runs = mine.assign(e=mine["target"].map(expected)).groupby("repeat")["e"].mean()
+        assert row["expected_random_mae"] == pytest.approx(runs.mean())
+        assert row["ratio_to_random"] == pytest.approx(row["mae"] / row["expected_random_mae"])
+    theirs = cells[cells["method"] == "random-ridge"].set_index(["budget", "split"])["mae"]
     expected = cells["mae"] / [theirs[b, s] for b, s in zip(cells.budget, cells.split, strict=True)]
-    np.testing.assert_allclose(cells[column], expected)
-    assert (cells[f"{column}_low"] <= cells[column]).all()
-    assert (cells[column] <= cells[f"{column}_high"]).all()
-    others = cells[cells["method"] != reference]
-    assert (others[f"{column}_low"] < others[f"{column}_high"]).all()
+    np.testing.assert_allclose(cells["ratio_to_random_ridge"], expected)
+    assert (cells["ratio_to_random_low"] < cells["ratio_to_random_high"]).all()
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_few_repeats_have_no_interval_and_say_so(scores, repeats):
+    found = compare(scores, [], [5], repeats=repeats)
+    ends = [c for c in found.cells if c.endswith(("_se", "_low", "_high"))]
+    assert len(ends) > 20
+    assert found.cells[ends].isna().all(axis=None)
+    assert found.cells["level_with_best"].isna().all()
+    assert any(f"at least {3 - repeats} more" in warning for warning in found.warnings)
+    enough = compare(scores, [], [5], repeats=3)
+    assert not any("No intervals" in warning for warning in enough.warnings)
+    assert enough.cells["level_with_best"].notna().all()
+
+
+def test_level_with_the_best_agrees_with_the_ratio():
+    """Random sampling is never called level beside a best ratio that is clearly below 1."""
+    for seed in range(4):
+        table = simulate(60, 100, seed=seed)
+        cells = compare(table, ["kmedoids-ridge"], [10], repeats=4, level=None, seed=seed).cells
+        error = cells["mae"].where(cells["method"] != "random", cells["expected_random_mae"])
+        best = cells.loc[error.idxmin()]
+        assert best["level_with_best"]
+        random = cells.set_index("method").loc["random"]
+        if best["method"] != "random":
+            assert random["level_with_best"] == (best["ratio_to_random_high"] >= 1)
+
+
+# A cell that fails
+
+
+def broken(how):
+    """Return a method that fails at 5 items: on purpose, by mistake, or by ending its process."""
+
+    class Broken:  # within a function, so that it reaches other processes
+        plain_sampling = False
+
+        def describe(self):
+            return "broken"
+
+        def start(self, scores, budget, seed, targets):
+            if budget == 5 and how == "refuse":
+                raise MethodError("not today", hint="come back")
+            if budget == 5 and how == "mistake":
+                raise KeyError("left")
+            if budget == 5:
+                os._exit(1)
+            return find_method("random").start(scores, budget, seed, targets)
+
+    return Broken()
+
+
+@pytest.mark.parametrize(
+    ("how", "workers", "reason"),
+    [
+        ("refuse", 1, "not today (hint: come back)"),
+        ("mistake", 1, "KeyError: 'left'"),
+        ("mistake", 2, "KeyError: 'left'"),
+        ("die", 2, "its process ended"),
+    ],
+)
+def test_a_failing_cell_leaves_all_others_standing(scores, how, workers, reason):
+    repeats = 3
+    found = compare(scores, [broken(how)], [5, 6], repeats=repeats, level=None, workers=workers)
+    without = compare(scores, [], [5, 6], repeats=repeats, level=None)
+    failures = found.failures
+    assert failures["reason"].str.startswith(reason).all()
+    assert failures["repeat"].tolist() == [0, 1, 2]
+    cells = found.cells.set_index(["method", "budget"])
+    assert cells.loc[("broken", 5), "n_repeats"] == 0
+    assert np.isnan(cells.loc[("broken", 5), "mae"])
+    assert cells.loc[("broken", 6), "mae"] == cells.loc[("random", 6), "mae"]
+    for name in ("random", "random-ridge"):
+        mine = without.cells.set_index(["method", "budget"])
+        assert cells.loc[(name, 5), "mae"] == mine.loc[(name, 5), "mae"]
+    said = json.loads(found.to_json(), parse_constant=pytest.fail)
+    (cell,) = [c for c in said["cells"] if c["failed"]]
+    assert (cell["method"], cell["budget"], len(cell["failed"])) == ("broken", 5, 3)
+
+
+def test_a_method_that_fails_in_one_repeat_keeps_the_others(scores, monkeypatch):
+    module = sys.modules["fewbench.study.compare"]
+    real = module.try_cell
+
+    def sometimes(scores, cell):
+        if cell.name == "random-linear" and cell.repeat == 1:
+            return Failure(cell.key(scores.fingerprint), "no")
+        return real(scores, cell)
+
+    whole = compare(scores, ["random-linear"], [5], repeats=4, level=None).repeats
+    monkeypatch.setattr(module, "try_cell", sometimes)
+    found = compare(scores, ["random-linear"], [5], repeats=4, level=None)
+    row = found.cells.set_index("method").loc["random-linear"]
+    kept = whole[(whole["method"] == "random-linear") & (whole["repeat"] != 1)]
+    assert row["n_repeats"] == 3
+    assert row["mae"] == pytest.approx(kept["mae"].mean())
+    gap = found.paired("random-linear", "random", 5).difference
+    other = whole[(whole["method"] == "random") & (whole["repeat"] != 1)]["mae"].mean()
+    assert gap == pytest.approx(kept["mae"].mean() - other)
+
+
+def test_when_everything_fails_the_reasons_are_there(scores, monkeypatch):
+    module = sys.modules["fewbench.study.compare"]
+    monkeypatch.setattr(
+        module, "try_cell", lambda scores, cell: Failure(cell.key(scores.fingerprint), "no")
+    )
+    found = compare(scores, [], [5], repeats=3)
+    assert len(found.failures) == 6
+    assert found.cells["n_repeats"].tolist() == [0, 0]
+    json.loads(found.to_json(), parse_constant=pytest.fail)
+
+
+# Means of what is not always defined
+
+
+def test_means_say_over_how_many_repeats_and_tasks_they_are(first_items):
+    class Constant(first_items):
+        """The same estimate for all targets in some repeats."""
+
+        def start(self, scores, budget, seed, targets):
+            session = super().start(scores, budget, seed, targets)
+            if self.starts in (2, 3):
+                real = session.predict
+
+                def constant(targets, *, tasks=True):
+                    said = real(targets, tasks=tasks)
+                    return replace(said, scores=np.full(len(said.scores), 0.1 + 0.2))
+
+                session.predict = constant
+            return session
+
+    table = simulate(30, 60, seed=3)
+    found = compare(table, [Constant()], [5], repeats=5, level=None)
+    row = found.cells.set_index("method").loc["first-items"]
+    assert row["kendall_tau_repeats"] == 3
+    assert any("undefined in some repeats" in w and "over 3 of 5" in w for w in found.warnings)
+    cell = next(c for c in json.loads(found.to_json())["cells"] if c["method"] == "first-items")
+    assert cell["metrics"]["kendall_tau"]["n_repeats"] == 3
+
+
+def test_means_over_tasks_say_of_how_many(scores):
+    """At four items many tasks have equal estimates; they are not dropped in silence."""
+    table = replace(scores, items=scores.items.assign(task=[f"t{i % 8}" for i in range(40)]))
+    found = compare(table, [], [4], repeats=3, level=None)
+    assert found.cells["task_kendall_tau_tasks"].min() < 8
+    assert any("undefined in some tasks" in warning for warning in found.warnings)
+
+
+def test_paired_takes_one_split_and_budget():
+    splits = [SplitSettings("random"), SplitSettings("performance")]
+    table = simulate(24, 80, seed=1)
+    outcome = compare(table, ["random+mean"], [4, 40], splits, repeats=3, level=None)
+    found = outcome.paired("random", "random-ridge", 4, "random")
+    cells = outcome.cells.set_index(["method", "budget", "split"])["mae"]
+    expected = cells["random", 4, "random"] - cells["random-ridge", 4, "random"]
+    assert found.difference == pytest.approx(expected)
+    assert found.low <= found.difference <= found.high
+    assert 0 < found.p_value <= 1
+    same = outcome.paired("random", "random+mean", 4, "random")
+    assert (same.difference, same.p_value) == (0, 1)
+    with pytest.raises(StudyError, match="which split") as error:
+        outcome.paired("random", "random-ridge", 4)
+    assert "performance" in error.value.hint
+    for method, budget in (("nope", 4), ("random", 5)):
+        with pytest.raises(StudyError):
+            outcome.paired(method, "random-ridge", budget, "random")
 
 
 def test_all_items_leave_no_error(scores):
@@ -178,14 +349,14 @@ def a_of(told):
 def ran(monkeypatch):
     """The cells of `random-linear` that were really run."""
     module = sys.modules["fewbench.study.compare"]
-    real, cells = module.run_cell, []
+    real, cells = module.try_cell, []
 
-    def run_cell(scores, cell):
+    def try_cell(scores, cell):
         if cell.name == "random-linear":
             cells.append(cell)
         return real(scores, cell)
 
-    monkeypatch.setattr(module, "run_cell", run_cell)
+    monkeypatch.setattr(module, "try_cell", try_cell)
     return cells
 
 
@@ -335,16 +506,18 @@ def test_json_has_the_promised_schema(outcome):
     assert "fewbench" in found["versions"]
     assert len(found["cells"]) == len(outcome.cells)
     for cell, row in zip(found["cells"], outcome.cells.to_dict("records"), strict=True):
-        assert set(cell) == {"method", "budget", "split", "n_targets", "metrics"}
-        for key in ("method", "budget", "split", "n_targets"):
+        own = {"method", "budget", "split", "n_targets", "n_repeats", "expected_random_mae"}
+        assert set(cell) == own | {"level_with_best", "failed", "metrics"}
+        for key in (*own, "level_with_best"):
             assert cell[key] == row[key]
         metrics = cell["metrics"]
         for name in ("mae", "kendall_tau", "spearman", "ratio_to_random", "coverage90", "width90"):
             assert {"mean", "se"} <= set(metrics[name])
             assert metrics[name]["mean"] == pytest.approx(row[name])
             assert metrics[name]["se"] == pytest.approx(row[f"{name}_se"])
-        assert set(metrics["mae"]) == {"mean", "se"}
-        assert set(metrics["ratio_to_random"]) == {"mean", "se", "low", "high"}
+        ends = {"mean", "se", "low", "high"}
+        assert all(ends <= set(m) for name, m in metrics.items() if name not in TIMES)
+        assert metrics["mae"]["low"] < metrics["mae"]["mean"] < metrics["mae"]["high"]
         for name in TIMES:
             assert isinstance(metrics[name], float)
 
@@ -352,7 +525,8 @@ def test_json_has_the_promised_schema(outcome):
 def test_json_has_null_where_nothing_is_defined(scores):
     found = compare(scores, [], [5], SplitSettings(targets=0.01), repeats=1)
     metrics = json.loads(found.to_json(), parse_constant=pytest.fail)["cells"][0]["metrics"]
-    assert metrics["kendall_tau"] == {"mean": None, "se": None}
+    nothing = dict.fromkeys(("mean", "se", "low", "high"))
+    assert metrics["kendall_tau"] == nothing | {"n_repeats": 0}
     assert metrics["mae"]["se"] is None
     assert metrics["mae"]["mean"] >= 0
 
@@ -369,7 +543,7 @@ def test_json_gives_errors_on_the_users_scale(scores, scale):
     span = scale.high - scale.low
     unit = replace(scores, scale=Scale())
     plain, scaled = (
-        json.loads(compare(table, [], [5], repeats=2).to_json())["cells"][0]["metrics"]
+        json.loads(compare(table, [], [5], repeats=3).to_json())["cells"][0]["metrics"]
         for table in (unit, replace(scores, scale=scale))
     )
     errors = {"mae", "rmse", "max_error", "weighted_mae"}
@@ -390,20 +564,27 @@ def test_twins_across_the_split_are_counted_and_named():
     values[19] = values[0]
     roles = ["source"] * 16 + ["target"] * 4
     copied = replace(table, values=values, models=table.models.assign(role=roles))
+    given = SplitSettings("given")
+
+    def of_twins(split, repeats):
+        found = compare(copied, [], [5], split, repeats=repeats, level=None).warnings
+        (warning,) = [one for one in found if "correlated" in one]
+        return warning
+
     # The same four targets in both repeats, counted once.
-    (warning,) = compare(copied, [], [5], SplitSettings("given"), repeats=2, level=None).warnings
+    warning = of_twins(given, 2)
     assert "1 of 4 targets (25%)" in warning
     assert "1 the same answers" in warning
     assert "'model-19 ~ model-00'" in warning
     half = SplitSettings("random", 0.5)  # other targets each time, and the twins often apart
-    (warning,) = compare(copied, [], [5], half, repeats=6, level=None).warnings
-    assert " of 60 targets " in warning
+    assert " of 60 targets " in of_twins(half, 6)
 
 
 def test_no_twins_no_warning():
     rng = np.random.default_rng(0)
     table = from_arrays(rng.integers(0, 2, (12, 60)), models=[f"m{i}" for i in range(12)])
-    assert compare(table, [], [5], repeats=2, level=None).warnings == []
+    found = compare(table, [], [5], repeats=3, level=None).warnings
+    assert not [one for one in found if "correlated" in one]
 
 
 def test_incomplete_models_are_named(scores):
@@ -437,18 +618,6 @@ def test_wrong_settings_are_refused_before_anything_runs(scores, first_items, wr
     with pytest.raises(error, match=said):
         compare(**{"scores": scores, "methods": [method], "budgets": [5]} | wrong)
     assert method.starts == 0
-
-
-def test_an_error_of_a_method_names_its_cell(scores, first_items):
-    class Refusing(first_items):
-        def start(self, scores, budget, seed, targets):
-            raise MethodError("not today", hint="come back")
-
-    with pytest.raises(
-        StudyError, match=r"first-items at 5 items, random split, repeat 0: not"
-    ) as e:
-        compare(scores, [Refusing()], [5])
-    assert e.value.hint == "come back"
 
 
 def test_every_repeat_is_kept(outcome):

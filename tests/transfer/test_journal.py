@@ -344,7 +344,7 @@ def test_a_line_that_cannot_be_written_is_undone(folder, design, monkeypatch):
         journal.append(made.request(0), Answer(1.0, "A", Usage()))
         whole = (folder / "answers.jsonl").read_bytes()
         monkeypatch.setattr(os, "write", lambda handle, line: write(handle, line[:9]))
-        with pytest.raises(OSError, match="full"):
+        with pytest.raises(OSError, match="No space left"):
             journal.append(made.request(1), Answer(1.0, "A", Usage()))
         assert (folder / "answers.jsonl").read_bytes() == whole
         assert journal.answers.n_done == 1

@@ -291,6 +291,15 @@ def test_prompts_that_do_not_fit_are_not_asked_again(design, fake, measured):
     assert model.asked == []
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is heard, also where it was ignored when the tests began, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_leaves_files_whole(design, fake, measured, tmp_path):
     made = design(questions=None)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
@@ -307,6 +316,7 @@ def test_ctrl_c_leaves_files_whole(design, fake, measured, tmp_path):
     assert run.asked == len(made) - done
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_it_where_a_loop_runs_already(design, fake, measured):
     made = design(questions=None)
     model = fake(delay=0.2)
@@ -339,7 +349,7 @@ def test_a_full_disk_ends_it_and_loses_nothing_that_was_told(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", full)
-        with pytest.raises(OSError, match="full"):
+        with pytest.raises(OSError, match="No space left"):
             measured(made, fake())
     assert read(tmp_path / "ict", made).n_done == 5
     assert measured(made, fake())[0].complete
@@ -364,6 +374,16 @@ def test_a_model_that_is_never_reached(design, fake, measured):
         measured(design(), model, patience=Patience(first=0.001))
     assert model.closed
     assert len(model.asked) == 4
+
+
+def test_a_server_that_answers_with_errors_is_not_said_to_be_away(design, fake, measured):
+    class Broken(fake):
+        async def prepare(self, log_probabilities=True):
+            raise TryAgain("500: out of memory", None, 500)
+
+    with pytest.raises(ModelError, match="server of fake answers 500: out of memory") as caught:
+        measured(design(), Broken(), patience=Patience(first=0.001))
+    assert "is the server up" not in str(caught.value)
 
 
 def test_the_letters_that_were_chosen_are_kept(design, fake, measured):

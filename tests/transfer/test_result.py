@@ -140,3 +140,17 @@ def test_what_is_no_matrix_may_be_replaced(design, tmp_path):
 def test_draws_are_noted_too(design):
     answers = filled(design(), scored)
     assert any("set aside as exemplars" in note for note in notes_on(answers))
+
+
+@pytest.mark.parametrize(("right", "warned"), [(0.0, True), (0.52, True), (0.9, False)])
+def test_a_model_that_guesses_is_warned_of(design, task, right, warned):
+    """The tasks' questions have two options or more: half right is guessing."""
+    made = design(tasks=[task("a", 60), task("b", 60), task("c", 60)], questions=30)
+    options = {len(q.options) for one in made.tasks for q in one.questions}
+    level = right if right != 0.52 else 1 / max(options) + 0.02
+
+    def said(request):
+        return Answer(float(request.place * 7919 % 1000 < 1000 * level), "A", Usage())
+
+    notes = " ".join(notes_on(filled(made, said)))
+    assert ("guessing" in notes) == warned

@@ -12,7 +12,8 @@ from fewbench.audit.kinship import Kinship, kinship
 from fewbench.audit.missing import measure_missing, missing_findings
 from fewbench.audit.odd import odd_findings
 from fewbench.audit.shape import shape_findings
-from fewbench.audit.support import Fit, fits, support_finding
+from fewbench.audit.support import Fit, advice, fits, support_finding
+from fewbench.methods import Advice
 from fewbench.scores import Scores
 
 FORMAT = 1
@@ -27,7 +28,9 @@ class Audit:
     findings : tuple of Finding
         Problems, then cautions, then facts.
     methods : tuple of Fit
-        Every method of the catalogue, and whether it suits the table.
+        Every method of the catalogue, and whether it suits the table and can run here.
+    use : tuple of Advice
+        Which methods to use, by how targets stand to the sources.
     alike : tuple of tuple of str
         Groups of models of one name, with identical rows, or near-twins, for `with_families`.
     table : dict
@@ -39,6 +42,7 @@ class Audit:
 
     findings: tuple[Finding, ...]
     methods: tuple[Fit, ...]
+    use: tuple[Advice, ...]
     alike: tuple[tuple[str, ...], ...]
     table: dict[str, Any]
     numbers: dict[str, Any]
@@ -50,6 +54,9 @@ class Audit:
             "table": self.table,
             "findings": [finding.to_dict() for finding in self.findings],
             "methods": [fit.to_dict() for fit in self.methods],
+            "use": [
+                {"when": one.when, "methods": one.methods, "reason": one.reason} for one in self.use
+            ],
             "alike": self.alike,
             "numbers": self.numbers,
         }
@@ -116,7 +123,9 @@ def audit(scores: Scores) -> Audit:
         "independent": round(float(kin.independent.sum()), 1),
         "fingerprint": scores.fingerprint,
     }
-    return Audit(tuple(findings), fits(scores, kin.distinct), alike, table, numbers)
+    fitting = fits(scores, kin.distinct)
+    use = advice(fitting, kin.distinct)
+    return Audit(tuple(findings), fitting, use, alike, table, numbers)
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:

@@ -102,7 +102,7 @@ def _spread(scores: Scores) -> Finding:
         else f"all models score {high}"
     )
     level = _level(scores, scores.model_ids.index(best))
-    advice = "a target stronger than all sources is estimated well by plain random sampling only"
+    advice = "for a target stronger than all sources, most methods err more than random sampling"
     if unit.max() >= CEILING:
         advice = f"the best are near the ceiling: what separates them lies in a few items; {advice}"
     if level and np.ptp(unit) > 1e-9:

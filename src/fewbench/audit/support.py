@@ -1,17 +1,15 @@
 """What a table supports: how many distinct sources it has, and which methods fit."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from fewbench._names import counted
 from fewbench.audit.finding import Finding
 from fewbench.audit.kinship import Kinship
-from fewbench.methods import CATALOGUE, Need, needs_of
-from fewbench.methods.selection.semantic import item_texts
+from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
 from fewbench.scores import Scores
 
 Verdict = Literal["fits", "works, but", "cannot"]
-ENOUGH = 20
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Fit:
     method : str
     verdict : {"fits", "works, but", "cannot"}
     because : tuple of str
-        What it lacks.
+        What it lacks: in the scores, or an optional package that is not installed.
     """
 
     method: str
@@ -37,30 +35,40 @@ class Fit:
 
 def fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
     """Judge every method of the catalogue by what its parts say that they need."""
-    has = {
-        "sources": scores.n_models,
-        "distinct sources": round(distinct),
-        "tasks": len(scores.tasks),
-        "probabilities": int(scores.probabilities is not None),
-        "text": int(all(item_texts(scores))),
-    }
+    has = supply(scores) | {"distinct sources": round(distinct)}
     found = []
     for name, entry in CATALOGUE.items():
         lacks = [need for need in needs_of(entry.method) if has[need.what] < need.least]
+        lacks = [need for need in lacks if need.required] or lacks  # which decide
         least = {need.what: max(n.least for n in lacks if n.what == need.what) for need in lacks}
         lacks = [need for need in lacks if need.least == least[need.what]]  # the strictest says it
         verdict: Verdict = "works, but" if lacks else "fits"
         if any(need.required for need in lacks):
             verdict = "cannot"
-            lacks = [need for need in lacks if need.required]
-        found.append(Fit(name, verdict, _because(lacks, has)))
+        because = _because(lacks, has)
+        absent = [extra for extra in extras_of(entry.method) if not extra.is_installed]
+        if absent:
+            because = () if verdict != "cannot" else because
+            because += tuple(f"{one.package} is not installed: {one.hint}" for one in absent)
+            verdict = "cannot"
+        found.append(Fit(name, verdict, because))
     return tuple(found)
+
+
+def advice(fitting: tuple[Fit, ...], distinct: float) -> tuple[Advice, ...]:
+    """Return which methods to use, by regime, without those that cannot run here."""
+    can = {fit.method for fit in fitting if fit.verdict != "cannot"}
+    return tuple(
+        replace(one, methods=tuple(name for name in one.methods if name in can))
+        for one in ADVICE
+        if one.least <= round(distinct) < one.below
+    )
 
 
 def support_finding(scores: Scores, kinship: Kinship) -> Finding:
     """Say how many distinct sources there are."""
     distinct = kinship.distinct
-    few = distinct < ENOUGH
+    few = round(distinct) < FEW
     what = f"the {counted(scores.n_models, 'model counts', 'models count')} as about "
     what += f"{distinct:.0f} distinct {'one' if round(distinct) == 1 else 'ones'}"
     what += " (models that answer alike, beyond what easy and hard items explain, count as one)"
@@ -71,9 +79,9 @@ def support_finding(scores: Scores, kinship: Kinship) -> Finding:
     return Finding(
         "distinct-sources",
         "caution",
-        what + f": fewer than {ENOUGH}, with which learning from sources began to pay on the "
+        what + f": fewer than {FEW}, with which learning from sources began to pay on the "
         "tables it was tried on",
-        "use random or random-stratified, or add results of other models; compare tells what pays",
+        "take the methods named below, or add results of other models; compare tells what pays",
     )
 
 
@@ -85,6 +93,7 @@ def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
             "probabilities": "no option probabilities: ",
             "tasks": "",
             "text": "items without a text: ",
+            "task text": "a task whose items have no text: ",
         }.get(need.what, f"{has[need.what]} of {need.least} {need.what}: ")
         without.setdefault(said, {}).setdefault(need.without)
     return tuple(said + ", and ".join(parts) for said, parts in without.items())

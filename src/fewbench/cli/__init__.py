@@ -1,14 +1,16 @@
 """The command line: parse, call, print."""
 
+import errno
 import sys
 from typing import Any, NoReturn
 
 import typer
 
 from fewbench.cli.app import app
-from fewbench.errors import FewbenchError
+from fewbench.errors import FewbenchError, first_line
 
 INTERRUPTED = 130
+FULL = {errno.ENOSPC, errno.EDQUOT}
 # What wrong options and arguments raise: typer's own class, or click's in its older releases.
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
@@ -17,11 +19,16 @@ def main() -> None:
     """Run the command line; what a user can mend is one line and exit code 2, no traceback."""
     try:
         code = app(prog_name="fewbench", standalone_mode=False)
+        sys.stdout.flush()  # while what it cannot take can still be told
     except FewbenchError as error:
         _fail(error.message, error.hint)
     except OSError as error:
         path = error.filename2 or error.filename
-        _fail(str(error) if path is None else f"{path}: {error.strerror}", None)
+        hint = "free some space and run the command again" if error.errno in FULL else None
+        _fail(str(error) if path is None else f"{path}: {error.strerror}", hint)
+    except MemoryError as error:
+        hint = "use a machine with more memory, or fewer models or items"
+        _fail(f"the memory does not suffice: {first_line(error)}", hint)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except _USAGE_ERROR as error:

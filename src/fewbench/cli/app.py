@@ -44,8 +44,8 @@ def _all(
     \b
     See it work:           fewbench demo
     Read past results:     fewbench import logs/ -o scores.parquet
-    Judge methods on them: fewbench compare scores.parquet --methods kmedoids-ridge --budgets 50
-    Choose the items:      fewbench start scores.parquet --method kmedoids-ridge --budget 50 -o run
+    Judge methods on them: fewbench compare scores.parquet --methods greedy-ridge --budgets 50
+    Choose the items:      fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
     See which to run:      fewbench ask run
     Give the answers:      fewbench tell run answers.csv --item item --score score
     Read the estimate:     fewbench estimate run

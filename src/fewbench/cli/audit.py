@@ -10,10 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.audit import DROPS, Audit, Finding, drop, with_families
 from fewbench.audit import audit as run_audit
-from fewbench.cli.options import AverageOption, Json, ScoresPath, load, say, split_names
+from fewbench.cli.options import AverageOption, Json, ScoresPath, load, split_names
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work
+from fewbench.cli.text import say
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 
@@ -40,6 +43,7 @@ def audit(
         typer.Option("--output", "-o", help="Write the scores so changed, as .parquet."),
     ] = None,
     average: AverageOption = None,
+    force: Force = False,
 ) -> None:
     """Look a table of past results over: what is wrong or peculiar, and what to do about it.
 
@@ -64,9 +68,10 @@ def audit(
             "--output says where to write scores without what --drop names, or with --families",
             hint="give -o FILE and at least one of the two, as in --drop duplicates -o FILE",
         )
-    _refuse_to_overwrite(scores_path, report, output)
+    check_outputs(report, output, inputs=[scores_path], force=force)
     scores = load(scores_path, average)
-    found = run_audit(scores)
+    with at_work("auditing"):
+        found = run_audit(scores)
     changed: dict[str, Any] | None = None
     if output is not None:
         left, said = scores, list[str]()
@@ -96,31 +101,6 @@ def audit(
         print(describe(found, width, str(scores_path)))
 
 
-def _refuse_to_overwrite(scores_path: Path, report: Path | None, output: Path | None) -> None:
-    """Raise FewbenchError if what is to be written would replace what is read, or each other."""
-    read, folder = _files(scores_path), scores_path.resolve()
-    for path in (report, output):
-        if path is None:
-            continue
-        if path.is_dir():
-            raise FewbenchError(f"{path}: a folder", hint="name a file to write")
-        if _files(path) & read or (path.exists() and folder in path.resolve().parents):
-            raise FewbenchError(
-                f"{path}: part of the scores that are audited", hint="name another file to write"
-            )
-    if report is not None and output is not None and _files(report) & _files(output):
-        raise FewbenchError(
-            f"{report}: named by --report and by --output", hint="name two different files"
-        )
-
-
-def _files(path: Path) -> set[Path]:
-    """Return a file and, of scores, the one with option probabilities beside it."""
-    whole = path.resolve()
-    beside = {whole.with_name(f"{whole.stem}.probabilities.npy")}
-    return {whole, *(beside if whole.suffix == ".parquet" else ())}
-
-
 def describe(found: Audit, width: int = WIDEST, path: str = "SCORES") -> str:
     """Return the findings for a terminal, most serious first, and what methods fit."""
     blocks = [*(_wrapped(line, width, 2) for line in _headline(found)), ""]
@@ -131,20 +111,34 @@ def describe(found: Audit, width: int = WIDEST, path: str = "SCORES") -> str:
         blocks.append(
             _wrapped(f"{'fact':<{INDENT}}on {words}: see --json or --report", width, INDENT)
         )
-    return "\n".join([*blocks, "", *_methods(found, width)])
+    return "\n".join([*blocks, "", *_methods(found, width, path)])
 
 
-def _methods(found: Audit, width: int) -> list[str]:
-    """Return the methods, those with the same verdict together."""
-    verdicts: dict[str, list[str]] = {}
+def _methods(found: Audit, width: int, path: str) -> list[str]:
+    """Return which methods to use, which cannot run, and how many others there are."""
+    lines = ["Use these methods"]
+    for one in found.use:
+        lines.append(_wrapped(f"  {one.when}: {', '.join(one.methods)}", width, 2))
+        lines.append(_wrapped(f"    → {one.reason}", width, 6))
+    first = dict.fromkeys(one.methods[0] for one in found.use if one.methods)
+    n_items = found.table["items"]
+    budgets = [str(n) for n in (20, 50) if n < n_items] or [str(-(-n_items // 2))]
+    command = f"fewbench compare {shlex.quote(path)} -m {','.join(first)} -n {','.join(budgets)}"
+    check = f"Check them on these scores: {command.replace(' ', UNBROKEN)} shows each method's "
+    check += "error beside that of random sampling. Use no method with an error that is not lower."
+    lines.append(_wrapped(f"  {check}", width, 2))
+    reasons: dict[str, list[str]] = {}
     for fit in found.methods:
-        said = f"{fit.verdict}: {'; '.join(fit.because)}" if fit.because else fit.verdict
-        verdicts.setdefault(said, []).append(fit.method)
-    lines = ["Methods on these scores"]
-    for said, names in verdicts.items():
+        if fit.verdict == "cannot":
+            reasons.setdefault("; ".join(fit.because), []).append(fit.method)
+    lines += ["These methods cannot run here"] if reasons else []
+    for reason, names in reasons.items():
         lines.append(_wrapped(f"  {', '.join(names)}", width, 2))
-        lines.append(_wrapped(f"    → {said}", width, 6))
-    return lines
+        lines.append(_wrapped(f"    → {reason}", width, 6))
+    lack = sum(fit.verdict == "works, but" for fit in found.methods)
+    rest = f"{counted(len(found.methods) - sum(map(len, reasons.values())), 'method')} can run"
+    rest += f", {lack} of them without all they should have: see --json or --report" if lack else ""
+    return [*lines, _wrapped(rest, width, 2)]
 
 
 def _headline(found: Audit) -> list[str]:

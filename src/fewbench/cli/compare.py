@@ -1,31 +1,45 @@
 """fewbench compare: methods judged on models whose truth is known."""
 
+import math
 import os
+import re
 import shlex
 import sys
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
-from fewbench.cli.options import AverageOption, ScoresPath, Seed, load, say, split_names
+from fewbench.cli.options import AverageOption, ScoresPath, Seed, load, split_names
+from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import number, points, table
+from fewbench.cli.text import number, points, say, table
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study import KINDS, Comparison, SplitSettings
 from fewbench.study import compare as run_study
+from fewbench.study.inference import LEVEL
 
+FAILED = 1  # exit code: a cell failed, the others stand
 GAP = 0.2  # DISCO's: targets from the best 30 %, sources from the worst 50 %
 
 
 def compare(
     scores_path: ScoresPath,
-    methods: Annotated[str, typer.Option("--methods", "-m", help="Names, with commas between.")],
-    budgets: Annotated[str, typer.Option("--budgets", "-n", help="Item counts, with commas.")],
+    methods: Annotated[
+        list[str],
+        typer.Option("--methods", "-m", help="Comma-separated method names; can be repeated."),
+    ],
+    budgets: Annotated[
+        list[str],
+        typer.Option("--budgets", "-n", help="Comma-separated numbers of items; can be repeated."),
+    ],
     split: Annotated[
-        str, typer.Option("--split", help=f"One or several of {', '.join(KINDS)}.")
-    ] = "random",
+        list[str] | None,
+        typer.Option("--split", help=f"Comma-separated: {', '.join(KINDS)} (default: random)."),
+    ] = None,
     targets: Annotated[float, typer.Option(help="Share of the models to be targets.")] = 0.25,
     gap: Annotated[
         bool, typer.Option("--gap", help="performance: leave out 20 % between the two.")
@@ -52,16 +66,19 @@ def compare(
     use_cache: Annotated[
         bool, typer.Option("--cached/--no-cache", help="Go on where a stopped run was.")
     ] = True,
+    force: Force = False,
 ) -> None:
     """Compare methods by estimating models whose full score is known.
 
     Random sampling (random) and ridge regression on random items (random-ridge) always take part.
+    The exit code is 1 if a cell (a method at one budget on one division) failed: its reason is
+    shown, and all other cells stand.
 
     \b
-    fewbench compare scores.parquet --methods kmedoids-ridge --budgets 20,50,100
+    fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
     fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
-    fewbench compare scores.parquet -m kmedoids-ridge -n 50 --split performance --targets 0.3 --gap
-    fewbench compare scores.parquet -m kmedoids-ridge -n 50 --json out.json --report out.html
+    fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap
+    fewbench compare scores.parquet -m greedy-ridge -n 50 --json out.json --report out.html
 
     \b
     Splits:
@@ -72,11 +89,10 @@ def compare(
     performance    the strongest models; with --gap, the sources are much weaker
     group          whole families (or another column: --group-by)
     """
-    for output in (json_path, report):
-        if output is not None and output.is_dir():  # said now, not after the work
-            raise StudyError(f"{output}: a folder", hint="name a file to write")
+    check_outputs(json_path, report, inputs=[scores_path], force=force)
+    check_outputs(cache, inputs=[scores_path], force=True)  # it grows, and is not replaced
     scores = load(scores_path, average)
-    kinds = split_names(split)
+    kinds = split_names(",".join(split or ["random"]))
     settings = [
         SplitSettings(
             kind,  # type: ignore[arg-type]
@@ -92,8 +108,8 @@ def compare(
     with progress_bar("comparing") as progress:
         outcome = run_study(
             scores,
-            split_names(methods),
-            parse_budgets(budgets),
+            split_names(",".join(methods)),
+            parse_budgets(",".join(budgets)),
             settings,
             repeats,
             seed,
@@ -112,6 +128,8 @@ def compare(
 
         write_report(outcome, report)
         say(f"wrote {report}")
+    if len(outcome.failures):
+        raise typer.Exit(FAILED)
 
 
 def default_cache(scores: Scores) -> Path:
@@ -131,28 +149,55 @@ def parse_budgets(text: str) -> list[int]:
 def describe(outcome: Comparison) -> str:
     """Return the headline tables, one a split and budget, in percentage points."""
     cells = outcome.cells
-    coverage = next((str(c) for c in cells if str(c).startswith("coverage")), None)
+    coverage = next((str(c) for c in cells if re.fullmatch(r"coverage\d+", str(c))), None)
     blocks = [f"warning: {warning}" for warning in outcome.warnings]
+    header = ["method", "error (pp)", f"vs random [{LEVEL:.0%}]", "vs ridge", "tau", "rho"]
+    if coverage:
+        header += [f"in {coverage.removeprefix('coverage')} % interval", "width (pp)"]
     for (split, budget), rows in cells.groupby(["split", "budget"], sort=False):
-        n_targets = rows["n_targets"].iloc[0]
-        lines = []
-        for row in rows.to_dict("records"):
-            line = [
-                str(row["method"]),
-                f"{points(row['mae'], 2)} ± {points(row['mae_se'], 2)}",
-                f"{number(row['ratio_to_random'], 2)} [{number(row['ratio_to_random_low'], 2)}, "
-                f"{number(row['ratio_to_random_high'], 2)}]",
-                number(row["ratio_to_random_ridge"], 2),
-                number(row["kendall_tau"]),
-                number(row["spearman"]),
-            ]
-            if coverage:
-                width = coverage.replace("coverage", "width")
-                line += [f"{points(row[coverage], 0)} %", points(row[width])]
-            lines.append([*line, number(row["seconds_fit"] + row["seconds_predict"], 2)])
-        header = ["method", "error (pp)", "vs random [90 %]", "vs ridge", "tau", "rho"]
-        if coverage:
-            header += [f"in {coverage.removeprefix('coverage')} % interval", "width (pp)"]
-        title = f"{split} split, {budget} items, {n_targets} targets a repeat"
-        blocks.append(f"{title}\n{table([*header, 'seconds'], lines)}")
+        lines = [_line(row, coverage) for row in rows.to_dict("records")]
+        expected = rows["expected_random_mae"].dropna()
+        title = (
+            f"{split} split, {budget} items, {rows['n_targets'].iloc[0]} targets a repeat, "
+            f"{rows['n_repeats'].max()} repeats"
+        )
+        if len(expected):
+            title += f"; random sampling is expected to err by {points(expected.iloc[0], 2)} pp"
+        block = f"{title}\n{table([*header, 'seconds'], lines)}"
+        if rows["mae_se"].notna().any():
+            block += "\n± one standard error; vs random: the error over that expectation"
+        if rows["level_with_best"].notna().any():
+            block += "\n* the best, and methods level with it: their errors are not told apart"
+        blocks.append(block)
+    for (method, reason), rows in outcome.failures.groupby(["method", "reason"], sort=False):
+        first = rows.iloc[0]
+        where = f"{first['budget']} items, {first['split']} split, repeat {first['repeat']}"
+        more = f" and {len(rows) - 1} more cells" if len(rows) > 1 else ""
+        blocks.append(f"failed: {method} at {where}{more}: {reason}")
     return "\n\n".join(blocks)
+
+
+def _line(row: Mapping[Hashable, Any], coverage: str | None) -> list[str]:
+    """Return a method's row; intervals only where there are some."""
+    if not row["n_repeats"]:
+        return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
+    error = points(row["mae"], 2)
+    if not math.isnan(row["mae_se"]):
+        error += f" ± {points(row['mae_se'], 2)}"
+    level = row["level_with_best"]
+    ratio = number(row["ratio_to_random"], 2)
+    if not math.isnan(row["ratio_to_random_low"]):
+        ends = (number(row[f"ratio_to_random_{end}"], 2) for end in ("low", "high"))
+        ratio += f" [{', '.join(ends)}]"
+    line = [
+        str(row["method"]),
+        error if pd.isna(level) else f"{error} {'*' if level else ' '}",
+        ratio,
+        number(row["ratio_to_random_ridge"], 2),
+        number(row["kendall_tau"]),
+        number(row["spearman"]),
+    ]
+    if coverage:
+        width = coverage.replace("coverage", "width")
+        line += [f"{points(row[coverage], 0)} %", points(row[width])]
+    return [*line, number(row["seconds_fit"] + row["seconds_predict"], 2)]

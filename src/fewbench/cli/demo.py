@@ -8,19 +8,20 @@ import typer
 
 from fewbench.cli.compare import describe as describe_comparison
 from fewbench.cli.evaluate import describe as describe_estimate
+from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.evaluation import Evaluation
 
-METHOD = "kmedoids-ridge"
+METHOD = "greedy-ridge"
 BUDGET = 50
+OWN = Path("demo-output")  # the demo's own folder, where it replaces its report
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the report goes.")] = Path(
-        "demo-output"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the report goes.")] = OWN,
     seed: Annotated[int, typer.Option(help="Of the new model and the choice of items.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes for the comparison.")] = 2,
+    force: Force = False,
 ) -> None:
     """Train a new classifier, ask it 50 of 1000 items, and check the estimate against the truth.
 
@@ -31,6 +32,8 @@ def demo(
     from fewbench.report import write_report
     from fewbench.study import SplitSettings, compare
 
+    page = output / "report.html"
+    check_outputs(page, force=force or output == OWN)
     zoo = load_zoo()
     print(
         f"Past results: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
@@ -76,6 +79,5 @@ def demo(
             facts={"scores": "the bundled zoo", "command": "fewbench demo"},
         )
     print(describe_comparison(outcome))
-    page = output / "report.html"
     write_report(outcome, page)
     print(f"\nReport: {page.resolve()}")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from fewbench._names import some
@@ -26,18 +25,22 @@ from fewbench.cli.options import (
     Seed,
     load,
     open_evaluation,
-    say,
 )
+from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import number, table
+from fewbench.cli.text import number, say, table
 from fewbench.errors import AnswersError, EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.estimate import Interval
+from fewbench.evaluation.journal import Journal
 from fewbench.methods import Subset
 from fewbench.readers import Columns, are_logs, read
 from fewbench.readers.join.notes import NO_OPTIONS
-from fewbench.runners import EXPORTS, export_items
+from fewbench.runners import EXPORTS, export_items, moved_documents, positions_in
 from fewbench.scores import Scale, Scores
+from fewbench.scores.table import HARNESS_VERSION
+
+MEASURING = "measuring the method's error on source models that it did not learn from …"
 
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Which target.")]
 
@@ -58,14 +61,23 @@ def start(
     ] = None,
     seed: Seed = 0,
     average: AverageOption = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            help="Measure the method's error on the source models and warn if it is not below "
+            "that of random sampling."
+        ),
+    ] = True,
 ) -> None:
     """Open an evaluation of one or several new models, with any method.
 
     \b
-    fewbench start scores.parquet --method kmedoids-ridge --budget 50 -o run
-    fewbench start scores.parquet -m kmedoids-ridge -n 50 -t step-1000 -t step-2000 -o run
+    fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
+    fewbench start scores.parquet -m greedy-ridge -n 50 -t step-1000 -t step-2000 -o run
     fewbench start scores.parquet --subset subset.json -o run
     """
+    check_output_folder(output, inputs=[scores_path])
+    Journal(output).check_free()
     chosen = None
     if subset is not None:
         try:
@@ -84,11 +96,17 @@ def start(
     if method is None or budget is None:
         raise EvaluationError("which items?", hint="give --method and --budget, or --subset FILE")
     scores = load(scores_path, average)
-    evaluation = Evaluation(scores, method, budget, target or ["target"], seed, subset=chosen)
+    with at_work("choosing items"):
+        evaluation = Evaluation(scores, method, budget, target or ["target"], seed, subset=chosen)
     evaluation.save(output, scores_path)
     first = next(iter(evaluation.ask().values()))
     if len(evaluation.targets) > 1 and not getattr(evaluation.method, "targets_apart", True):
         say(f"note: with {method} targets wait for one another before they are asked again")
+    if check:
+        with at_work(MEASURING):
+            warnings = evaluation.warnings()
+        for warning in warnings:
+            say(f"warning: {warning}")
     print(
         f"{output}: {method} on {scores.n_models} models × {scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"
@@ -101,6 +119,14 @@ def ask(
         str, typer.Option("--for", help=f"In the words of: {', '.join(EXPORTS)}.")
     ] = "ids",
     target: TargetName = None,
+    positions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOGS",
+            help="With --for lm-eval, where the dataset changed: logs of any model on all of its "
+            "documents, from which positions are taken.",
+        ),
+    ] = None,
     scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
@@ -138,11 +164,49 @@ def ask(
             f"{len(pending)} targets wait for different items", hint="add --target NAME, or --json"
         )
     items = next(iter(pending.values()))
-    text = export_items(evaluation.scores, items, harness)
+    sources = evaluation.scores
+    if positions is not None:
+        sources, items = _positions_now(sources, items, positions, harness)
+    text = export_items(sources, items, harness)
     print(text)
     say(f"{len(items)} items for {', '.join(pending)}")
     if harness == "lm-eval":
         say(f"run exactly these tasks with --log_samples: {','.join(json.loads(text))}")
+        say(f"--samples needs lm-eval 0.4.9 or newer{_ran_with(sources, items)}")
+    if harness == "inspect":
+        tasks = dict.fromkeys(sources.items["task"].loc[items])
+        say(f"run exactly these tasks: {','.join(tasks)}")
+
+
+def _ran_with(sources: Scores, items: list[str]) -> str:
+    """Say with which versions of the harness the sources were run, if they are known."""
+    if HARNESS_VERSION not in sources.items:
+        return ""
+    listed = ", ".join(sources.items[HARNESS_VERSION].loc[items]).split(", ")
+    known = ", ".join(sorted(set(listed) - {""}))
+    return f"; the sources were run with lm-eval {known}" if known else ""
+
+
+def _positions_now(
+    sources: Scores, items: list[str], logs: Path, harness: str
+) -> tuple[Scores, list[str]]:
+    """Return the sources with the positions that logs say, and the items that these hold."""
+    if harness != "lm-eval":
+        raise EvaluationError("--positions is for positions", hint="add --for lm-eval")
+    now = read(logs, like=sources, scale=sources.scale).scores
+    sources, lacking = positions_in(sources, now, items)
+    if len(lacking) == len(items):
+        raise EvaluationError(
+            f"{logs}: holds none of the {len(items)} items to run, or not their positions",
+            hint="give logs of a whole run; if the documents themselves changed, import sources "
+            "that ran them",
+        )
+    if lacking:
+        say(
+            f"warning: {logs} does not hold {len(lacking)} of {len(items)} items, which are left "
+            f"out here: {some(lacking)}"
+        )
+    return sources, [item for item in items if item not in set(lacking)]
 
 
 def tell(
@@ -155,7 +219,22 @@ def tell(
     metric: Metric = None,
     filter_: Filter = None,
     key: Key = None,
+    accept_prompts: Annotated[
+        bool,
+        typer.Option(
+            "--accept-prompts",
+            help="Logs: take answers to other prompts or settings than the sources'; estimates "
+            "will warn of it.",
+        ),
+    ] = False,
     scores: MovedScores = None,
+    accept_fractions: Annotated[
+        bool,
+        typer.Option(
+            "--accept-fractions",
+            help="Take scores between right and wrong where the sources have none.",
+        ),
+    ] = False,
 ) -> None:
     """Give a target's answers, on the scale of the sources.
 
@@ -165,7 +244,8 @@ def tell(
     fewbench tell run logs/                                                logs of a harness
     fewbench tell run logs/ --model org/new                                of one of their models
 
-    Of logs the metric and filter are those of the sources, unless others are named.
+    Of logs the metric and filter are those of the sources, unless others are named. Prompts and
+    settings (few-shot examples, generation arguments, …) must be those of the sources.
     """
     evaluation = open_evaluation(folder, scores)
     is_logs = item is None and score is None and are_logs(answers)
@@ -177,17 +257,32 @@ def tell(
         filter=filter_,
         key=key,
         like=evaluation.scores,
+        only_model=model if is_logs else None,
         scale=evaluation.scores.scale,
     )
     for note in reading.notes:
         if not note.startswith(NO_OPTIONS):  # which do not matter here
             say(f"note: {note}")
     told = reading.scores
-    if is_logs and model is not None:
-        told = _of_model(told, model)
     for note in _other_scores(evaluation.scores, told):
         say(f"warning: {note}")
-    taken, unasked, others = evaluation.tell_table(told, target)
+    pending = {item for items in evaluation.ask().values() for item in items}
+    elsewhere = [item for item in sorted(pending) if item not in told.items.index]
+    moved = "; ".join(moved_documents(evaluation.scores, told, elsewhere)) if is_logs else ""
+    advice = (
+        "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, run "
+        "all documents of these tasks once with any model (lm-eval's --model dummy costs nothing) "
+        f"and take positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
+    )
+    taken, unasked, others, notes = evaluation.tell_table(
+        told, target, accept_prompts=accept_prompts, accept_fractions=accept_fractions
+    )
+    for note in notes if is_logs else ():
+        say(f"note: {note}")
+    if moved and not taken:
+        raise AnswersError(f"{answers}: {moved}, so nothing is taken", hint=advice)
+    if moved:
+        say(f"warning: {moved}; {advice}")
     if unasked and not taken:
         raise AnswersError(
             f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
@@ -201,12 +296,6 @@ def tell(
     after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
     whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
     print(f"took {taken} answers{whose}. Next: fewbench {after}")
-
-
-def _of_model(told: Scores, model: str) -> Scores:
-    """Return what one model answered."""
-    row = told.model_positions([model])
-    return told.take(models=row, items=np.flatnonzero(~np.isnan(told.values[row[0]])))
 
 
 def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
@@ -267,7 +356,7 @@ def estimate(
     fewbench estimate run --level 0.95 --json
     """
     evaluation = open_evaluation(folder, scores)
-    with at_work("how far off the method is on sources that it did not learn from …"):
+    with at_work(MEASURING):
         estimates = evaluation.estimate(level, None if target is None else [target])
     if as_json:
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
@@ -294,6 +383,8 @@ def describe(one: Estimate, scale: Scale) -> str:
         f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
         table(["", "score", f"{one.level:.0%} interval", "typical error"], rows),
     ]
+    if one.interval_kind is not None:
+        lines.append(f"interval: {_how(one)}")
     if one.rank is not None and one.rank_interval is not None:
         ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
         lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
@@ -310,3 +401,15 @@ def describe(one: Estimate, scale: Scale) -> str:
             lines.append("scores of tasks with 0 items run are read off the others, by past models")
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)
+
+
+def _how(one: Estimate) -> str:
+    """Say how the interval of an estimate was made, and what it rests on."""
+    resting = f"{one.interval_sources} independent source models or families"
+    return {
+        "exact": "exact for a random sample; no assumption about the model",
+        "betting": "valid for any random sample of scores; no assumption about the model",
+        "cross-fitted": f"errors of the method on {resting} that it did not learn from",
+        "frontier": f"errors of the method on the strongest {resting}, estimated from weaker ones",
+        "bounds": "only what the answers leave possible; there are too few source models for more",
+    }[str(one.interval_kind)]

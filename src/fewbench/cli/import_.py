@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from fewbench._files import only_process, written_whole
+from fewbench._names import as_cell
 from fewbench.cli.options import (
     Filter,
     ItemColumn,
@@ -18,9 +19,10 @@ from fewbench.cli.options import (
     ModelColumn,
     ScoreColumn,
     parse_range,
-    say,
 )
-from fewbench.cli.progress import progress_bar
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work, progress_bar
+from fewbench.cli.text import say
 from fewbench.errors import ReaderError
 from fewbench.readers import DAMAGED, FORMS, SAME_MODEL, Columns, Reading, join_attributes, read
 from fewbench.readers.join.table import PROBABILITIES
@@ -97,6 +99,7 @@ def import_(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Scores are errors or losses.")
     ] = False,
+    force: Force = False,
 ) -> None:
     """Read other models' per-item results and write them as one scores file.
 
@@ -116,8 +119,8 @@ def import_(
         raise ReaderError(
             f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
         )
-    if output.is_dir():
-        raise ReaderError(f"{output}: a folder", hint="name a file to write")
+    report = output.with_suffix(".files.csv")
+    check_outputs(output, report, inputs=[*paths, models, items], force=force)
     columns = Columns(
         model,
         item,
@@ -154,9 +157,10 @@ def import_(
             reading.scores.items["task"]
         ):
             say(f"note: the tasks are those of {items}, also where ask --for lm-eval names them")
-        written = save_scores(scores, output)
+        with at_work("writing"):
+            written = save_scores(scores, output)
         if len(reading.files):
-            _report_files(reading, output.with_suffix(".files.csv"))
+            _report_files(reading, report)
     print(f"{written}: {_described(scores)}")
 
 
@@ -198,7 +202,7 @@ def _count(n: int, what: str) -> str:
 def _report_files(reading: Reading, path: Path) -> None:
     """Write what became of every file, and say how many were not taken whole."""
     with written_whole(path) as temporary:
-        reading.files.to_csv(temporary, index=False)
+        reading.files.map(as_cell).to_csv(temporary, index=False)
     by_file = reading.files.groupby("file")["taken"].sum()
     used = int((by_file > 0).sum())
     rest = f", and why not of the other {len(by_file) - used}" if used < len(by_file) else ""

@@ -2,30 +2,62 @@
 
 import json
 from dataclasses import fields
+from pathlib import Path
+from typing import Annotated
 
-from fewbench.cli.options import Json
+import typer
+
+from fewbench.cli.options import Json, load
 from fewbench.cli.text import table
-from fewbench.methods import ADAPTIVE, CATALOGUE
+from fewbench.methods import ADAPTIVE, ADVICE, CATALOGUE, obstacle
 from fewbench.methods.parts import STAGES
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
 
 
-def methods(as_json: Json = False) -> None:
-    """List every method with its parts and whose it is, and the parts to combine.
+def methods(
+    scores_path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SCORES]", help="Also say which methods cannot run on these."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List which methods to use, which cannot run here, all methods, and the parts to combine.
 
     \b
     fewbench methods
+    fewbench methods scores.parquet
     fewbench methods --json
     """
+    scores = None if scores_path is None else load(scores_path)
+    stopped = {name: obstacle(entry.method, scores) for name, entry in CATALOGUE.items()}
+    cannot = {name: None if error is None else str(error) for name, error in stopped.items()}
     if as_json:
         rows = [
             {"name": name, "parts": entry.method.describe()}
-            | {"summary": entry.summary, "citation": entry.citation}
+            | {"summary": entry.summary, "citation": entry.citation, "cannot": cannot[name]}
+            | {"use_for": [one.when for one in ADVICE if name in one.methods]}
             for name, entry in CATALOGUE.items()
         ]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return
+    print("Use these:\n")
+    print(
+        table(
+            ["where", "methods", "because"],
+            [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE],
+            left=3,
+        )
+    )
+    reasons: dict[str, list[str]] = {}
+    for name, reason in cannot.items():
+        if reason is not None:
+            reasons.setdefault(reason, []).append(name)
+    if reasons:
+        print("\nThese cannot run here:\n")
+        said = [[", ".join(names), reason] for reason, names in reasons.items()]
+        print(table(["methods", "because"], said, left=2))
+    print("\nAll methods:\n")
     print(
         table(
             ["method", "what it does", "source"],

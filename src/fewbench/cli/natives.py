@@ -15,10 +15,10 @@ from fewbench.cli.options import (
     ScoresPath,
     Seed,
     load,
-    say,
 )
+from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.errors import StudyError
+from fewbench.cli.text import say
 from fewbench.study import KINDS, SplitSettings
 from fewbench.study.native import NativeAnalysis, analyse
 
@@ -50,6 +50,7 @@ def natives(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write an HTML page.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Study the native sources of TailoredBench on models whose full score is known.
@@ -69,8 +70,7 @@ def natives(
     families           which families native sources are of
     no family          estimates without sources of the target's family
     """
-    if output is not None and (output.is_dir() or output.resolve() == scores_path.resolve()):
-        raise StudyError(f"{output}: a folder, or the scores", hint="name a file to write")
+    check_outputs(output, inputs=[scores_path], force=force)
     scores = load(scores_path, average)
     kind = split or ("given" if "role" in scores.models else "random")
     settings = SplitSettings(kind, targets, group_by=group_by)  # type: ignore[arg-type]

@@ -1,11 +1,12 @@
 """Options that several commands share, and reading what they name."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fewbench.cli.progress import at_work
+from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
@@ -45,15 +46,11 @@ Key = Annotated[
 ]
 
 
-def say(text: str) -> None:
-    """Tell the user something that is not the result: on stderr, so that results can be piped."""
-    print(text, file=sys.stderr)
-
-
 def load(path: Path, average: Average | None = None) -> Scores:
     """Read scores of any kind that needs no further options, and say what was noticed."""
     try:
-        reading = read(path)
+        with at_work(f"reading {path}"):
+            reading = read(path)
     except ReaderError as error:
         if not path.is_dir():
             raise
@@ -70,12 +67,15 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
     header = Journal(folder).header()
     named = scores_path or (Path(header.scores) if header.scores else None)
     if named is None:
-        return Evaluation.open(folder)
+        with at_work(f"opening {folder}"):
+            return Evaluation.open(folder)
     if not named.exists():
         raise EvaluationError(
             f"{folder}: its scores are not at {named}", hint="say where they are with --scores"
         )
-    return Evaluation.open(folder, load(named, header.provenance.average))
+    scores = load(named, header.provenance.average)
+    with at_work(f"opening {folder}"):
+        return Evaluation.open(folder, scores)
 
 
 def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:

@@ -1,15 +1,22 @@
-"""Signs of long work: on a terminal, and nothing at all in a pipe."""
+"""Signs of long work on stderr: a bar on a terminal, and a line a minute in a pipe."""
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from fewbench.cli.text import say
+
+MINUTE = 60.0  # seconds between lines in a pipe
+
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function of (done, all) that moves a bar; None where there is no terminal."""
+def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function of (done, all) that moves a bar, or changes what the lines say."""
     if not sys.stderr.isatty():
-        yield None
+        with _lines(title) as update:
+            yield update
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -24,9 +31,34 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
 def at_work(title: str) -> Iterator[None]:
     """Show that something goes on, where it is not known for how long."""
     if not sys.stderr.isatty():
-        yield
+        with _lines(title):
+            yield
         return
     from rich.console import Console
 
     with Console(stderr=True).status(title):
         yield
+
+
+@contextmanager
+def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Say each minute how far the work is; of work that takes less, nothing."""
+    started, over = time.monotonic(), threading.Event()
+    state = ""
+
+    def update(done: int, total: int) -> None:
+        nonlocal state
+        state = f" {done:,} of {total:,},"
+
+    def tell() -> None:  # by its own clock: a single step may take many minutes
+        while not over.wait(MINUTE):
+            minutes = (time.monotonic() - started) / 60
+            say(f"{title.removesuffix('…').strip()}:{state} {minutes:.0f} min so far")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield update
+    finally:
+        over.set()
+        thread.join()

@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 from fewbench._files import written_whole
-from fewbench.cli.options import AverageOption, Budget, MethodName, ScoresPath, Seed, load, say
+from fewbench.cli.options import AverageOption, Budget, MethodName, ScoresPath, Seed, load
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work
+from fewbench.cli.text import say
 from fewbench.evaluation import Evaluation
 from fewbench.methods import Subset
 from fewbench.runners import EXPORTS, export_items
@@ -25,17 +28,20 @@ def select(
     ] = "ids",
     seed: Seed = 0,
     average: AverageOption = None,
+    force: Force = False,
 ) -> None:
     """Choose the items; of a method that chooses as answers come in, the first ones.
 
     \b
-    fewbench select scores.parquet --method kmedoids-ridge --budget 50 -o subset.json
-    fewbench select scores.parquet --method kmedoids-ridge --budget 50 --for lm-eval
+    fewbench select scores.parquet --method greedy-ridge --budget 50 -o subset.json
+    fewbench select scores.parquet --method greedy-ridge --budget 50 --for lm-eval
     Later:  fewbench start scores.parquet --subset subset.json -o run
     A method that asks again is started with its own words: a note says which.
     """
+    check_outputs(output, inputs=[scores_path], force=force)
     scores = load(scores_path, average)
-    evaluation = Evaluation(scores, method, budget, seed=seed)
+    with at_work("choosing items"):
+        evaluation = Evaluation(scores, method, budget, seed=seed)
     whole = evaluation.subset
     subset = whole or _first_items(evaluation)
     then = "estimate with the same method" if whole else f"the first of {budget} to run"

@@ -2,35 +2,41 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from fewbench._files import written_whole
-from fewbench.cli.options import Json, Seed, load, say
+from fewbench.cli.options import Json, Seed, load
+from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.select import give_subset
 from fewbench.cli.tasks_input import (
     by_texts,
     listed_names,
+    plan_of,
     read_given,
+    read_matrix,
     read_results,
     read_selection,
+    read_sizes,
     written_name,
 )
 from fewbench.cli.tasks_text import describe
+from fewbench.cli.text import say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods.tasks import (
-    TaskMatrix,
     TaskSelection,
     Transferability,
     read_chooser,
     select_tasks,
 )
 from fewbench.methods.tasks.listed import ListedTasks
+from fewbench.methods.tasks.transferability import Metric
 from fewbench.runners import EXPORTS
-from fewbench.study.tasks import TaskAnalysis, Weigh
+from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh
+from fewbench.study.tasks.costs import CostlyTasks
 
 DEFAULT = "bento-sim"
 
@@ -61,6 +67,27 @@ Anchor = Annotated[
     str | None, typer.Option(help="A model of the results that corrects the others.")
 ]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML page.")]
+Questions = Annotated[
+    str | None,
+    typer.Option(
+        help="Questions of each task, where the matrix does not say: a number, a .csv with columns "
+        "task and questions, or scores.",
+    ),
+]
+MatrixMetric = Annotated[
+    Metric | None,
+    typer.Option("--metric", help="What the entries of a .csv matrix are (default: accuracy)."),
+]
+Transform = Annotated[
+    Literal["exp"] | None,
+    typer.Option(help="Turn losses of the matrix and of the results into exp(-loss)."),
+]
+Losses = Annotated[
+    bool,
+    typer.Option(
+        "--lower-is-better", help="The results' .csv holds losses, of any range (default: scores)."
+    ),
+]
 
 
 @tasks.callback()
@@ -77,17 +104,29 @@ def _all() -> None:
 @tasks.command("select")
 def select(
     matrix: Matrix,
-    k: Annotated[int, typer.Option("-k", help="How many tasks.")],
+    k: Annotated[int | None, typer.Option("-k", help="How many tasks.")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            "-n",
+            help="Instead of -k: what may be spent, in questions; past scores say how many tasks.",
+        ),
+    ] = None,
+    task_cost: Annotated[
+        float, typer.Option(help="With --budget: what a task costs besides, in questions.")
+    ] = 0.0,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--method",
             "-m",
-            help="bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit (past "
-            "scores only), random or list; "
-            "with settings as in 'bento-le(components=5)'.",
+            help="bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit or ridge "
+            "(past scores only), random or list; "
+            "with settings as in 'bento-le(components=5)' (default: bento-sim; with --budget: "
+            "ridge).",
         ),
-    ] = DEFAULT,
+    ] = None,
     names: Annotated[
         str | None, typer.Option("--list", help="list: the tasks, by commas, or a file of them.")
     ] = None,
@@ -99,6 +138,10 @@ def select(
         Path | None,
         typer.Option(help="Judge the choice on models: scores, or a .csv of models by tasks."),
     ] = None,
+    questions: Questions = None,
+    metric: MatrixMetric = None,
+    transform: Transform = None,
+    lower_is_better: Losses = False,
     weigh: WeighOption = None,
     anchor: Anchor = None,
     seed: Seed = 0,
@@ -110,6 +153,7 @@ def select(
         Path | None, typer.Option("--output", "-o", help="Write the selection as JSON.")
     ] = None,
     report: Report = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Choose k tasks that stand for all, and say how good the choice is.
@@ -121,13 +165,32 @@ def select(
     fewbench tasks select ict/ -k 3 --method "bento-sim(match=0.01)"
     fewbench tasks select ict/ -k 3 --method bm25-sim --texts tasks/
     fewbench tasks select ict/ -k 3 --method list --list anatomy,law,physics --json
-    fewbench tasks select scores.parquet -k 3 --method fit
+    fewbench tasks select scores.parquet -k 3 --method ridge
+    fewbench tasks select scores.parquet --budget 1000 --task-cost 100
+    fewbench tasks select losses.csv -k 3 --metric loss --transform exp --questions 100
 
+    Past scores in the place of MATRIX judge the choice themselves, each model held out.
     Run the chosen tasks with: fewbench tasks items SELECTION SCORES --for lm-eval
     """
-    if names is not None and method == DEFAULT:
-        method = "list"
-    given = read_given(matrix, weigh)
+    check_outputs(output, report, inputs=[matrix, results], force=force)
+    if (k is None) == (budget is None):
+        raise MethodError(
+            "give the number of tasks (-k) or what may be spent (--budget), one of them",
+            hint="-k 3, or --budget 1000 --task-cost 100 with past scores",
+        )
+    if method is None:
+        method = "list" if names is not None else DEFAULT if budget is None else "ridge"
+    given, past = read_given(matrix, weigh, metric, transform)
+    known = None
+    if results is not None:
+        every = given.tasks if isinstance(given, Transferability) else given.names
+        known = read_results(results, every, weigh, lower_is_better, transform)
+    if not given.sizes_known and (sizes := read_sizes(questions, given, known)):
+        given = given.with_sizes(sizes)
+    elif questions is not None:
+        raise MethodError(
+            f"{matrix}: says how many questions each task has", hint="leave --questions out"
+        )
     if method.strip().startswith("bm25"):
         given = by_texts(given, texts)
     elif texts:
@@ -138,13 +201,27 @@ def select(
     elif names is not None:
         raise MethodError("--list is for --method list", hint="leave it out")
     with at_work("choosing tasks"):
+        plan = None
+        if budget is not None:
+            plan = plan_of(CostlyTasks(budget, task_cost, chooser), past, seed)
+            k = plan.k
+        assert k is not None
         selection = select_tasks(
             chooser, given, k, seed, bootstraps=bootstraps, weigh_tasks=weigh == "tasks"
         )
         selection = selection.model_copy(
             update={"matrix": {"file": matrix.name} | selection.matrix}
         )
-    _give(selection, results, given, weigh, anchor, report, as_json, output)
+        if plan is not None:
+            selection = selection.with_plan(
+                plan.budget, plan.task_cost, plan.questions[k], plan.errors
+            )
+    # Past models that tasks were compared by judge a choice that is made without them.
+    held_out = known is None and past is not None and selection.models is not None
+    analysis = TaskAnalysis(
+        selection, _sized(known or past, selection, weigh), given, anchor, held_out
+    )
+    _give(analysis, report, as_json, output)
 
 
 @tasks.command("judge")
@@ -156,9 +233,14 @@ def judge(
     matrix: Annotated[
         Path | None, typer.Option(help="The matrix, for other methods' errors and pictures.")
     ] = None,
+    questions: Questions = None,
+    metric: MatrixMetric = None,
+    transform: Transform = None,
+    lower_is_better: Losses = False,
     weigh: WeighOption = None,
     anchor: Anchor = None,
     report: Report = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Judge a selection on models whose results are known.
@@ -166,14 +248,26 @@ def judge(
     \b
     fewbench tasks judge selection.json scores.parquet
     fewbench tasks judge selection.json models.csv --matrix ict/ --report tasks.html
+    fewbench tasks judge selection.json losses.csv --lower-is-better --transform exp
     """
+    check_outputs(report, inputs=[selection_path, results, matrix], force=force)
     selection = read_selection(selection_path)
     given = None
     if matrix is not None:
-        given = Transferability.load(matrix)
+        given = read_matrix(matrix, metric, transform)
         if set(given.tasks) != set(selection.sizes):
             raise MethodError(f"{matrix}: is of other tasks than {selection_path}")
-    _give(selection, results, given, weigh, anchor, report, as_json, None)
+    known = read_results(results, tuple(selection.sizes), weigh, lower_is_better, transform)
+    if not selection.sizes_known and (sizes := read_sizes(questions, selection, known)):
+        selection = selection.with_sizes(sizes)
+        given = given.with_sizes(sizes) if given is not None else None
+    elif questions is not None:
+        raise MethodError(
+            f"{selection_path}: says how many questions each task has",
+            hint="leave --questions out",
+        )
+    analysis = TaskAnalysis(selection, _sized(known, selection, weigh), given, anchor)
+    _give(analysis, report, as_json, None)
 
 
 @tasks.command("items")
@@ -184,8 +278,12 @@ def items(
         typer.Argument(metavar="[SCORES]", help="Past scores, which know the tasks' items."),
     ] = None,
     then: Annotated[
-        str, typer.Option(help="What is done inside the tasks, as in random+mean.")
-    ] = "mean",
+        str | None,
+        typer.Option(
+            help="What is done inside the tasks, as in random+mean (default: mean; for tasks "
+            "chosen by ridge, task-means+ridge)."
+        ),
+    ] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", "-n", help="With --then: how many items.")
     ] = None,
@@ -196,6 +294,7 @@ def items(
         str, typer.Option("--for", help=f"Print items for: {', '.join(EXPORTS)}.")
     ] = "ids",
     seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """List the items of the chosen tasks, or a few of them; without SCORES, the tasks' names.
 
@@ -205,7 +304,13 @@ def items(
     fewbench tasks items selection.json scores.parquet --then random+mean --budget 40 -o subset.json
     Later:  fewbench start scores.parquet --subset subset.json -o run
     """
+    check_outputs(output, inputs=[selection_path, scores_path], force=force)
     selection = read_selection(selection_path)
+    if then is None:
+        then = "task-means+ridge" if selection.estimator == "ridge" else "mean"
+        if selection.plan is not None:
+            then = f"stratified+{then}"
+            budget = budget or selection.plan.questions
     if scores_path is None:
         if budget is not None or output is not None or harness == "inspect":
             raise MethodError("which items the tasks have, is not known", hint="give SCORES too")
@@ -227,20 +332,23 @@ def items(
     give_subset(evaluation.subset, scores, output, harness, "estimate with the same method")
 
 
-def _give(
-    selection: TaskSelection,
-    results: Path | None,
-    given: Transferability | TaskMatrix | None,
-    weigh: Weigh | None,
-    anchor: str | None,
-    report: Path | None,
-    as_json: bool,
-    output: Path | None,
-) -> None:
-    """Analyse, write the files that are asked for, and print."""
-    known = None if results is None else read_results(results, selection, weigh)
+def _sized(
+    results: TaskResults | None, selection: TaskSelection, weigh: Weigh | None
+) -> TaskResults | None:
+    """Return results with the selection's numbers of questions, where theirs are not known."""
+    if results is None or results.questions is not None:
+        return results
+    if weigh == "questions" and not selection.sizes_known:
+        raise MethodError(
+            "how many questions each task has is not known", hint="--questions FILE, or a number"
+        )
+    return results.with_sizes(selection.sizes)
+
+
+def _give(analysis: TaskAnalysis, report: Path | None, as_json: bool, output: Path | None) -> None:
+    """Analyze, write the files that are asked for, and print."""
+    selection = analysis.selection
     with at_work("judging the choice"):
-        analysis = TaskAnalysis(selection, known, given, anchor)
         found = analysis.to_dict()  # works everything out, once
     if output is not None:
         with written_whole(output) as temporary:

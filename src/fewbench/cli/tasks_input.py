@@ -2,12 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 import numpy as np
 
 from fewbench._names import some
-from fewbench.cli.options import load, say
+from fewbench.cli.options import load
+from fewbench.cli.text import say
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import (
     TaskMatrix,
@@ -16,26 +18,88 @@ from fewbench.methods.tasks import (
     is_transferability,
 )
 from fewbench.methods.tasks.texts import of_texts
-from fewbench.methods.tasks.transferability import MATRIX
-from fewbench.readers.task_table import read_task_table
+from fewbench.methods.tasks.transferability import MATRIX, Metric
+from fewbench.readers.task_table import read_question_counts, read_task_table
 from fewbench.scores import Average
 from fewbench.study.tasks import TaskResults, Weigh
+from fewbench.study.tasks.costs import CostlyTasks, TaskPlan
 
 AVERAGES: dict[Weigh, Average] = {"questions": "micro", "tasks": "macro"}
 
 
-def read_given(path: Path, weigh: Weigh | None) -> Transferability | TaskMatrix:
-    """Read transferability, or past scores, which compare tasks too."""
-    from fewbench.transfer.journal import HEADER
+def read_given(
+    path: Path, weigh: Weigh | None, metric: Metric | None, transform: Literal["exp"] | None
+) -> tuple[Transferability | TaskMatrix, TaskResults | None]:
+    """Read transferability, or past scores, which compare tasks too and can judge."""
+    if is_transferability(path) or _is_measurement(path) or not path.exists():
+        return read_matrix(path, metric, transform), None
+    if metric is not None or transform is not None:
+        raise MethodError(
+            f"{path}: past scores, and --metric and --transform are for a matrix",
+            hint="leave them out",
+        )
+    scores = load(path, None if weigh is None else AVERAGES[weigh])
+    return TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
 
-    if (path / HEADER).is_file() and not (path / MATRIX).is_file():
+
+def read_matrix(
+    path: Path, metric: Metric | None, transform: Literal["exp"] | None
+) -> Transferability:
+    """Read transferability, with what the user says of it."""
+    if _is_measurement(path) and not (path / MATRIX).is_file():
         raise MethodError(
             f"{path}: the measurement is not finished",
             hint="run fewbench transfer measure again as before: it goes on",
         )
-    if is_transferability(path) or not path.exists():
-        return Transferability.load(path)
-    return TaskMatrix.of_scores(load(path, None if weigh is None else AVERAGES[weigh]))
+    given = Transferability.load(path, metric)
+    return given if transform is None else given.transformed(transform)
+
+
+def _is_measurement(path: Path) -> bool:
+    from fewbench.transfer.journal import HEADER
+
+    return (path / HEADER).is_file()
+
+
+def plan_of(costly: CostlyTasks, past: TaskResults | None, seed: int) -> TaskPlan:
+    """Share a budget between tasks and questions by past scores; MethodError without them."""
+    if past is None or past.questions is None:
+        raise MethodError(
+            "--budget needs past scores to say how many tasks",
+            hint="give scores as MATRIX, or the number of tasks by -k",
+        )
+    return costly.plan(past.questions, seed)
+
+
+def read_sizes(
+    questions: str | None,
+    given: Transferability | TaskMatrix | TaskSelection,
+    results: TaskResults | None,
+) -> dict[str, int] | None:
+    """Return each task's number of questions, as the user or the results say; None if neither."""
+    if isinstance(given, TaskSelection):
+        names = tuple(given.sizes)
+    else:
+        names = given.tasks if isinstance(given, Transferability) else given.names
+    if questions is None:
+        if results is None or results.questions is None:
+            return None
+        return dict(zip(results.tasks, map(int, results.sizes), strict=True))
+    if questions.isdecimal():
+        if int(questions) < 2:
+            raise MethodError(f"--questions {questions}", hint="a number of 2 or more, or a file")
+        return dict.fromkeys(names, int(questions))
+    path = Path(questions)
+    if path.suffix.lower() == ".csv":
+        found = read_question_counts(path)
+    else:
+        numbers = load(path).items["task"].value_counts()
+        found = {str(task): int(number) for task, number in numbers.items()}
+    if lacking := [name for name in names if name not in found]:
+        raise MethodError(
+            f"{path}: no number of questions for {some(lacking)}", hint="name every task"
+        )
+    return {name: found[name] for name in names}
 
 
 def by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> TaskMatrix:
@@ -77,10 +141,23 @@ def read_selection(path: Path) -> TaskSelection:
     return TaskSelection.from_json(path.read_bytes(), str(path))
 
 
-def read_results(path: Path, selection: TaskSelection, weigh: Weigh | None) -> TaskResults:
-    """Read scores of single questions, or a .csv of models by tasks, for the selection's tasks."""
-    names = list(selection.sizes)
+def read_results(
+    path: Path,
+    names: tuple[str, ...],
+    weigh: Weigh | None,
+    losses: bool,
+    transform: Literal["exp"] | None,
+) -> TaskResults:
+    """Read scores of single questions, or a .csv of models by tasks, for the named tasks.
+
+    Of a .csv the tasks' numbers of questions are not known.
+    """
     if path.suffix.lower() != ".csv":
+        if losses:
+            raise MethodError(
+                f"{path}: --lower-is-better is for results in a .csv",
+                hint="scores say themselves which is better (fewbench import --lower-is-better)",
+            )
         scores = load(path, None if weigh is None else AVERAGES[weigh])
         if lacking := [name for name in names if name not in scores.tasks]:
             raise MethodError(
@@ -92,9 +169,12 @@ def read_results(path: Path, selection: TaskSelection, weigh: Weigh | None) -> T
             say(f"note: {path}: {others} tasks are not in the matrix and are left out")
             scores = scores.take(items=of_benchmark.nonzero()[0])
         return TaskResults.of_scores(scores)
-    table, notes = read_task_table(path, names)
+    table, notes = read_task_table(path, list(names))
     for note in notes:
         say(f"note: {note}")
-    sizes = np.array([selection.sizes[name] for name in names], dtype=np.intp)
+    values = table.to_numpy()
+    if losses and transform == "exp":
+        values, losses = np.exp(-values), False
+    sizes = np.ones(len(names), dtype=np.intp)
     models = tuple(map(str, table.index))
-    return TaskResults(table.to_numpy(), models, tuple(names), sizes, weigh or "questions")
+    return TaskResults(values, models, names, sizes, weigh or "questions", losses=losses)

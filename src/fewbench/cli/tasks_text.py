@@ -19,16 +19,25 @@ LONGEST = 20  # a method whose name heads a column; only the judged one has sett
 def describe(found: dict[str, Any]) -> str:
     """Return what is known of a selection (the plain values of a `TaskAnalysis`)."""
     facts = found["facts"]
-    sized = facts["questions"] > facts["tasks"]  # else the sizes are not known
-    share = facts["chosen questions"] / facts["questions"]
-    of = f", {facts['chosen questions']:,} of {facts['questions']:,} questions ({share:.1%})"
+    of = ""
+    if facts["questions"] is not None:
+        share = facts["chosen questions"] / facts["questions"]
+        of = f", {facts['chosen questions']:,} of {facts['questions']:,} questions ({share:.1%})"
     blocks = [
-        f"{facts['method']}: {facts['k']} of {facts['tasks']} tasks{of if sized else ''}",
-        _chosen(found["chosen"], sized),
+        f"{facts['method']}: {facts['k']} of {facts['tasks']} tasks{of}",
+        _chosen(found["chosen"]),
     ]
+    if found["plan"]:
+        blocks.append(_plan(found["plan"], facts["k"]))
     if found["judgement"]:
-        blocks.append(_judgement(found["judgement"], facts))
-    for part in (_difficulty(found["difficulty"], facts), _stability(found["stability"])):
+        blocks.append(_judgement(found["judgement"], facts, whole=bool(found["plan"])))
+    if found["judgement"] and found["judgement"]["estimator"] == "ridge":
+        blocks.append(textwrap.fill(_formula(found["formula"]), WIDEST))
+    for part in (
+        _difficulty(found["difficulty"], facts),
+        _stability(found["stability"]),
+        _noise(found["noise"]),
+    ):
         blocks += [textwrap.fill(part, WIDEST)] if part else []
     if found["curves"] and len(found["curves"]["k"]) > 1:
         blocks.append(_curves(found["curves"]))
@@ -36,9 +45,9 @@ def describe(found: dict[str, Any]) -> str:
     return "\n\n".join(blocks)
 
 
-def _chosen(chosen: list[dict[str, Any]], sized: bool) -> str:
+def _chosen(chosen: list[dict[str, Any]]) -> str:
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "questions": lambda row: f"{row['questions']:,}" if sized else "",
+        "questions": lambda row: "" if row["questions"] is None else f"{row['questions']:,}",
         "gain": lambda row: _known(row["gain"]),
         "stands for": lambda row: _known(row["stands_for"], 0),
         "cluster": lambda row: _known(row["cluster"], 0),
@@ -53,22 +62,59 @@ def _chosen(chosen: list[dict[str, Any]], sized: bool) -> str:
     return table(["task", *shown], rows) + "\n" + textwrap.fill("; ".join(means), WIDEST)
 
 
-def _judgement(judgement: dict[str, Any], facts: dict[str, Any]) -> str:
-    tasks, questions = judgement["random_tasks"], judgement["random_questions"]
+def _plan(plan: dict[str, Any], k: int) -> str:
     rows = [
-        ["these tasks", number(judgement["nrmse"]), _between(judgement)],
-        [f"random sets of {facts['k']} tasks", number(tasks["mean"]), _between(tasks)],
-        [
-            f"{questions['questions']} random questions",
-            number(questions["mean"]),
-            _between(questions),
-        ],
+        [f"{tasks}{' (chosen)' if tasks == k else ''}", number(100 * error, 2)]
+        for tasks, error in plan["errors"].items()
     ]
-    ratio = judgement["anchor_ratio"]
-    if ratio:
-        rows.insert(1, [f"corrected by {ratio['anchor']}", number(ratio["nrmse"]), ""])
+    head = (
+        f"{plan['budget']:g} questions' worth, each task at {plan['task_cost']:g}: run "
+        f"{plan['questions']} questions of these {k} tasks in all"
+    )
+    error = "mean error, points (past models held out)"
+    return "\n".join([textwrap.fill(head, WIDEST), table(["tasks", error], rows)])
+
+
+def _judgement(judgement: dict[str, Any], facts: dict[str, Any], *, whole: bool) -> str:
+    tasks, questions = judgement["random_tasks"], judgement["random_questions"]
+    by_ridge = " by ridge" if judgement["estimator"] == "ridge" else ""
+    rows = [
+        [
+            f"all of these tasks{by_ridge}" if whole else f"these tasks{by_ridge}",
+            number(judgement["nrmse"]),
+            _between(judgement),
+        ]
+    ]
+    if ratio := judgement["anchor_ratio"]:
+        rows.append([f"corrected by {ratio['anchor']}", number(ratio["nrmse"]), ""])
+    if ridge := judgement["ridge"]:
+        rows.append(["by ridge on past scores", number(ridge["nrmse"]), ""])
+    held_out = judgement["held_out"]
+    # Without past scores at hand there is nothing to fit a ridge on random tasks to.
+    by_ridge = by_ridge if held_out else ""
+    rows.append(
+        [f"random sets of {facts['k']} tasks{by_ridge}", number(tasks["mean"]), _between(tasks)]
+    )
+    if questions:
+        rows.append(
+            [
+                f"{questions['questions']} random questions",
+                number(questions["mean"]),
+                _between(questions),
+            ]
+        )
     lines = [
         table([f"on {len(judgement['models'])} models", "NRMSE", "5% .. 95%"], rows),
+    ]
+    if held_out:
+        lines.append(
+            textwrap.fill(
+                f"held out: each model is estimated from tasks chosen without it, in {held_out} "
+                "parts; models of one family are in the same part",
+                WIDEST,
+            )
+        )
+    lines += [
         f"{tasks['percentile']:.0%} of the random task sets are as good or better",
         textwrap.fill(
             "NRMSE: root mean square error over the root mean square of the full scores; by the "
@@ -94,11 +140,33 @@ def _difficulty(difficulty: dict[str, Any] | None, facts: dict[str, Any]) -> str
 def _stability(stability: dict[str, Any] | None) -> str | None:
     if stability is None:
         return None
-    return (
+    said = (
         f"chosen again from seeds drawn with replacement ({stability['bootstraps']} times, "
         f"{stability['seeds']} seeds): {stability['shared']:.0%} of these tasks on average; two "
         f"such choices share {stability['pairs']:.0%}"
     )
+    if stability["noise"] is None:
+        return said
+    return (
+        f"{said}. Chance level: {stability['noise']:.0%} where sources do not differ (shuffled "
+        f"within each seed), {stability['chance']:.0%} for tasks drawn at random"
+    )
+
+
+def _noise(noise: dict[str, Any] | None) -> str | None:
+    if noise is None:
+        return None
+    ratio = "no noise" if noise["ratio"] is None else f"{noise['ratio']:.1f}"
+    return (
+        f"signal-to-noise ratio of the matrix over its seeds: {ratio} (variance between sources "
+        f"beyond what seeds make, over what they make; p = {noise['p_value']:.3f} if sources do "
+        "not differ)"
+    )
+
+
+def _formula(formula: dict[str, Any]) -> str:
+    terms = [f"{weight:+.3f} × {task}" for task, weight in formula["coefficients"].items()]
+    return f"estimate: {formula['intercept']:.3f} {' '.join(terms)} (ridge on all past models)"
 
 
 def _curves(curves: dict[str, Any]) -> str:

@@ -1,6 +1,12 @@
 """Plain aligned text for terminals and pipes."""
 
+import sys
 from collections.abc import Sequence
+
+
+def say(text: str) -> None:
+    """Tell the user something that is not the result: on stderr, so that results can be piped."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

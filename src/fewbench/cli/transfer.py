@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewbench.cli.options import Json, Seed, say
+from fewbench.cli.options import Json, Seed
 from fewbench.cli.progress import at_work, progress_bar
+from fewbench.cli.text import say
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def measure(
             answers, run = run_measure(
                 output,
                 design,
-                model_of(model, url, local, timeout, chats, scoring),
+                model_of(model, url, local, timeout, chats, scoring, tries, rate),
                 prepared=lambda found: _say_if_one_by_one(found, scoring, design, prices),
                 facts={"chat": "yes" if chats else "no"} if written else None,
                 concurrency=concurrency,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fewbench.cli.options import split_names
+from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work
 from fewbench.errors import TransferError
 
@@ -52,8 +53,7 @@ def check_ends(
         )
     if output is None:
         return
-    if output.exists() and not output.is_dir():
-        raise TransferError(f"{output}: not a folder", hint="name another with -o")
+    check_output_folder(output)
     for name in names:
         kind, _, rest = name.partition(":")
         path = Path(rest.partition("@")[0] if kind == "inspect" else name)
@@ -83,7 +83,14 @@ def columns_of(text: str) -> tuple[str, ...] | int | None:
 
 
 def model_of(
-    name: str, url: str | None, local: bool, timeout: float, chat: bool, scoring: str
+    name: str,
+    url: str | None,
+    local: bool,
+    timeout: float,
+    chat: bool,
+    scoring: str,
+    tries: int,
+    rate: float | None,
 ) -> "Model":
     """Return the model that is asked."""
     if local:
@@ -93,7 +100,9 @@ def model_of(
     from fewbench.runners.models.endpoint import Endpoint
 
     way: Literal["auto", "top", "echo"] = scoring  # type: ignore[assignment]
-    return Endpoint(url or "", name, timeout=timeout, chat=chat, scoring=way)
+    return Endpoint(
+        url or "", name, timeout=timeout, chat=chat, scoring=way, tries=tries, rate=rate
+    )
 
 
 def kept_answers(folder: Path, design: "Design", model: str) -> "Answers | None":

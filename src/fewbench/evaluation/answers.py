@@ -1,6 +1,7 @@
 """What targets have answered so far, checked as it comes in."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +16,20 @@ from fewbench.scores.probabilities import SUM_TOLERANCE
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+ENOUGH = 100  # answers of sources to a task; of fewer, all may be 0 or 1 by chance
 
 
 class Taken(NamedTuple):
-    """What became of a table of answers: how many were new, and what was not used."""
+    """What became of a table of answers: how many were new, and what was not used.
+
+    `notes` says how their prompts and settings differ from the sources', where that is
+    legitimate or was accepted, and how far they could be compared.
+    """
 
     answers: int
     unasked_items: list[str]
     other_models: list[str]
+    notes: tuple[str, ...] = ()
 
 
 class AnswerBook:
@@ -44,8 +51,41 @@ class AnswerBook:
         """Return a target's scores by the item's position."""
         return self._scores[target]
 
-    def check(self, target: str, answers: Answers, asked: Iterable[int]) -> None:
-        """Raise AnswersError unless the answers are in range, were asked and contradict none."""
+    def notes(self, target: str) -> tuple[str, ...]:
+        """Return a warning if fractions were accepted where the sources are right or wrong."""
+        answered = self._scores[target]
+        fractions = [at for at, score in answered.items() if self._is_odd(at, score)]
+        if not fractions:
+            return ()
+        return (
+            f"{len(fractions)} of {len(answered)} answers are fractions, such as that to "
+            f"{self._sources.item_ids[fractions[0]]!r}, where every answer of the sources is right "
+            "or wrong: if the metric is another than the sources', the estimate is wrong",
+        )
+
+    def _is_odd(self, at: int, score: float) -> bool:
+        return 0.0 < score < 1.0 and bool(self._whole_items[at])
+
+    @cached_property
+    def _whole_items(self) -> NDArray[np.bool_]:
+        """Which items belong to tasks where every source is right or wrong."""
+        sources = self._sources
+        if sources.is_binary:
+            return np.ones(sources.n_items, dtype=bool)
+        run = ~np.isnan(sources.values)
+        fraction = run & (sources.values > 0) & (sources.values < 1)
+        n_tasks = len(sources.tasks)
+        many = np.bincount(sources.task_of, run.sum(axis=0), n_tasks) >= ENOUGH
+        whole = np.bincount(sources.task_of, fraction.sum(axis=0), n_tasks) == 0
+        return np.asarray((many & whole)[sources.task_of])
+
+    def check(
+        self, target: str, answers: Answers, asked: Iterable[int], *, accept_fractions: bool
+    ) -> None:
+        """Raise AnswersError unless the answers are in range, were asked and contradict none.
+
+        Fractions where the sources are right or wrong are an error too, unless they are accepted.
+        """
         scale = self._sources.scale
         before = self._scores[target]
         wanted = set(asked)
@@ -55,6 +95,14 @@ class AnswerBook:
                 raise AnswersError(
                     f"{name} has a score that is not within {scale.low:g}..{scale.high:g}",
                     hint="answers are on the scale of the sources",
+                )
+            if self._is_odd(at, score) and not accept_fractions:
+                raise AnswersError(
+                    f"{name} has the score {float(scale.from_unit(score)):g}, where every answer "
+                    f"of the sources is right ({scale.from_unit(1.0):g}) or wrong "
+                    f"({scale.from_unit(0.0):g})",
+                    hint="tell the metric of the sources; for means of several runs of an item, "
+                    "accept fractions (tell --accept-fractions, or accept_fractions=True)",
                 )
             if at in before and before[at] != score:
                 raise AnswersError(

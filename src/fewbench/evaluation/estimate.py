@@ -60,7 +60,14 @@ class Estimate(BaseModel):
         How many of each task; the score of one with none comes from past models. Empty in
         estimates that were saved before it was kept.
     expected_error
-        The method's mean absolute error on sources that it was not fitted on; None if unknown.
+        The mean absolute error to expect of the method for this target, from its errors on source
+        models that it was not fitted on; None if unknown.
+    interval_kind, interval_sources
+        How the interval was made (exact, betting, cross-fitted, frontier, bounds; see
+        `intervals.Judgment`) and how many independent source models, or families of them, it
+        rests on. None in estimates that were saved before they were kept.
+    beyond_sources
+        Probability that the target is beyond the sources' range, where their errors say little.
     random
         What plain random sampling of as many items would give.
     warnings
@@ -83,6 +90,9 @@ class Estimate(BaseModel):
     task_items: dict[str, int] = {}
     random: RandomSampling
     expected_error: float | None
+    interval_kind: str | None = None
+    interval_sources: int | None = None
+    beyond_sources: float = 0.0
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 

@@ -1,271 +1,462 @@
-"""How sure an estimate is: intervals for plain sampling, and for any method at all.
+"""How far off an estimate may be: an interval, the typical error, and what to warn of.
 
-For a simple random sample the interval is exact (binary scores: inverted hypergeometric tests)
-or Wilson's with the finite-population correction. For every other method it comes from the
-method's own errors on source models that it was not fitted on (cross-fitted residuals). Sources
-of one family, or nearly the same, are left out together and count as one, after Lee, Barber &
-Willett 2023 (arXiv 2306.06342): a new model is a new group.
+- Plain random sampling needs no past errors (`sampling`).
+- For every other method the interval comes from its errors on source models that it was not
+  fitted on (`calibration`), in units of each target's spread.
+- A target that answers better than nearly all sources may lie beyond their range, where those
+  errors say little. Then the method's errors on the strongest sources, learned from weaker ones,
+  take their place. The passage is gradual: both ends of the interval move from the one to the
+  other as the target is more likely to be beyond.
 """
 
-import math
-from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench._seeds import child_seed
-from fewbench.algorithms.soundness.twins import duplicate_groups
-from fewbench.errors import FewbenchError, MethodError, ScoresError
-from fewbench.evaluation.replay import replay
+from fewbench._threads import one_thread
+from fewbench.evaluation.beyond import RELIABLE, place, reliability
+from fewbench.evaluation.bounds import known_bounds
+from fewbench.evaluation.calibration import (
+    ADJACENT,
+    Calibration,
+    PastErrors,
+    cross_fit,
+    frontier_fit,
+    sample_error,
+    sample_fit,
+    typical_variance,
+)
+from fewbench.evaluation.kept import KeptErrors
+from fewbench.evaluation.sampling import (
+    betting_interval,
+    error_within,
+    exact_interval,
+    standard_error,
+)
+from fewbench.methods import find_method
 from fewbench.methods.base import Method
+from fewbench.methods.catalogue import STRONGER
 from fewbench.methods.static import StaticMethod
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
-FOLDS = 5
-MOST_JUDGED = 100
-NEARLY_COMPLETE = 0.01
+IntArray = NDArray[np.intp]
+Kind = Literal["exact", "betting", "cross-fitted", "frontier", "bounds"]
+
+DIVISIONS = 3
+CHEAP = 250_000
+"""Cells of a table up to which a quick static method is cross-fitted on several divisions."""
+PRIOR_BEYOND = 0.25
+"""Share of targets taken to be beyond the sources before anything is answered."""
+LEAST_CHANCE = 0.1
+"""Below this chance to be above the sources' 95 % quantile a target counts as like them."""
+FEWEST_BEYOND = 4
+TINY = 1e-9
+ALIKE = (
+    "the method made no error on any source model, because they all score alike: that says nothing "
+    "of a model that differs, so the interval shows only what the answers leave possible"
+)
+SAID_FROM = 0.3
+"""Probability to be beyond the sources from which an estimate says so."""
+RARE = 0.15
+"""And only if no more than this share of the sources, left out, are as likely to be beyond."""
 
 
-def check_level(level: float) -> None:
-    """Raise FewbenchError unless 0 < level < 1."""
-    if not 0.0 < level < 1.0:
-        raise FewbenchError(f"an interval at level {level}", hint="use a share such as 0.9")
-
-
-def sampling_interval(
-    mean: float, n: int, n_items: int, level: float, *, binary: bool
-) -> tuple[float, float]:
-    """Interval for the mean of n_items items from a simple random sample of n of them.
-
-    Parameters
-    ----------
-    mean : float
-        Mean of the sample, in [0, 1].
-    n, n_items : int
-        Sizes of the sample and of the whole.
-    level : float
-        Stated coverage, such as 0.9.
-    binary : bool
-        Whether scores are 0 or 1: then the interval is exact, else Wilson's.
-
-    Examples
-    --------
-    >>> low, high = sampling_interval(0.5, 20, 1000, 0.9, binary=True)
-    >>> round(low, 3), round(high, 3)
-    (0.304, 0.696)
-    >>> sampling_interval(0.3, 10, 10, 0.9, binary=True)
-    (0.3, 0.3)
-    """
-    check_level(level)
-    if n >= n_items:
-        return mean, mean
-    if binary:
-        return exact_interval(round(mean * n), n, n_items, level)
-    return wilson_interval(mean, n, n_items, level)
-
-
-@lru_cache(maxsize=4096)
-def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float, float]:
-    """Equal-tailed hypergeometric interval for the share of right items of n_items.
-
-    The least and the greatest number of right items in the whole that would not be rejected by a
-    one-sided test at (1 - level) / 2 after `hits` of n.
-    """
-    from scipy.stats import hypergeom
-
-    tail = (1.0 - level) / 2.0
-    right = range(hits, n_items - (n - hits) + 1)  # what the sample leaves possible
-    # The more are right, the likelier so many hits or more: both ends are found by halving.
-    low = bisect_right(right, tail, key=lambda r: hypergeom.sf(hits - 1, n_items, r, n))
-    high = bisect_left(right, -tail, key=lambda r: -hypergeom.cdf(hits, n_items, r, n)) - 1
-    return right[low] / n_items, right[high] / n_items
-
-
-def wilson_interval(
-    mean: float, n: int, n_items: int, level: float, effect: float = 1.0
-) -> tuple[float, float]:
-    """Wilson's score interval, n enlarged by the finite-population correction.
-
-    `effect` is the variance over that of binary scores (`sampling_effect`).
-
-    For scores between 0 and 1 it is wide: no variance exceeds the binomial one at the same mean.
-    """
-    from scipy.special import ndtri
-
-    if n >= n_items:
-        return mean, mean
-    z = float(ndtri(0.5 + level / 2.0))
-    effective = n * (n_items - 1) / (n_items - n) / max(effect, 1e-9)
-    centre = (mean + z**2 / (2 * effective)) / (1 + z**2 / effective)
-    half = z / (1 + z**2 / effective)
-    half *= math.sqrt(mean * (1 - mean) / effective + z**2 / (4 * effective**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.0) -> float:
-    """Mean absolute error of plain random sampling of n of n_items items at a full score.
-
-    sqrt(2/π · effect · p (1 - p)/n · (1 - n/N)), the normal approximation; `effect` is
-    `sampling_effect`, 1 for binary scores.
-    """
-    variance = effect * max(score * (1 - score), 0.0) / n * (1 - n / n_items)
-    return math.sqrt(2 / math.pi * variance)
-
-
-def sampling_effect(scores: Scores) -> float:
-    """Variance of plain random sampling over that of binary scores of the same full score.
-
-    1 for binary scores and a micro average. Below 1 for scores between 0 and 1; above for a macro
-    average over tasks of unequal size, whose few items weigh much. The mean over the sources of
-    N² · mean(w² (c - P)²) / (P (1 - P)), the linearised variance of a weighted mean.
-    """
-    full = scores.full_scores()
-    spread = full * (1 - full)
-    used = spread > 1e-9
-    if not used.any():
-        return 1.0
-    weights = scores.n_items * scores.item_weights
-    deviations = weights * (scores.filled[used] - full[used, None])
-    return float(((deviations**2).mean(axis=1) / spread[used]).mean())
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """A method's errors on sources that it was not fitted on.
+@dataclass(frozen=True)
+class Judgment:
+    """How sure an estimate is, in [0, 1].
 
     Attributes
     ----------
-    errors : ndarray, shape (sources,)
-        Absolute errors of the full score.
-    groups : ndarray of int, shape (sources,)
-        Numbers of the groups that were left out together.
-    unused : int
-        Sources whose error was not measured: cells are missing, too few others are left, or
-        enough were drawn without them.
+    low, high : float
+        The interval, within what the answers leave possible; it holds the estimate.
+    kind : str
+        exact: hypergeometric; betting: valid for any scores; cross-fitted: past errors on
+        sources; frontier: past errors on the strongest sources, learned from weaker ones; bounds:
+        only what the answers leave possible.
+    sources : int or None
+        How many independent sources, or families of sources, the interval rests on.
+    expected_error : float or None
+        Mean absolute error to expect of the method for this target.
+    beyond : float
+        Weight of the frontier, the probability that the target is beyond the sources.
+    is_beyond : bool
+        Whether the target may well be beyond the sources, so that the estimate says so.
+    warnings : tuple of str
     """
 
-    errors: FloatArray
-    groups: NDArray[np.intp]
-    unused: int = 0
-
-    @property
-    def mean_error(self) -> float | None:
-        """The mean absolute error, groups weighing the same; None without any source."""
-        if not len(self.errors):
-            return None
-        weights = 1.0 / np.bincount(self.groups)[self.groups]
-        return float(np.average(self.errors, weights=weights))
-
-    def half_width(self, level: float) -> tuple[float, str | None]:
-        """Return the half width of an interval at a level, and a warning if one is due.
-
-        Every group weighs the same, and one more group weighs at infinity, for the target. With
-        too few groups for the level every source counts by itself (and the warning says so);
-        with too few sources the half width is infinite.
-        """
-        check_level(level)
-        needed = math.ceil(level / (1 - level) - 1e-9)
-        counts = np.bincount(self.groups)
-        n_groups = int((counts > 0).sum())
-        if n_groups >= needed:
-            weights = 1.0 / (n_groups + 1) / counts[self.groups]
-            return self._quantile(weights, level), None
-        n_sources = len(self.errors)
-        if n_sources >= needed:
-            weights = np.full(n_sources, 1.0 / (n_sources + 1))
-            return self._quantile(weights, level), (
-                f"there are only {n_groups} families or groups of sources: the interval treats "
-                "sources as unrelated and may be too narrow for a model of a new family"
-            )
-        return math.inf, (
-            f"an interval at {level:.0%} from past errors needs {needed} sources that answered "
-            f"all items, there are {n_sources} ({self.unused} others): it shows only what the "
-            "answers leave possible"
-        )
-
-    def _quantile(self, weights: FloatArray, level: float) -> float:
-        order = np.argsort(self.errors, kind="stable")
-        reached = np.cumsum(weights[order]) >= level - 1e-12
-        return float(self.errors[order][reached.argmax()]) if reached.any() else math.inf
+    low: float
+    high: float
+    kind: Kind
+    sources: int | None
+    expected_error: float | None
+    beyond: float
+    is_beyond: bool
+    warnings: tuple[str, ...]
 
 
-def cross_fit(
-    method: Method, scores: Scores, budget: int, seed: int, folds: int = FOLDS
-) -> Calibration:
-    """Measure a method's errors on the sources, each estimated without its own group.
-
-    The whole method is repeated on the other groups, selection included, so that its choice of
-    items cannot have seen the model that it is judged on. Sources with more than a hundredth of
-    their cells missing are learned from, but not judged: their truth is not known. A method that
-    adapts, and so chooses items anew for every source, is judged on at most `MOST_JUDGED` of them.
+class ErrorModel:
+    """What is known of a method's errors on a table of sources.
 
     Parameters
     ----------
     method : Method
-        Any; only the protocol is used.
     scores : Scores
         The sources.
     budget, seed : int
         As for the evaluation itself.
-    folds : int
-        Parts into which the groups are divided.
+    divisions : int, optional
+        How often the sources are divided anew for the cross-fit; by default 3 times where that
+        is cheap (a static method that learns quickly, at most 250,000 cells), else once.
+    folder : Path, optional
+        Where the errors are kept, and taken from if they are there.
     """
-    if scores.n_models < 3:
-        return Calibration(np.empty(0), np.empty(0, dtype=np.intp), scores.n_models)
-    groups = apart = source_groups(scores)
-    if groups.max() == 0:  # one group cannot be left out; half_width says what that means
-        apart = np.arange(scores.n_models)
-    n_groups = int(apart.max()) + 1
-    fold_of = _folds(apart, n_groups, min(folds, n_groups), seed)
-    known = np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE
-    if not isinstance(method, StaticMethod):  # which choose items anew for each
-        order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
-        known[order[MOST_JUDGED:]] = False
-    whole = scores.complete()
-    errors = np.full(scores.n_models, np.nan)
-    for fold in range(int(fold_of.max()) + 1):
-        held = np.flatnonzero((fold_of == fold) & known)
-        if not len(held):
-            continue
-        aside = whole.take(models=held)
-        try:
-            rest = scores.take(models=np.flatnonzero(fold_of != fold))
-            said = replay(method, rest, aside, budget, child_seed(seed, 1, fold))
-        except (MethodError, ScoresError):  # too few sources are left for the method
-            continue
-        errors[held] = np.abs(said.scores - aside.full_scores())
-    done = ~np.isnan(errors)
-    return Calibration(errors[done], groups[done], int((~done).sum()))
+
+    def __init__(
+        self,
+        method: Method,
+        scores: Scores,
+        budget: int,
+        seed: int,
+        divisions: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
+        if divisions is None:
+            quick = isinstance(method, StaticMethod) and not method.costly
+            divisions = DIVISIONS if quick and scores.values.size <= CHEAP else 1
+        self._divisions = divisions
+        made_of = (scores.fingerprint, scores.average, method.describe(), budget, seed, divisions)
+        self._kept = KeptErrors(folder, *made_of)
+        self._samples: dict[int, Calibration] = {}
+        # With a macro average the exact interval says nothing of tasks that were not drawn.
+        self._plain = method.plain_sampling and scores.average == "micro"
+
+    @cached_property
+    def inside(self) -> Calibration:
+        """The method's cross-fitted errors."""
+        past = self._kept.get("inside")
+        if past is None:
+            with one_thread():
+                past = cross_fit(
+                    self._method, self._scores, self._budget, self._seed, divisions=self._divisions
+                ).past
+            self._kept.put("inside", past)
+        return Calibration(past, self._scores.n_models - len(np.unique(past.models)))
+
+    @cached_property
+    def frontier(self) -> "Frontier | None":
+        """The method's errors beyond weaker sources; None where the sources cannot show them."""
+        past = self._beyond_errors("frontier", self._method)
+        enough = len(np.unique(past.models)) >= FEWEST_BEYOND and len(np.unique(past.step)) > 1
+        return Frontier(past, self.inside.past) if enough else None
+
+    def _beyond_errors(self, kept_as: str, method: Method) -> PastErrors:
+        past = self._kept.get(kept_as)
+        if past is None:
+            with one_thread():
+                past = frontier_fit(method, self._scores, self._budget, self._seed)
+            self._kept.put(kept_as, past)
+        return past
+
+    def warn(self, unit: float) -> list[str]:
+        """Return what to know of the method on these sources before any target is run.
+
+        Parameters
+        ----------
+        unit : float
+            The scale's span, for errors to be said on the user's scale.
+        """
+        if self._method.plain_sampling:
+            return []
+        found = []
+        error, random = self.inside.past.mean_error, self.inside.past.mean_random
+        if error is not None and random is not None and error >= random and error > 0:
+            found.append(
+                f"on your source models this method errs by {error * unit:.3g} on average, plain "
+                f"random sampling of as many items by {random * unit:.3g}: use random, or compare "
+                "methods (fewbench compare)"
+            )
+        alpha = reliability(self._scores)
+        if self._scores.n_models > 2 and alpha < RELIABLE:
+            found.append(
+                f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
+                "1): they do not show how a better model answers, so only random can be trusted "
+                "for one"
+            )
+        return found
+
+    def judge(
+        self,
+        estimates: FloatArray,
+        items: Sequence[IntArray],
+        answers: Sequence[FloatArray],
+        level: float,
+    ) -> list[Judgment]:
+        """Judge estimates of targets.
+
+        Parameters
+        ----------
+        estimates : ndarray, shape (targets,)
+            Within what the answers leave possible.
+        items, answers : sequences of ndarray
+            For every target the positions of the items run, and its scores in [0, 1].
+        level : float
+            Stated coverage.
+        """
+        if self._plain:
+            return [
+                self._judge_sample(float(estimate), at, scores, level)
+                for estimate, at, scores in zip(estimates, items, answers, strict=True)
+            ]
+        placed = None if self._method.plain_sampling else place(self._scores, items, answers)
+        found = []
+        for row, (estimate, at, scores) in enumerate(zip(estimates, items, answers, strict=True)):
+            chance, distance = 0.0, 0.0  # a sample's mean learns nothing from the sources
+            if placed is not None:
+                chance, distance = float(placed.chance[row]), float(placed.distance[row])
+            found.append(self._judge_one(float(estimate), at, scores, chance, distance, level))
+        return found
+
+    def _judge_sample(
+        self, estimate: float, items: IntArray, answers: FloatArray, level: float
+    ) -> Judgment:
+        """Judge the mean of a simple random sample."""
+        n, n_items = len(items), self._scores.n_items
+        kind: Kind = "exact"
+        sources = None
+        effect = 1.0
+        if self._scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all()):
+            low, high = exact_interval(round(estimate * n), n, n_items, level)
+        else:
+            kind = "betting"
+            sample = answers[np.argsort(items)]  # in whatever order they were told
+            low, high = betting_interval(sample, n_items, level)
+            spread = sample_error(sample, n_items, self._typical_variance)
+            half, units, warning = self._of_samples(n).half_width(level, spread)
+            if warning is None and 2 * half < high - low:
+                kind, sources = "cross-fitted", units
+                low, high = estimate - half, estimate + half
+            binomial = standard_error(estimate, n, n_items)
+            effect = (spread / binomial) ** 2 if binomial > 0 else 1.0
+        low, high = self._bounded(estimate, low, high, items, answers)
+        error = error_within(low, high, n, n_items, effect)
+        return Judgment(low, high, kind, sources, error, 0.0, False, ())
+
+    def _of_samples(self, n: int) -> Calibration:
+        """The errors of samples of n items of the sources' own scores."""
+        if n not in self._samples:
+            self._samples[n] = Calibration(sample_fit(self._scores, n, self._seed))
+        return self._samples[n]
+
+    @cached_property
+    def _typical_variance(self) -> float:
+        return typical_variance(self._scores)
+
+    def _judge_one(
+        self,
+        estimate: float,
+        items: IntArray,
+        answers: FloatArray,
+        chance: float,
+        distance: float,
+        level: float,
+    ) -> Judgment:
+        spread = standard_error(estimate, len(items), self._scores.n_items)
+        half, sources, warning = self.inside.half_width(level, spread)
+        error = self.inside.past.typical(spread)
+        kind: Kind = "cross-fitted" if np.isfinite(half) else "bounds"
+        if spread > 0 and half < TINY:
+            half, kind, error = np.inf, "bounds", None
+            warning = ALIKE
+        low, high = estimate - half, estimate + half
+        weight = 0.0
+        if chance >= LEAST_CHANCE:
+            weight = chance if self.frontier is None else self.frontier.weight(chance)
+        if weight > 0 and self.frontier is not None:
+            past = self.frontier.past
+            below, above = (estimate + spread * end for end in self.frontier.ends(distance, level))
+            if np.isfinite(half):
+                low, high = low + weight * (below - low), high + weight * (above - high)
+            elif weight >= 0.5:
+                low, high = below, above
+            typical = past.typical(spread)
+            if error is not None and typical is not None:
+                error += weight * (typical - error)
+            if weight >= 0.5:
+                kind, sources = "frontier", self.frontier.units
+        low, high = self._bounded(estimate, low, high, items, answers)
+        warnings = () if warning is None else (warning,)
+        # So that few targets that are like the sources are said to be beyond them; fewer still
+        # where nothing but the chance speaks for it.
+        alike = float(self.inside.past.weights @ (self.inside.past.chance >= chance))
+        rare = alike <= (RARE if self.frontier is not None else RARE / 3)
+        is_beyond = weight >= SAID_FROM and rare
+        return Judgment(low, high, kind, sources, error, weight, is_beyond, warnings)
+
+    def _bounded(
+        self, estimate: float, low: float, high: float, items: IntArray, answers: FloatArray
+    ) -> tuple[float, float]:
+        """Cut to what the answers leave possible; the estimate stays inside.
+
+        The exact test may reject the very mean of the sample, which is no multiple of 1/N.
+        """
+        least, most = known_bounds(self._scores.item_weights, items, answers)
+        return max(least, min(low, estimate)), min(most, max(high, estimate))
+
+    def beyond_warning(self, name: str, unit: float) -> str:
+        """Return what to say of a target that may be beyond the sources.
+
+        Parameters
+        ----------
+        name : str
+            The method's name.
+        unit : float
+            The scale's span.
+        """
+        said = (
+            "this model answers better than nearly all source models; its score may be beyond "
+            "theirs"
+        )
+        if self.frontier is None:
+            return f"{said}, and your source models do not show how far {name} errs there"
+        past = self.frontier.past
+        error, random = past.mean_error or 0.0, past.mean_random or 0.0
+        said += (
+            f". In such cases {name} erred by {error * unit:.3g} on your own models (the "
+            f"strongest, estimated from weaker ones), plain random sampling by {random * unit:.3g}"
+        )
+        bias = float(past.weights @ past.errors)
+        if abs(bias) > 0.5 * error:
+            said += f", and it {'underrated' if bias > 0 else 'overrated'} them"
+        best, least = name, min(error, random)
+        for other in STRONGER:
+            method = find_method(other)
+            if not isinstance(method, StaticMethod):  # which would take long
+                continue
+            found = self._beyond_errors(f"frontier of {other}", method).mean_error
+            if found is not None and found < least:
+                best, least = other, found
+        if best != name:
+            return f"{said}; {best} erred least, by {least * unit:.3g}"
+        return f"{said}; use random" if random < error else said
 
 
-def calibrate(method: Method, scores: Scores, budget: int, seed: int) -> Calibration | None:
-    """Measure a method's errors; None for the mean of a simple random sample, which needs none.
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """A method's errors on the strongest sources, learned from weaker ones.
 
-    With a macro average it does: the exact interval says nothing of tasks that were not drawn.
+    Signed errors, in units of their spread, follow a line over how far beyond the sources the
+    answers place the target; around it they vary from target to target and from one division of
+    the sources to the next (what a method draws is shared by all targets of a division).
+
+    Attributes
+    ----------
+    past, inside : PastErrors
+        Beyond the weaker sources, and cross-fitted inside the range of all.
     """
-    if method.plain_sampling and scores.average == "micro":
-        return None
-    return cross_fit(method, scores, budget, seed)
+
+    past: PastErrors
+    inside: PastErrors
+
+    def ends(self, distance: float, level: float) -> tuple[float, float]:
+        """Return the ends of the prediction interval of a relative signed error."""
+        from scipy.special import stdtrit
+
+        line, (within, between) = self._line, self._variances
+        steps, units = len(np.unique(self.past.step)), self.units
+        from_mean = distance - line.mean
+        middle = line.level + line.slope * from_mean
+        variance = within * (1 + 1 / units + from_mean**2 / (line.variance * units))
+        freedom = units - 2.0
+        if between > 0:  # Satterthwaite's degrees of freedom of the sum
+            variance += between * (1 + 1 / steps)
+            total = (within + between) ** 2
+            freedom = total / (within**2 / (units - 2) + between**2 / (steps - 1))
+        half = float(stdtrit(freedom, 0.5 + level / 2)) * float(np.sqrt(variance))
+        return middle - half, middle + half
+
+    @property
+    def units(self) -> int:
+        """How many independent groups of sources were judged; sources, if groups are too few."""
+        groups = self.past.n_groups
+        return groups if groups >= FEWEST_BEYOND else len(np.unique(self.past.models))
+
+    def weight(self, chance: float) -> float:
+        """Return the probability that a target of this chance is beyond the sources."""
+        level, slope = self._logistic
+        return float(1 / (1 + np.exp(-(level + slope * _logit(np.array([chance]))[0]))))
+
+    @cached_property
+    def _line(self) -> "_Line":
+        x, errors, weights = self.past.distance, self.past.relative, self.past.weights
+        mean = float(weights @ x)
+        variance = float(weights @ (x - mean) ** 2)
+        # The slope is drawn towards none: distances are few, and near each other.
+        slope = float(weights @ ((x - mean) * errors)) / (variance + 0.25)
+        return _Line(float(weights @ errors), slope, mean, max(variance, 0.01))
+
+    @cached_property
+    def _variances(self) -> tuple[float, float]:
+        """Variance of relative errors around the line: within divisions, and between them.
+
+        With fewer than three divisions all of it counts as within.
+        """
+        line, weights, units = self._line, self.past.weights, self.units
+        rest = self.past.relative - line.level - line.slope * (self.past.distance - line.mean)
+        names, step = np.unique(self.past.step, return_inverse=True)
+        if len(names) < 3:
+            return float(weights @ rest**2) * units / (units - 1), 0.0
+        means = np.bincount(step, weights * rest) / np.bincount(step, weights)
+        within = float(weights @ (rest - means[step]) ** 2) * units / (units - 1)
+        between = float(means.var(ddof=1))
+        return within, max(0.0, between - within / units)
+
+    @cached_property
+    def _logistic(self) -> tuple[float, float]:
+        """Level and slope of the logistic regression that tells the frontier from the inside.
+
+        On the log odds of the chance to be above the 95 % quantile; the frontier's part are the
+        sources just above those learned from, and makes up `PRIOR_BEYOND` of the weight.
+        """
+        just = np.isin(self.past.step, np.unique(self.past.step)[:ADJACENT])
+        inside, outside = _logit(self.inside.chance), _logit(self.past.chance[just])
+        if not len(outside) or not len(inside):
+            return float(_logit(np.array([PRIOR_BEYOND]))[0]), 0.0
+        x = np.concatenate([inside, outside])
+        label = np.repeat([0.0, 1.0], [len(inside), len(outside)])
+        share = np.where(label, PRIOR_BEYOND / len(outside), (1 - PRIOR_BEYOND) / len(inside))
+        weights = share * 2 * len(outside)
+        centre, scale = x.mean(), x.std() + 1e-9
+        design = np.column_stack([np.ones_like(x), (x - centre) / scale])
+        ridge = np.diag([1e-6, 0.01 * len(outside)])
+        found = np.array([0.0, 1.0])
+        for _ in range(50):
+            chance = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
+            slope = design.T @ (weights * (label - chance)) - ridge @ found
+            curvature = (design.T * (weights * chance * (1 - chance))) @ design + ridge
+            step = np.clip(np.linalg.solve(curvature, slope), -1, 1)
+            found = found + step
+            if np.abs(step).max() < 1e-8:
+                break
+        slope = max(float(found[1]), 0.0) / scale
+        level = float(found[0]) if found[1] > 0 else float(_logit(np.array([PRIOR_BEYOND]))[0])
+        return level - slope * centre, slope
 
 
-def source_groups(scores: Scores) -> NDArray[np.intp]:
-    """Group the sources by family and by (nearly) identical answers, shape (models,)."""
-    families = None
-    if "family" in scores.models:
-        families = scores.models["family"].fillna("").to_numpy(dtype=object)
-    return duplicate_groups(scores.filled, families)
+@dataclass(frozen=True)
+class _Line:
+    level: float
+    slope: float
+    mean: float
+    variance: float
 
 
-def _folds(groups: NDArray[np.intp], n_groups: int, folds: int, seed: int) -> NDArray[np.intp]:
-    """Deal the groups, largest first and ties at random, each to the smallest fold so far."""
-    sizes = np.bincount(groups, minlength=n_groups)
-    shuffled = np.random.default_rng(child_seed(seed, 0)).permutation(n_groups)
-    filled = np.zeros(folds, dtype=np.intp)
-    fold_of = np.empty(n_groups, dtype=np.intp)
-    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
-        fold_of[group] = filled.argmin()
-        filled[fold_of[group]] += sizes[group]
-    return fold_of[groups]
+def _logit(chance: FloatArray) -> FloatArray:
+    clipped = np.clip(chance, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(clipped / (1 - clipped)))

@@ -4,6 +4,7 @@
 disk before the tell returns; a last line torn by a crash was never acknowledged and is skipped.
 """
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from fewbench._files import written_whole
+from fewbench._files import naming, written_whole
 from fewbench._json import parse_json
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance, Subset
@@ -34,7 +35,11 @@ class Header(BaseModel):
 
 
 class Told(BaseModel):
-    """Answers of one target, scores in [0, 1]."""
+    """Answers of one target, scores in [0, 1].
+
+    `differences` says how their prompts or settings differ from the sources', where the user
+    accepted that.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,6 +47,7 @@ class Told(BaseModel):
     items: tuple[str, ...]
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float, ...], ...] | None = None
+    differences: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> "Told":
@@ -63,14 +69,22 @@ class Journal:
         self.folder = folder
 
     def create(self, header: Header) -> None:
-        """Write the header of a new evaluation; EvaluationError if there is one already."""
+        """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
+        self.check_free()
+        with written_whole(self.folder / HEADER) as temporary:
+            temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+    def check_free(self) -> None:
+        """Raise EvaluationError if an evaluation, or answers to something else, are there."""
         if (self.folder / HEADER).exists():
             raise EvaluationError(
                 f"{self.folder}: already holds an evaluation",
                 hint="go on with ask, tell and estimate, or choose another folder",
             )
-        with written_whole(self.folder / HEADER) as temporary:
-            temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        if (self.folder / ANSWERS).exists():  # of a transfer measurement, say
+            raise EvaluationError(
+                f"{self.folder}: holds {ANSWERS} but no {HEADER}", hint="choose another folder"
+            )
 
     def header(self) -> Header:
         """Read the header; EvaluationError if there is none or it does not fit."""
@@ -85,12 +99,13 @@ class Journal:
         """Add one tell and wait until it is on the disk; what cannot be written whole is undone."""
         path = self.folder / ANSWERS
         whole = path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
-        line = told.model_dump_json().encode() + b"\n"
-        with path.open("ab", buffering=0) as file:
+        unsaid = None if told.differences else {"differences"}
+        line = told.model_dump_json(exclude=unsaid).encode() + b"\n"
+        with naming(path), path.open("ab", buffering=0) as file:
             try:
                 file.truncate(whole)  # a line torn by a crash was never acknowledged
                 if file.write(line) < len(line):
-                    raise OSError(f"{path}: the disk is full")
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
             except BaseException:
                 file.truncate(whole)

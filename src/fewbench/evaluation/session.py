@@ -14,8 +14,9 @@ from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
 from fewbench.evaluation.assemble import Said, make_estimate
+from fewbench.evaluation.bounds import bound_score
 from fewbench.evaluation.estimate import Estimate
-from fewbench.evaluation.intervals import Calibration, calibrate, check_level, sampling_effect
+from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.journal import Header, Journal, Told
 from fewbench.evaluation.opening import (
     check_answered,
@@ -27,6 +28,7 @@ from fewbench.evaluation.opening import (
     with_items,
 )
 from fewbench.evaluation.ranks import past_scores
+from fewbench.evaluation.sampling import check_level, sampling_effect
 from fewbench.methods import (
     Answers,
     Method,
@@ -35,10 +37,12 @@ from fewbench.methods import (
     StaticMethod,
     Subset,
     find_method,
+    obstacle,
 )
 from fewbench.methods.base import IntArray
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, load_scores
+from fewbench.scores.conditions import Comparison, compare_conditions
 
 
 class Evaluation:
@@ -116,8 +120,12 @@ class Evaluation:
     def _start(self, subset: Subset | None) -> Session:
         budget, seed = self.provenance.budget, self.provenance.seed
         if subset is None or not isinstance(self.method, StaticMethod):
+            if error := obstacle(self.method, self.scores):
+                raise error
             with one_thread():
                 return self.method.start(self.scores, budget, seed, self.targets)
+        if error := obstacle(self.method.predictor, self.scores):  # its selector is not run
+            raise error
         check_subset(subset, self.provenance)
         return StaticSession(self.method.predictor, self.scores, subset, seed, self.targets)
 
@@ -199,7 +207,10 @@ class Evaluation:
         check_settings(evaluation.provenance, made, str(folder))
         for number, told in enumerate(journal.replay(), start=1):
             try:
-                evaluation._tell(told.target, evaluation._book.from_record(told))
+                answers = evaluation._book.from_record(told)
+                evaluation._tell(
+                    told.target, answers, accept_fractions=True, differences=told.differences
+                )
             except (AnswersError, ScoresError) as error:
                 raise EvaluationError(
                     f"{folder}: tell {number} does not fit the evaluation: {error.message}",
@@ -233,6 +244,8 @@ class Evaluation:
         target: str,
         answers: Mapping[str, float],
         probabilities: Mapping[str, ArrayLike] | None = None,
+        *,
+        accept_fractions: bool = False,
     ) -> int:
         """Take a target's answers, all at once or in parts.
 
@@ -243,6 +256,9 @@ class Evaluation:
             On the user's scale. An item may be told again with the same score.
         probabilities : mapping of item id to option probabilities, optional
             For methods that use signatures, in the order of the sources' options.
+        accept_fractions : bool
+            Take scores between right and wrong where the sources have none in the task, such as
+            means of several runs of an item. The estimate then carries a warning.
 
         Returns
         -------
@@ -252,7 +268,8 @@ class Evaluation:
         Raises
         ------
         AnswersError
-            If an item was not asked, a score is out of range or differs from one told before.
+            If an item was not asked, a score is out of range, differs from one told before, or is
+            a fraction where the sources are right or wrong.
         ScoresError
             If an item is not in the scores.
         """
@@ -267,9 +284,17 @@ class Evaluation:
         except (TypeError, ValueError) as error:
             raise AnswersError(f"{target!r}: a score is not a number: {error}") from error
         unit = self.scores.scale.to_unit(np.array([given]))
-        return self._tell(target, Answers(self.scores.positions(answers), unit, options))
+        given_answers = Answers(self.scores.positions(answers), unit, options)
+        return self._tell(target, given_answers, accept_fractions=accept_fractions)
 
-    def tell_table(self, table: Scores, target: str | None = None) -> Taken:
+    def tell_table(
+        self,
+        table: Scores,
+        target: str | None = None,
+        *,
+        accept_prompts: bool = False,
+        accept_fractions: bool = False,
+    ) -> Taken:
         """Take answers from a table of scores, such as one read from a harness's log.
 
         Parameters
@@ -278,11 +303,23 @@ class Evaluation:
             Item ids as in the sources.
         target : str, optional
             Take only this target. The table's only model is it, whatever its name there.
+        accept_prompts : bool
+            Take answers although their prompts or settings differ from those of the sources;
+            estimates will warn of it. Compared is what the logs of both record.
+        accept_fractions : bool
+            As in `tell`.
 
         Returns
         -------
         Taken
-            How many answers were new, and which items and models of the table were not used.
+            How many answers were new, which items and models of the table were not used, and
+            notes on prompts and settings.
+
+        Raises
+        ------
+        AnswersError
+            If the answers are to other prompts or settings than those of the sources, or do not
+            fit what was asked.
         """
         if table.scale != self.scores.scale:
             raise AnswersError(
@@ -291,19 +328,41 @@ class Evaluation:
             )
         taken, asked_of_any = 0, set[str]()
         matched = match_models(table, self.targets, target)
+        compared = self._compare(table, matched)
+        if compared.differences and not accept_prompts:
+            raise AnswersError(
+                "the answers are to other prompts or settings than the sources': "
+                + "; ".join(compared.differences),
+                hint="run the items as the sources were run; to take these answers all the same, "
+                "use --accept-prompts (in Python accept_prompts=True)",
+            )
         for name, row in matched.items():
             wanted = self._wanted(name)
             answers = self._book.from_table(table, row, wanted)
             known = self._book.answered(name)
             taken += sum(at not in known for at in answers.items.tolist())
-            self._tell(name, answers)
+            self._tell(
+                name,
+                answers,
+                accept_fractions=accept_fractions,
+                differences=compared.differences,
+            )
             asked_of_any.update(self.scores.item_ids[wanted])
         rows = set(matched.values())
         return Taken(
             taken,
             [item for item in table.item_ids if item not in asked_of_any],
             [model for row, model in enumerate(table.model_ids) if row not in rows],
+            (*compared.differences, *compared.notes),
         )
+
+    def _compare(self, table: Scores, matched: Mapping[str, int]) -> Comparison:
+        """Compare the prompts and settings of a table's answers with those of the sources."""
+        used: dict[str, None] = {}
+        for name, row in matched.items():
+            answers = self._book.from_table(table, row, self._wanted(name))
+            used |= dict.fromkeys(self.scores.item_ids[answers.items].tolist())
+        return compare_conditions(self.scores, table, used)
 
     def _wanted(self, target: str) -> list[int]:
         """Positions that may be told: those asked for now, and those answered before."""
@@ -314,10 +373,19 @@ class Evaluation:
         asked = self._session.ask().get(target, np.empty(0, dtype=np.intp))
         return [*asked.tolist(), *self._book.answered(target)]
 
-    def _tell(self, target: str, answers: Answers) -> int:
-        self._book.check(target, answers, self._wanted(target))
+    def _tell(
+        self,
+        target: str,
+        answers: Answers,
+        *,
+        accept_fractions: bool,
+        differences: tuple[str, ...] = (),
+    ) -> int:
+        wanted = self._wanted(target)
+        self._book.check(target, answers, wanted, accept_fractions=accept_fractions)
         if len(answers.items):
             told = self._book.to_record(target, answers)
+            told = told.model_copy(update={"differences": differences})
             if self._journal is not None:
                 self._journal.append(told)
             self._tells.append(told)
@@ -381,25 +449,64 @@ class Evaluation:
             said = self._session.predict(names, tasks=True)
         if said.tasks is None:
             raise EvaluationError(f"{self.provenance.method} predicted no task scores")
-        effect, past = sampling_effect(self.scores), past_scores(self.scores)
-        estimates = {}
+        past = past_scores(self.scores)
+        effect = sampling_effect(self.scores, self.provenance.budget)
+        of_targets = []
         for row, name in enumerate(names):
             answered = self._book.answered(name)
-            of_one = Said(
-                name,
-                float(said.scores[row]),
-                said.tasks[row],
-                said.outside is not None and bool(said.outside[row]),
-                said.notes,
-                np.array(list(answered), dtype=np.intp),
-                np.array(list(answered.values())),
+            at, answers = np.array(list(answered), dtype=np.intp), np.array(list(answered.values()))
+            outside = said.outside is not None and bool(said.outside[row])
+            score = bound_score(float(said.scores[row]), self.scores, at, answers)
+            notes = (*said.notes, *self._book.notes(name), *self._accepted(name))
+            of_targets.append(Said(name, score, said.tasks[row], outside, notes, at, answers))
+        judged = self.error_model.judge(
+            np.array([one.score for one in of_targets]),
+            [one.items for one in of_targets],
+            [one.answers for one in of_targets],
+            level,
+        )
+        general = self.warnings()
+        return {
+            one.target: make_estimate(
+                one,
+                self.scores,
+                how_sure,
+                level,
+                self.provenance,
+                effect,
+                past,
+                [*([self._beyond] if how_sure.is_beyond else []), *general],
             )
-            estimates[name] = make_estimate(
-                of_one, self.scores, self._calibration, level, self.provenance, effect, past
-            )
-        return estimates
+            for one, how_sure in zip(of_targets, judged, strict=True)
+        }
+
+    def warnings(self) -> list[str]:
+        """Return what to know of the method on these sources, before any target is run.
+
+        The method is repeated on parts of the sources for it, which can take as long as 20 runs
+        of the method; `estimate` uses the same.
+        """
+        return self.error_model.warn(self._span)
+
+    def _accepted(self, target: str) -> list[str]:
+        """Return warnings of answers that were taken although they were asked otherwise."""
+        told = [said for one in self._tells if one.target == target for said in one.differences]
+        return [
+            f"accepted answers to other prompts or settings than the sources': {said}"
+            for said in dict.fromkeys(told)
+        ]
 
     @cached_property
-    def _calibration(self) -> Calibration | None:
+    def error_model(self) -> ErrorModel:
+        """What is known of the method's errors on the sources."""
         made = self.provenance
-        return calibrate(self.method, self.scores, made.budget, made.seed)
+        folder = None if self._journal is None else self._journal.folder
+        return ErrorModel(self.method, self.scores, made.budget, made.seed, folder=folder)
+
+    @property
+    def _span(self) -> float:
+        return self.scores.scale.high - self.scores.scale.low
+
+    @cached_property
+    def _beyond(self) -> str:
+        return self.error_model.beyond_warning(self.provenance.method, self._span)

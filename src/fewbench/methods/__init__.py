@@ -9,16 +9,29 @@ from fewbench.methods.base import (
     Selector,
     Session,
 )
-from fewbench.methods.catalogue import ADAPTIVE, CATALOGUE, Entry, find_method
-from fewbench.methods.needs import Need, needs_of
+from fewbench.methods.catalogue import (
+    ADAPTIVE,
+    ADVICE,
+    CATALOGUE,
+    FEW,
+    Advice,
+    Entry,
+    find_method,
+)
+from fewbench.methods.needs import Extra, Need, extras_of, needs_of
+from fewbench.methods.obstacles import obstacle, supply
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
 
 __all__ = [
     "ADAPTIVE",
+    "ADVICE",
     "CATALOGUE",
+    "FEW",
+    "Advice",
     "Answers",
     "Entry",
+    "Extra",
     "FittedPredictor",
     "Method",
     "Need",
@@ -29,6 +42,9 @@ __all__ = [
     "Session",
     "StaticMethod",
     "Subset",
+    "extras_of",
     "find_method",
     "needs_of",
+    "obstacle",
+    "supply",
 ]

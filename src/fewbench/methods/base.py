@@ -112,8 +112,8 @@ class Session(Protocol):
 class Method(Protocol):
     """A published or user-written way from a few answers to a full score.
 
-    A method may also have `needs` (see `fewbench.methods.needs`); `targets_apart`, which is False
-    if what it asks and says of a target depends on the other targets of the session;
+    A method may also have `needs` and `extras` (see `fewbench.methods.needs`); `targets_apart`,
+    which is False if what it asks and says of a target depends on the session's other targets;
     `whole_budget`, which is False if it may stop before a target was run on the whole budget; and
     `beside`, names of methods that every comparison with it shows too.
     """

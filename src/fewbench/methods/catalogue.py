@@ -33,6 +33,60 @@ class Entry:
         return _read(split(self.parts))
 
 
+FEW = 20
+"""With fewer distinct source models than this, learning from them did not pay on real tables."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Methods to use where targets stand in one relation to the source models.
+
+    Attributes
+    ----------
+    when : str
+        The relation, in words.
+    methods : tuple of str
+        Names of the catalogue, the first to try first.
+    reason : str
+        Why these.
+    least, below : int
+        Distinct source models for which it holds: `least` and more, fewer than `below`.
+    """
+
+    when: str
+    methods: tuple[str, ...]
+    reason: str
+    least: int = 0
+    below: int = 1_000_000
+
+
+# By docs/baselines.md, where the numbers are.
+STRONGER = ("fluid", "aipw", "ssepy")
+"""Methods for a target that may be beyond the source models, by docs/baselines.md."""
+
+ADVICE: tuple[Advice, ...] = (
+    Advice(
+        "targets like the source models",
+        ("greedy-ridge", "metabench-unfiltered", "fluid"),
+        "least error on real tables: under half of random sampling's at 10 items, about two thirds "
+        "at 100; fluid asks item by item",
+        least=FEW,
+    ),
+    Advice(
+        "targets stronger or newer than all source models",
+        STRONGER,
+        "most other methods err more than random sampling here",
+        least=FEW,
+    ),
+    Advice(
+        f"fewer than {FEW} distinct source models",
+        ("fluid", "aipw", "random"),
+        "few source models show little of how items hang together; the estimate rests more on the "
+        "target's own answers",
+        below=FEW,
+    ),
+)
+
 # Methods that ask again when they have seen answers; their settings are written as a part's are.
 ADAPTIVE: dict[str, type[Any]] = {
     "tailored": Tailored,
@@ -51,6 +105,7 @@ DISCO = "Rubinstein et al. 2025, DISCO"
 SORTING = "Prabhu et al. 2024, arXiv 2402.19472"
 SSEPY = "Fogliato et al. 2024, arXiv 2406.07320"
 BENTO = "Zhao et al. 2024 (BenTo), arXiv 2410.13804"
+HOFMANN = "Hofmann et al. 2025, arXiv 2509.11106"
 KIPNIS = "Kipnis et al. 2024 (metabench), arXiv 2407.12844"
 
 ALONE = {"tasks": "a choice of tasks", "features": "features"}
@@ -214,8 +269,13 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "fluid": Entry(
         "fluid",
+        "random items, then those of most Fisher information; expected scores, corrected",
+        HOFMANN,
+    ),
+    "fluid-as-printed": Entry(
+        "fluid(random=0,estimate=answers)",
         "items of most Fisher information at the ability found so far; expected scores",
-        "Hofmann et al. 2025, arXiv 2509.11106",
+        HOFMANN,
     ),
     "collaborative": Entry(
         "collaborative",
@@ -311,6 +371,16 @@ CATALOGUE: dict[str, Entry] = {
         "tasks-fit+mean",
         "tasks on which past models score as on all, by least squares",
         "ours; what task reduction without past models is measured against",
+    ),
+    "ridge-tasks": Entry(
+        "tasks-ridge+task-means+ridge",
+        "tasks from whose means ridge regression predicts best, and that prediction",
+        "ours; forward selection by leave-one-out error: Allen 1974",
+    ),
+    "task-means-ridge": Entry(
+        "stratified+task-means+ridge",
+        "random items of each task, ridge regression on the tasks' means",
+        "ours",
     ),
     "task-medoids": Entry(
         "tasks-medoids(matrix=scores)+mean",

@@ -22,7 +22,13 @@ from fewbench.methods.prediction.anchor_lines import AnchorLines
 from fewbench.methods.prediction.anchor_ratio import AnchorRatio
 from fewbench.methods.prediction.assessor import GenericAssessor
 from fewbench.methods.prediction.difference import Difference
-from fewbench.methods.prediction.features import AnswerFeatures, Features, Signature, SubsetScore
+from fewbench.methods.prediction.features import (
+    AnswerFeatures,
+    Features,
+    Signature,
+    SubsetScore,
+    TaskMeans,
+)
 from fewbench.methods.prediction.gp_irt import GPIRT
 from fewbench.methods.prediction.imputation import Imputation
 from fewbench.methods.prediction.joint_weights import JointWeights
@@ -87,6 +93,7 @@ FEATURES: dict[str, type[Any]] = {
     "signature": Signature,
     "answers": AnswerFeatures,
     "subset-score": SubsetScore,
+    "task-means": TaskMeans,
 }
 REDUCTIONS: dict[str, type[Any]] = {"none": NoReduction, "pca": PCA, "umap": UMAP}
 REGRESSORS: dict[str, type[Any]] = {

@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from fewbench.errors import MethodError
 from fewbench.methods.base import (
     Answers,
     FittedPredictor,
@@ -15,7 +14,8 @@ from fewbench.methods.base import (
     Predictor,
     Selector,
 )
-from fewbench.methods.needs import Need, needs_of
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
+from fewbench.methods.obstacles import obstacle
 from fewbench.methods.parts import describe
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
@@ -36,24 +36,33 @@ class StaticMethod:
         return isinstance(self.selector, Random) and isinstance(self.predictor, Mean)
 
     @property
+    def costly(self) -> bool:
+        """Whether the method takes long to learn from the sources."""
+        return is_costly(self.selector, self.predictor)
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """What the two need of the past scores."""
         return needs_of(self.selector, self.predictor)
 
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """The optional packages that the two need."""
+        return extras_of(self.selector, self.predictor)
+
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> "StaticSession":
-        """Choose the items and open a session; MethodError if there are too few sources.
+        """Choose the items and open a session.
 
-        That is said now, not when a target has answered.
+        Raises
+        ------
+        MethodError, MissingExtraError
+            If the scores or this installation lack what the parts need: now, not when a target
+            has answered.
         """
-        for need in self.needs:
-            if need.required and need.what == "sources" and scores.n_models < need.least:
-                raise MethodError(
-                    f"{need.without}: there are {scores.n_models} source models, and "
-                    f"{need.least} are needed",
-                    hint="use random, or more past models",
-                )
+        if (error := obstacle(self, scores)) is not None:
+            raise error
         subset = self.selector.select(scores, budget, seed)
         return StaticSession(self.predictor, scores, subset, seed, targets)
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
+from fewbench._content import text_encoding, why_not_utf8
 from fewbench.errors import ReaderError
 from fewbench.readers.files import state_of
 
@@ -44,6 +45,8 @@ class JsonLines:
                     try:
                         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
                     except (ValueError, RecursionError) as error:
+                        if isinstance(error, UnicodeDecodeError):
+                            _refuse_encoding(self.path)
                         broken = number, error
                         continue
                     yield number, row
@@ -99,6 +102,12 @@ def _read_object(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
     return data
 
 
+def _refuse_encoding(path: Path) -> None:
+    """Raise ReaderError for text in UTF-16; other bytes that are no UTF-8 are damage."""
+    if text_encoding(path) == "utf-16" and (why := why_not_utf8(path)):
+        raise ReaderError(f"{path}: {why[0]}", hint=why[1])
+
+
 def load_json(path: Path) -> Any:
     """Read a JSON file of any size; ReaderError if it is not whole."""
     try:
@@ -106,6 +115,8 @@ def load_json(path: Path) -> Any:
     except OSError as error:
         raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            _refuse_encoding(path)
         raise ReaderError(
             f"{path}: not whole JSON ({error})", hint="copy it again, or delete it"
         ) from error

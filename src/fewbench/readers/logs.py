@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import list_files
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
@@ -17,6 +17,8 @@ from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.join.table import join
 from fewbench.readers.reading import Reading
+from fewbench.readers.run import Run
+from fewbench.readers.totals import is_result_pointer, totals_only
 from fewbench.scores import Scale, Scores
 
 DAMAGED = ("stop", "skip", "rows")
@@ -42,6 +44,8 @@ class LogOptions:
     same_model : {"stop", "newest", "apart"}
         Where two folders have different answers of one model: stop, take the newest, or read
         them as two models.
+    only_model : str, optional
+        Read only the runs of this model.
     """
 
     metric: str | None = None
@@ -51,6 +55,7 @@ class LogOptions:
     skip_tasks: str | None = None
     damaged: Damaged = "stop"
     same_model: SameModel = "stop"
+    only_model: str | None = None
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -81,6 +86,14 @@ def are_logs(path: Path) -> bool:
     return bool(find_units(list_files([path]), list(HARNESSES)).units)
 
 
+def _of_model(runs: list[Run], model: str) -> list[Run]:
+    found = [run for run in runs if run.model == model]
+    if not found:
+        there = some(dict.fromkeys(run.model for run in runs), most=8)
+        raise ReaderError(f"no run is of model {model!r}", hint=f"the logs are of {there}")
+    return found
+
+
 def _matches(task: str, patterns: str) -> bool:
     return any(fnmatchcase(task, pattern.strip()) for pattern in patterns.split(","))
 
@@ -95,6 +108,12 @@ def find_logs(
             raise ReaderError(f"{folder}: a folder, not a file of form {form!r}")
         return [], []
     files = list_files(sources)
+    if pointers := [path for path in files if is_result_pointer(path)]:
+        raise ReaderError(
+            f"{counted(len(pointers), 'file')} of results are Git LFS pointers, not the files "
+            f"themselves: {some(pointers)}",
+            hint="run git lfs pull in their repository",
+        )
     found = find_units(files, [form] if form else list(HARNESSES))
     others = set(found.others)
     named = [source for source in sources if source in others]
@@ -104,6 +123,8 @@ def find_logs(
             hint=f"{form} writes {HARNESSES[form].files}",
         )
     folders = [source for source in sources if source.is_dir()]
+    if not found.units and (said := totals_only(found.others)):
+        raise ReaderError(said[0], hint=said[1])
     if folders and not found.units:
         there = sorted(entry.name for entry in folders[0].iterdir())
         raise ReaderError(
@@ -142,6 +163,8 @@ def read_logs(
             damaged=options.damaged,
             progress=progress,
         )
+        if options.only_model is not None:
+            runs = _of_model(runs, options.only_model)
         wanted = [run for run in runs if options.wants(run.task)]
         if not wanted:
             tasks = list(dict.fromkeys(run.task for run in runs))
@@ -160,6 +183,8 @@ def read_logs(
             progress=progress,
         )
     notes = list(reading.notes)
+    if said := totals_only(others):
+        notes.insert(0, f"{said[0]}: their models are left out; {said[1]}")
     if left_out:
         notes.insert(0, f"{len(left_out)} of {len(units)} files were left out: {left_out[0][1]}")
     untouched = [{"file": str(path), "rows": 0, "taken": 0, "note": why} for path, why in left_out]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._content import refuse_pointer
+from fewbench._memory import check_arrays_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.readers.reading import Reading
@@ -43,6 +45,8 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
     source = Path(path)
     if not source.is_file():
         raise ReaderError(f"{source}: no such file")
+    refuse_pointer(source, ReaderError)
+    check_arrays_memory(source)
     try:
         with np.load(source, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -21,7 +21,7 @@ from fewbench.readers.files import state_of
 from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.run import Run
 
-FORMAT = 2
+FORMAT = 3
 SUFFIX = ".part"
 Pairs = tuple[tuple[str, Any], ...]
 
@@ -98,6 +98,7 @@ def _run(header: dict[str, Any], path: Path, first: int) -> Run:
         "metrics": _shared(tuple(header["metrics"])),
         "notes": _shared(tuple(header["notes"])),
         "settings": _shared(tuple((key, value) for key, value in header["settings"])),
+        "task_settings": _shared(tuple((key, value) for key, value in header["task_settings"])),
         "unfit": {name: (place, what) for name, (place, what) in header["unfit"].items()},
         "higher_is_better": _mapping(tuple(header["higher_is_better"].items())),
     }

@@ -31,6 +31,7 @@ def read(
     key: str | None = None,
     damaged: Damaged = "stop",
     same_model: SameModel = "stop",
+    only_model: str | None = None,
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -48,7 +49,7 @@ def read(
         The kind, one of `FORMS`; recognised by content by default.
     columns, transposed
         How a table is laid out; see `fewbench.readers.tables.read_table`.
-    metric, filter, only_tasks, skip_tasks, key, damaged, same_model
+    metric, filter, only_tasks, skip_tasks, key, damaged, same_model, only_model
         What to take of logs; see `LogOptions`.
     like : Scores, optional
         Scores from logs: their metric and filter of each task are taken where none is named.
@@ -75,7 +76,9 @@ def read(
     for source in sources:
         if not source.exists():
             raise ReaderError(f"{source}: no such file or folder")
-    options = LogOptions(metric, filter, key, only_tasks, skip_tasks, damaged, same_model)
+    options = LogOptions(
+        metric, filter, key, only_tasks, skip_tasks, damaged, same_model, only_model
+    )
     units, others = find_logs(sources, form)
     if units:
         _refuse(sources[0], units[0][0].name, _table_options(columns, transposed))

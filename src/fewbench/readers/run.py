@@ -6,6 +6,7 @@ counts, which metric, how items of different runs join) is the same for every ha
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from fewbench.errors import ReaderError
 from fewbench.readers.numbers import as_number, describe
 from fewbench.readers.options import OptionTable
+from fewbench.scores.conditions import UNKNOWN_FORM
 
 Columns = Mapping[str, NDArray[Any]]
 UNKNOWN, MIXED_UP = -1, -2  # positions that a file does not tell, or not reliably
 SCORE = "score:"  # before the metric, in the names of columns
+SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,14 @@ class Run:
         The group of tasks to which the task belongs, outermost first with "/" between, "" if none.
     settings : tuple of (str, str)
         The model's arguments and what else changes answers; for comparison only.
+    task_settings : tuple of (str, str)
+        How the task was asked, as far as it changes answers and is not the model's own: few-shot
+        examples, generation arguments, and the like. Empty if not known.
+    prompt_form : str
+        What the prompts carry that differs between models: "" if nothing, a hash of the model's
+        chat template, or `UNKNOWN_FORM`.
+    harness_version : str
+        The version of the harness, or what is known of it; "" if nothing is.
     higher_is_better : mapping of str to bool
         For metrics of which the file says it.
     layout, prompts : str
@@ -90,6 +101,9 @@ class Run:
     version: str = ""
     suite: str = ""
     settings: tuple[tuple[str, str], ...] = ()
+    task_settings: tuple[tuple[str, str], ...] = ()
+    prompt_form: str = UNKNOWN_FORM
+    harness_version: str = ""
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
     layout: str = ""
     prompts: str = ""
@@ -274,6 +288,8 @@ def _is_unicode(text: str) -> bool:
 def _hashed(text: str) -> int:
     if not text:
         return 0
+    if SHA256.fullmatch(text):  # keeps the digits by which a user finds it in the log
+        return int(text[:16], 16) or 1
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") or 1
 

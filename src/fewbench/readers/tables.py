@@ -8,6 +8,8 @@ from typing import cast
 
 import pandas as pd
 
+from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
+from fewbench._memory import check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.scores import Scale, Scores, from_long, from_wide
@@ -153,8 +155,12 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
         )
     if not source.is_file():
         raise ReaderError(f"{source}: no such file")
+    refuse_pointer(source, ReaderError)
+    check_table_memory(source)
     try:
         return readers[suffix](source, text)
+    except (FewbenchError, MemoryError):
+        raise
     except Exception as error:  # pandas and pyarrow have no common base of errors
         reason = first_line(error)
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
@@ -165,15 +171,26 @@ def _csv(source: Path, text: list[str]) -> pd.DataFrame:
     import pyarrow as pa
     from pyarrow import csv
 
-    table = csv.read_csv(
-        source,
-        parse_options=csv.ParseOptions(
-            delimiter="\t" if source.suffix.lower() == ".tsv" else ",", newlines_in_values=True
-        ),
-        convert_options=csv.ConvertOptions(
-            column_types={name: pa.string() for name in text}, null_values=["", "nan", "NaN"]
-        ),
-    )
+    delimiter = "\t" if source.suffix.lower() == ".tsv" else ","
+    if (other := other_separator(source, delimiter)) is not None:
+        raise ReaderError(f"{source}: {other[0]}", hint=other[1])
+    encoding = text_encoding(source)
+    try:
+        table = csv.read_csv(
+            source,
+            read_options=csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types={name: pa.string() for name in text}, null_values=["", "nan", "NaN"]
+            ),
+        )
+        odd = any(pa.types.is_binary(kind) for kind in table.schema.types)  # no text in UTF-8
+        if odd and (why := why_not_utf8(source)):
+            raise ReaderError(f"{source}: {why[0]}", hint=why[1])
+    except (pa.ArrowInvalid, UnicodeError):
+        if why := why_not_utf8(source):
+            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
+        raise
     names = pd.Index(table.column_names)
     twice = names[names.duplicated()]
     if len(twice):
@@ -188,8 +205,17 @@ def _parquet(source: Path, text: list[str]) -> pd.DataFrame:
 
 
 def _jsonl(source: Path, text: list[str]) -> pd.DataFrame:
+    try:
+        return _json_rows(source)
+    except UnicodeDecodeError:
+        if why := why_not_utf8(source):
+            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
+        raise
+
+
+def _json_rows(source: Path) -> pd.DataFrame:
     rows = []
-    with source.open(encoding="utf-8") as lines:
+    with source.open(encoding=text_encoding(source)) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._names import some
 from fewbench.errors import ReaderError
 
@@ -35,9 +36,15 @@ def read_task_table(
     """
     path = Path(path)
     try:
-        table = pd.read_csv(path, dtype={MODEL: str})
+        refuse_pointer(path, ReaderError)
+        if other := other_separator(path, ","):
+            raise ReaderError(f"{path}: {other[0]}", hint=other[1])
+        table = pd.read_csv(path, dtype={MODEL: str}, encoding=text_encoding(path))
     except FileNotFoundError as error:
         raise ReaderError(f"{path}: no such file") from error
+    except UnicodeError as error:
+        what, hint = why_not_utf8(path) or ("not a .csv table", None)
+        raise ReaderError(f"{path}: {what}", hint=hint) from error
     except (ValueError, OSError) as error:
         raise ReaderError(f"{path}: not a .csv table") from error
     if MODEL not in table:
@@ -69,3 +76,33 @@ def read_task_table(
     others = [str(column) for column in table.columns if column not in {MODEL, *tasks}]
     notes = (f"{path}: columns that are no tasks, not read: {some(others)}",) if others else ()
     return scores.astype(float), notes
+
+
+def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Read how many questions each task has from a .csv with columns `task` and `questions`.
+
+    Raises
+    ------
+    ReaderError
+        If the file is no such table, a task appears twice, or a number is not 1 or more.
+    """
+    path = Path(path)
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except FileNotFoundError as error:
+        raise ReaderError(f"{path}: no such file") from error
+    except (ValueError, OSError) as error:
+        raise ReaderError(f"{path}: not a .csv table") from error
+    if lacking := [name for name in ("task", "questions") if name not in table]:
+        raise ReaderError(
+            f"{path}: no column {some(lacking)}; it has {some(list(table.columns))}",
+            hint="a row for each task, in columns task and questions",
+        )
+    if (twice := table["task"].duplicated()).any():
+        raise ReaderError(f"{path}: tasks named twice: {some(table['task'][twice].unique())}")
+    for task, number in zip(table["task"], table["questions"], strict=True):
+        if not number.isdecimal() or int(number) < 1:
+            raise ReaderError(
+                f"{path}: {task} has {number!r} questions", hint="whole numbers of 1 or more"
+            )
+    return dict(zip(table["task"], map(int, table["questions"]), strict=True))

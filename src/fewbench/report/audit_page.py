@@ -26,7 +26,7 @@ class Audited(Protocol):
     """Anything that gives its findings as plain values, as `fewbench audit --json` prints them."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `table`, `findings`, `methods` and `numbers`."""
+        """Return `table`, `findings`, `methods`, `use` and `numbers`."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ def render(found: dict[str, Any], source: str = "", changed: dict[str, Any] | No
         suspect=_marked(numbers["item_suspect"]),
         missing=_missing(numbers),
         methods=[(m["method"], m["verdict"], "; ".join(m["because"])) for m in found["methods"]],
+        use=[(one["when"], ", ".join(one["methods"]), one["reason"]) for one in found["use"]],
         distinct=tick(round(table["distinct"])),
         facts={"Fingerprint": table["fingerprint"], "Full score": _average(table["average"])},
     )

@@ -10,6 +10,8 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from fewbench._files import written_whole
+
 
 def render_page(template: str, **parts: Any) -> str:
     """A page as text, from one of the templates beside this file."""
@@ -27,13 +29,8 @@ def render_page(template: str, **parts: Any) -> str:
 def write_page(page: str, path: str | os.PathLike[str]) -> Path:
     """Write a page; an existing file is replaced only once the new one is complete."""
     wanted = Path(path)
-    wanted.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = wanted.with_name(f".{wanted.name}.{os.getpid()}.part")
-    try:
+    with written_whole(wanted) as unfinished:
         unfinished.write_text(page, encoding="utf-8", newline="\n")
-        unfinished.replace(wanted)
-    finally:
-        unfinished.unlink(missing_ok=True)
     return wanted
 
 

@@ -36,12 +36,12 @@ _KNOWN = (
            "Root mean squared error: like the error, but large misses weigh more."),
     Metric("max_error", "Worst", "pp", _pp, "The largest miss among the targets."),
     Metric("ratio_to_random", "Ratio to random", "× error", fixed,
-           "The error divided by that of random sampling with the same number of items. Below 1 "
-           "is better than random. The interval is a 90% bootstrap interval over the same "
-           "targets."),
+           "The error divided by the expected error of random sampling with the same number of "
+           "items, for the same targets. Below 1 is better than random. The interval is a 90% "
+           "interval by resampling repeats and models."),
     Metric("ratio_to_random_ridge", "Ratio to random + ridge", "× error", fixed,
-           "The same, against ridge regression on randomly drawn items: what choosing the items "
-           "adds beyond the regression."),
+           "The error divided by that of ridge regression on randomly drawn items: what choosing "
+           "the items adds beyond the regression."),
     Metric("kendall_tau", "Kendall τ", "ranks", fixed,
            "Agreement of the estimated with the true ranking: 1 is the same order, 0 none."),
     Metric("spearman", "Spearman ρ", "ranks", fixed, "Correlation of the ranks."),
@@ -51,6 +51,8 @@ _KNOWN = (
     Metric("rank_mae", "Places off", "ranks", lambda v: fixed(v, 1),
            "Mean number of places between estimated and true rank."),
     Metric("task_mae", "Task error", "pp", _pp, "Mean absolute error of the per-task estimates."),
+    Metric("beyond", "Beyond sources", "share", percent,
+           "Share of targets whose estimate warns that they may be beyond the source models."),
     Metric("seconds_fit", "Fit", "time", seconds, "Time to choose the items from the sources."),
     Metric("seconds_predict", "Predict", "time", seconds,
            "Time to learn from the sources and estimate the targets."),
@@ -78,8 +80,8 @@ def metric(key: str) -> Metric:
 
 
 def is_side_column(key: str) -> bool:
-    """Whether `key` only qualifies another metric: a spread or an interval end."""
-    return key.endswith(("_sd", "_se", "_low", "_high"))
+    """Whether `key` only qualifies another metric: a spread, an interval end, a count."""
+    return key.endswith(("_sd", "_se", "_low", "_high", "_repeats", "_tasks"))
 
 
 def headline(keys: list[str]) -> list[Metric]:

@@ -69,13 +69,12 @@ def _parts(comparison: Comparison) -> dict[str, Any]:
         "focus": words.items(results.focus),
         "items": words.items,
         "columns_for": _columns,
-        "noise": f"{words.NOISE:g}",
         "columns": tables.columns(results),
         "budgets": [
             (b, [tables.group(results, b, s, look) for s in results.splits])
             for b in results.budgets
         ],
-        "judged": any(c.has("mae_se") for c in results.cells.values()),
+        "judged": any(c.has("level_with_best") for c in results.cells.values()),
         "lines": each(lambda s: _lines(results, s, look)),
         "bands": each(lambda s: bands.panels(results, s, look) or None)
         if bands.several(results) else [],

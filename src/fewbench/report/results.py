@@ -12,6 +12,7 @@ import pandas as pd
 
 NAN = math.nan
 _KEYS = ("method", "budget", "split")
+_OWN = ("n_targets", "n_repeats", "expected_random_mae", "level_with_best")
 
 
 class Comparison(Protocol):
@@ -88,10 +89,17 @@ class Results:
     reference: str | None
     focus: int | None
     repeats: int
+    failures: Sequence[str] = ()
 
     def at(self, method: str, budget: int, split: str) -> Cell:
         """The cell, or one without numbers."""
         return self.cells.get((method, budget, split)) or Cell(method, budget, split)
+
+    def error(self, method: str, budget: int, split: str) -> float:
+        """The error by which a method is judged: of the reference its expected one, if known."""
+        cell = self.at(method, budget, split)
+        exact = method == self.reference and cell.has("expected_random_mae")
+        return cell["expected_random_mae" if exact else "mae"]
 
     def ranked(self, budget: int | None, split: str) -> list[str]:
         """Methods that were run there, lowest error first, those without one last."""
@@ -99,7 +107,7 @@ class Results:
         order = {m: i for i, m in enumerate(self.methods)}
 
         def key(method: str) -> tuple[bool, float, int]:
-            error = self.at(method, budget or 0, split)["mae"]
+            error = self.error(method, budget or 0, split)
             return (not math.isfinite(error), error if math.isfinite(error) else 0, order[method])
 
         return sorted(ran, key=key)
@@ -108,12 +116,13 @@ class Results:
 def read(comparison: Comparison) -> Results:
     """Take the frames of a comparison apart."""
     frame = comparison.cells
-    metrics = [str(c) for c in frame.columns if c not in (*_KEYS, "n_targets")]
+    metrics = [str(c) for c in frame.columns if c not in (*_KEYS, *_OWN)]
     cells: dict[tuple[str, int, str], Cell] = {}
     for row in _rows(frame):
         cell = Cell(
             str(row["method"]), int(row["budget"]), str(row["split"]),
-            int(_number(row.get("n_targets"), 0)), {m: _number(row[m]) for m in metrics},
+            int(_number(row.get("n_targets"), 0)),
+            {m: _number(row.get(m)) for m in (*metrics, *_OWN[1:])},
         )  # fmt: skip
         cells[cell.method, cell.budget, cell.split] = cell
     methods = list(dict.fromkeys(c.method for c in cells.values()))
@@ -126,7 +135,20 @@ def read(comparison: Comparison) -> Results:
         cells, estimates, tasks, sizes, methods, budgets,
         list(dict.fromkeys(c.split for c in cells.values())),
         metrics, sorted(levels), _reference(list(cells.values()), methods), focus, repeats,
+        _failures(getattr(comparison, "failures", None)),
     )  # fmt: skip
+
+
+def _failures(frame: pd.DataFrame | None) -> list[str]:
+    """What failed and why, one sentence a method and reason."""
+    said = []
+    if frame is not None and len(frame):
+        for (method, reason), rows in frame.groupby(["method", "reason"], sort=False):
+            first = rows.iloc[0]
+            where = f"{first['budget']} items, {first['split']} split, repeat {first['repeat']}"
+            more = f" and {len(rows) - 1} more cells" if len(rows) > 1 else ""
+            said.append(f"{method} at {where}{more}: {reason}")
+    return said
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ def ratio_rows(
 
     def rows(where: str) -> Rows:
         others = [m for m in order if m != results.reference]
-        return _rows(results, where, others, looks, "ratio_to_random", bounds=True)
+        return _rows(results, where, others, looks, "ratio_to_random")
 
     mine = rows(split)
     every = [d for s in results.splits for _, dots in rows(s) for d in dots]
@@ -65,8 +65,6 @@ def _rows(
     order: Sequence[str],
     looks: Mapping[str, Look],
     metric: str,
-    *,
-    bounds: bool = False,
 ) -> Rows:
     found: Rows = []
     for method in order:
@@ -76,8 +74,6 @@ def _rows(
             if not cell.has(metric):
                 continue
             low, high = cell[f"{metric}_low"], cell[f"{metric}_high"]
-            if not bounds:
-                low, high = (cell[metric] + s * cell[f"{metric}_se"] for s in (-1, 1))
             dots.append(Dot(budget, cell[metric], low, high))
         if dots:
             found.append((looks[method], dots))

@@ -50,13 +50,13 @@ def group(results: Results, budget: int, split: str, looks: Mapping[str, Look]) 
     """The rows of one split at one budget, lowest error first."""
     names = results.ranked(budget, split)
     cells = [results.at(m, budget, split) for m in names]
-    _, level = level_with_best(results, budget, split)
-    judged = sum(c.has("mae") for c in cells) > 1 and any(c.has("mae_se") for c in cells)
+    _, level, judged = level_with_best(results, budget, split)
+    judged = judged and sum(c.has("mae") for c in cells) > 1
     # One axis for all budgets and splits: the marks move when the budget is changed.
-    tops = [c["mae"] + (c["mae_se"] if c.has("mae_se") else 0) for c in results.cells.values()]
+    tops = [c["mae_high" if c.has("mae_high") else "mae"] for c in results.cells.values()]
     high = max([t for t in tops if math.isfinite(t)], default=1.0) or 1.0
     reference = results.reference
-    line = results.at(reference, budget, split)["mae"] if reference else math.nan
+    line = results.error(reference, budget, split) if reference else math.nan
     at = num(_bar_place(high)(line)) if math.isfinite(line) else None
     rows = []
     for cell in cells:
@@ -65,21 +65,23 @@ def group(results: Results, budget: int, split: str, looks: Mapping[str, Look]) 
             badge = "lowest error" if len(level) == 1 else "among the lowest"
         if cell.method == reference:
             badge = f"reference · {badge}" if badge else "reference"
+        if cell["n_repeats"] == 0:
+            badge = f"{badge} · failed" if badge else "failed"
         rows.append(
             Row(
                 looks[cell.method], badge, judged and cell.method in level,
                 cell.method == reference, _bar(cell, high, looks[cell.method]),
                 points(cell["mae"]), f"± {points(cell['mae_se'])}" if cell.has("mae_se") else "",
-                [_value(cell, m, reference) for m in columns(results)],
+                [_value(cell, m) for m in columns(results)],
             )
         )  # fmt: skip
     return Group(split, max((c.n_targets for c in cells), default=0), at, rows)
 
 
-def _value(cell: Cell, wanted: Metric, reference: str | None) -> tuple[str, str]:
-    """A number and, smaller, its interval."""
-    if wanted.key == "ratio_to_random" and cell.method == reference:
-        return "1", ""
+def _value(cell: Cell, wanted: Metric) -> tuple[str, str]:
+    """A number and, smaller, its interval where it is a ratio."""
+    if not wanted.key.startswith("ratio"):
+        return wanted.show(cell[wanted.key]), ""
     low, high = cell[f"{wanted.key}_low"], cell[f"{wanted.key}_high"]
     side = f"{wanted.show(low)}–{wanted.show(high)}" if low <= high else ""
     return wanted.show(cell[wanted.key]), side
@@ -96,8 +98,8 @@ def _bar(cell: Cell, high: float, look: Look) -> Markup:
     """The error as a mark on a line; the reference's line runs through the whole column."""
     x = _bar_place(high)
     pieces = [rule(x(0), 9, BAR, 9, "grid")]
-    if cell.has("mae_se"):
-        low, top = (x.clamp(cell["mae"] + s * cell["mae_se"]) for s in (-1, 1))
+    if cell.has("mae_low"):
+        low, top = x.clamp(cell["mae_low"]), x.clamp(cell["mae_high"])
         pieces.append(rule(low, 9, top, 9, "interval"))
     if cell.has("mae"):
         pieces.append(look.mark(x(cell["mae"]), 9, 4))

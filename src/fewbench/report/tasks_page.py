@@ -62,7 +62,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
         size=tasks_words.size(found) if k else "",
         warnings=found["warnings"],
         rows=[_row(c) for c in found["chosen"]],
-        total=f"{sum(c['questions'] for c in found['chosen']):,}",
+        total=_number(_total(found["chosen"])),
         shown=_columns(found["chosen"]),
         difficulty=tasks_words.difficulty(found),
         judge=tasks_words.JUDGE,
@@ -105,13 +105,22 @@ def _row(chosen: dict[str, Any]) -> dict[str, Any]:
     stands_for = chosen["stands_for"]
     return {
         "task": _breakable(chosen["task"]),
-        "questions": f"{chosen['questions']:,}",
+        "questions": _number(chosen["questions"]),
         "gain": "–" if gain is None else fixed(gain, 3),
         "stands_for": "–" if stands_for is None else f"{stands_for:,}",
         "cluster": "–" if cluster is None else str(cluster),
         "swatch": "" if cluster is None else swatch(cluster),
         "stability": "–" if stability is None else percent(stability),
     }
+
+
+def _total(chosen: list[dict[str, Any]]) -> int | None:
+    asked = [c["questions"] for c in chosen]
+    return None if None in asked else sum(asked)
+
+
+def _number(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
 
 
 def _breakable(name: str) -> Markup:

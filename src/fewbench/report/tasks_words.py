@@ -14,14 +14,16 @@ JUDGE = "fewbench tasks judge SELECTION RESULTS"
 def size(found: dict[str, Any]) -> str:
     """How much of the benchmark was chosen."""
     facts, chosen = found["facts"], found["chosen"]
-    k, asked = len(chosen), sum(c["questions"] for c in chosen)
+    k = len(chosen)
     tasks, questions = facts.get("tasks"), facts.get("questions")
     said = f"{k:,} of {counted(tasks, 'task')}" if tasks else counted(k, "task")
-    said += f", {asked:,}"
-    if questions:
-        said += f" of {counted(questions, 'question')} ({points(asked / questions, 1)}%)"
-    else:
-        said += " questions"
+    if all(c["questions"] is not None for c in chosen):
+        asked = sum(c["questions"] for c in chosen)
+        said += f", {asked:,}"
+        if questions:
+            said += f" of {counted(questions, 'question')} ({points(asked / questions, 1)}%)"
+        else:
+            said += " questions"
     by = facts.get("method")
     return f"{said}, chosen by {by}." if by else f"{said}."
 
@@ -57,6 +59,15 @@ def judged(found: dict[str, Any]) -> list[str]:
         ends = f"{points(part['low'], 1)} to {points(part['high'], 1)}%"
         said[0] += f", {ends} when the models are resampled"
     said[0] += "."
+    if held_out := part.get("held_out"):
+        words = "Each model is estimated from tasks chosen without it, in"
+        said.append(f"{words} {held_out} parts; models of one family are in the same part.")
+    if part.get("estimator") == "ridge":
+        said.append("The estimate is ridge regression on these tasks’ scores, not their mean.")
+    if ridge := part.get("ridge"):
+        said.append(
+            f"By ridge regression on past models’ task scores it is {_error(ridge['nrmse'])}."
+        )
     if chance := part["random_tasks"]:
         sets = f"random sets of {counted(k, 'task')}"
         words = f"Of {sets}, {percent(chance['percentile'])} do as well or better"
@@ -98,7 +109,14 @@ def stability(found: dict[str, Any]) -> str:
         return ""
     times = counted(part["bootstraps"], "resample")
     words = f"Over {times} of the matrix’s seeds, {percent(part['shared'])} of the tasks "
-    return f"{words}chosen are among these; any two resamples share {percent(part['pairs'])}."
+    words += f"chosen are among these; any two resamples share {percent(part['pairs'])}."
+    if part.get("noise") is not None:
+        words += f" Where sources do not differ they would share {percent(part['noise'])}, "
+        words += f"and tasks drawn at random {percent(part['chance'])}."
+    if noise := found.get("noise"):
+        ratio = "no noise" if noise["ratio"] is None else fixed(noise["ratio"], 1)
+        words += f" The matrix’s signal-to-noise ratio over its seeds is {ratio}."
+    return words
 
 
 def alike(found: dict[str, Any]) -> str:

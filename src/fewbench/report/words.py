@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from fewbench.report.results import Cell, Results
-
-# A difference smaller than this many standard errors is not called a difference.
-NOISE = 2.0
+from fewbench.report.results import Results
 
 # Words, and the method that they name, so that the page can show names as names.
 Sentence = list[tuple[str, str | None]]
@@ -61,39 +58,18 @@ def items(budget: int | None) -> str:
     return "no items" if budget is None else "1 item" if budget == 1 else f"{budget:,} items"
 
 
-def level_with_best(results: Results, budget: int, split: str) -> tuple[str | None, set[str]]:
-    """The method with the lowest error, and all that cannot be told apart from it.
+def level_with_best(results: Results, budget: int, split: str) -> tuple[str | None, set[str], bool]:
+    """The method with the lowest error, all that are level with it, and whether that was judged.
 
-    Two methods are told apart when their errors differ by more than `NOISE` standard errors
-    of the difference.  Without standard errors only equal numbers count as level, and the
-    page says that nothing was judged.
+    The comparison judges, by the one rule of `fewbench.study.inference.level_with_best`; the page
+    only repeats it. Without that column, or with too few repeats, nothing was judged.
     """
-    cells = [results.at(m, budget, split) for m in results.ranked(budget, split)]
-    cells = [c for c in cells if c.has("mae")]
-    if not cells:
-        return None, set()
-    best = cells[0]
-    return best.method, {c.method for c in cells if not apart(best, c)}
-
-
-def apart(one: Cell, other: Cell) -> bool:
-    """Whether two errors differ by more than noise."""
-    spread = [s if math.isfinite(s) else 0.0 for s in (one["mae_se"], other["mae_se"])]
-    gap = abs(one["mae"] - other["mae"])
-    return gap > NOISE * math.hypot(*spread) + 1e-12
-
-
-def beats_random(cell: Cell, reference: Cell | None) -> bool:
-    """Whether the method does better than random sampling by more than noise.
-
-    The paired interval decides when there is one, because it knows that both methods were
-    tried on the same targets.
-    """
-    if cell.has("ratio_to_random_high"):
-        return cell["ratio_to_random_high"] < 1
-    if reference is None or not reference.has("mae"):
-        return True
-    return cell["mae"] < reference["mae"] and apart(cell, reference)
+    names = results.ranked(budget, split)
+    names = [m for m in names if math.isfinite(results.error(m, budget, split))]
+    cells = [results.at(m, budget, split) for m in names]
+    judged = any(c.has("level_with_best") for c in cells)
+    level = {c.method for c in cells if c["level_with_best"] == 1}
+    return (names[0] if names else None), level, judged
 
 
 def answer(results: Results, split: str, *, name_split: bool) -> Sentence:
@@ -102,37 +78,43 @@ def answer(results: Results, split: str, *, name_split: bool) -> Sentence:
     if budget is None:
         return [("Nothing was run, so there is nothing to report.", None)]
     where = f"At {items(budget)}" + (f" on the {split} split" if name_split else "")
-    best, level = level_with_best(results, budget, split)
+    best, level, judged = level_with_best(results, budget, split)
     if best is None:
         return [(f"{where}, no method has an error to report.", None)]
-    error = {m: f"{points(results.at(m, budget, split)['mae'], 1)} pp" for m in results.methods}
+    ran = [m for m in results.ranked(budget, split) if results.at(m, budget, split).has("mae")]
+    error = {m: f"{points(results.error(m, budget, split), 1)} pp" for m in results.methods}
     ref = results.reference
-    at_random = results.at(ref, budget, split) if ref else None
-    known = at_random is not None and at_random.has("mae")
+    known = ref is not None and math.isfinite(results.error(ref, budget, split))
     off = f" is off by {error[best]} on average"
-    if ref is None or best != ref:
-        if ref and known and not beats_random(results.at(best, budget, split), at_random):
-            return [
-                (f"{where}, no method is clearly better than ", None),
-                _named(ref, ref),
-                (f", which is off by {error[ref]} on average; the lowest is ", None),
-                (best, best),
-                (f" with {error[best]}.", None),
-            ]
-        others = [m for m in results.ranked(budget, split) if m in level - {best, ref}]
-        said: Sentence = [(f"{where}, ", None), (best, best), (off, None)]
-        if others:
-            said += [(" (level with ", None), *_listed(others), (")", None)]
-        if ref and known:
-            said += [("; ", None), _named(ref, ref), (f" by {error[ref]}", None)]
-        return [*said, (".", None)]
-    if len(results.ranked(budget, split)) == 1:
+    if len(ran) == 1:
         return [(f"{where}, ", None), _named(best, ref), (f"{off}.", None)]
-    return [
-        (f"{where}, no method beats ", None),
-        _named(best, ref),
-        (f", which{off}.", None),
-    ]
+    if not judged:
+        said: Sentence = [(f"{where}, ", None), _named(best, ref), (" has the lowest error", None)]
+        said += [(f", {error[best]} on average", None)]
+        if known and best != ref and ref:
+            said += [("; ", None), _named(ref, ref), (f" has {error[ref]}", None)]
+        return [*said, (". Nothing says whether that is more than luck.", None)]
+    if best == ref:
+        return [
+            (f"{where}, no method beats ", None),
+            _named(best, ref),
+            (f", which{off}.", None),
+        ]
+    if ref and known and ref in level:
+        return [
+            (f"{where}, no method is clearly better than ", None),
+            _named(ref, ref),
+            (f", which is off by {error[ref]} on average; the lowest is ", None),
+            (best, best),
+            (f" with {error[best]}.", None),
+        ]
+    others = [m for m in ran if m in level - {best}]
+    said = [(f"{where}, ", None), (best, best), (off, None)]
+    if others:
+        said += [(" (level with ", None), *_listed(others), (")", None)]
+    if ref and known:
+        said += [("; ", None), _named(ref, ref), (f" by {error[ref]}", None)]
+    return [*said, (".", None)]
 
 
 def _named(name: str, reference: str | None) -> tuple[str, str | None]:

@@ -1,7 +1,9 @@
 """Chosen items in the words of the harness that will run them."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from glob import escape
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,8 @@ import pandas as pd
 from fewbench._names import some
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
+
+UNFIT = re.compile(r"[,*?[]")
 
 
 def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
@@ -22,13 +26,14 @@ def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
         Item ids.
     harness : {"ids", "lm-eval", "inspect"}
         ids: one id a line. lm-eval: the JSON of `--samples`, positions sorted and unique, as
-        lm-eval needs them. inspect: the comma-separated list of `--sample-id`, as TASK:ID where
-        there are several tasks.
+        lm-eval needs them. inspect: the comma-separated list of `--sample-id`, as TASK:ID; bare
+        ids where neither tasks nor Inspect's own ids are known.
 
     Raises
     ------
     FewbenchError
-        If the harness is unknown, the items are of another, or have no known place in it.
+        If the harness is unknown, the items are of another, have no known place in it, or ids
+        that Inspect's command line does not take.
     """
     if harness not in EXPORTS:
         raise FewbenchError(f"unknown harness {harness!r}", hint=f"one of {', '.join(EXPORTS)}")
@@ -61,9 +66,18 @@ def _lm_eval(items: pd.DataFrame) -> str:
 
 def _inspect(items: pd.DataFrame) -> str:
     _check_origin(items, "inspect")
-    ids = [str(sample) for sample in items.get("sample_id", items.index)]
-    if len(set(items["task"])) > 1 and "sample_id" in items:
-        ids = [f"{task}:{sample}" for task, sample in zip(items["task"], ids, strict=True)]
+    own = [str(sample) for sample in items.get("sample_id", items.index)]
+    named = "sample_id" in items or set(items["task"]) != {"all"}  # of tables that name no tasks
+    tasks = [f"{task}:" if named else "" for task in items["task"]]
+    ids = [task + one for task, one in zip(tasks, own, strict=True)]
+    if unfit := [one for one in ids if UNFIT.search(one) or one != one.strip()]:
+        # Entries are patterns in Python too; escaped they stand for themselves.
+        escaped = [task + escape(one) for task, one in zip(tasks, own, strict=True)]
+        raise FewbenchError(
+            f"{len(unfit)} of {len(ids)} ids cannot be given to Inspect's --sample-id, which takes "
+            f"commas, spaces at an end and the characters * ? [ otherwise: {some(unfit)}",
+            hint=f"run the items in Python: inspect_ai.eval(tasks, sample_id={escaped!r})",
+        )
     return ",".join(ids)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewbench._names import some
+from fewbench._memory import check_fits
+from fewbench._names import counted, some
 from fewbench.errors import ScoresError
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores, from_arrays
@@ -76,6 +77,10 @@ def from_long(
             f"{item_ids[columns[at]]!r}",
             hint="keep one row for each model and item, or name a finer item column",
         )
+    check_fits(
+        16.0 * len(model_ids) * len(item_ids),  # the table, and what building it takes
+        f"a table of {counted(len(model_ids), 'model')} × {counted(len(item_ids), 'item')}",
+    )
     values = np.full((len(model_ids), len(item_ids)), np.nan)
     values[rows, columns] = _numbers(table[score], score)
     built = from_arrays(

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
+from fewbench._memory import check_table_memory
 from fewbench.errors import FewbenchError, ScoresError, first_line
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
@@ -98,6 +100,8 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     source = Path(path)
     if not source.is_file():
         raise ScoresError(f"{source}: no such file")
+    refuse_pointer(source, ScoresError)
+    check_table_memory(source)
     try:
         table = pq.read_table(source)
     except (pa.ArrowException, OSError, ValueError) as error:

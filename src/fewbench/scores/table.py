@@ -17,6 +17,8 @@ from fewbench.scores.probabilities import IntArray, OptionProbabilities
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
+# Columns of items that say how they were asked; estimates do not depend on them.
+PROMPTS, SETTINGS, HARNESS_VERSION = "prompt_hashes", "task_settings", "harness_version"
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +236,8 @@ class Scores:
         digest = hashlib.sha256(b"fewbench scores 1\0")
         for table in (self.models, self.items):
             for name, column in [("", table.index), *table.items()]:
+                if name in (PROMPTS, SETTINGS, HARNESS_VERSION):
+                    continue
                 digest.update(str(name).encode() + b"\0")
                 digest.update("\0".join("" if pd.isna(x) else str(x) for x in column).encode())
                 digest.update(b"\0\0")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from fewbench._files import naming
+from fewbench.errors import StudyError
 from fewbench.study.cell import CellResult
 
 
@@ -26,6 +28,10 @@ class Cache:
         self._done: dict[str, CellResult] = {}
         if self._path is not None and self._path.exists():
             content = self._path.read_bytes()
+            if content.strip() and not content.lstrip().startswith(b"{"):
+                raise StudyError(
+                    f"{self._path}: not a file of finished cells", hint="name another with --cache"
+                )
             for line in content.splitlines():
                 try:
                     result = CellResult.model_validate_json(line)
@@ -47,7 +53,7 @@ class Cache:
         if self._path is None:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
+        with naming(self._path), self._path.open("ab") as file:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())

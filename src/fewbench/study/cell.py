@@ -1,20 +1,20 @@
 """One cell of a study: one method, one budget, one division of the models."""
 
+import base64
 import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 import fewbench
 from fewbench._seeds import child_seed
-from fewbench.errors import FewbenchError, StudyError
-from fewbench.evaluation.assemble import interval
-from fewbench.evaluation.intervals import calibrate
+from fewbench.errors import FewbenchError, StudyError, first_line
+from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
 from fewbench.scores import Scores
@@ -70,7 +70,12 @@ def _code() -> str:
 
 
 class CellResult(BaseModel):
-    """What came out; scores and errors in [0, 1]."""
+    """What came out; scores and errors in [0, 1].
+
+    `task_estimate` holds the estimates of the tasks (see `task_estimates`), empty if there are
+    none. `tasks_defined` says over how many tasks the mean of a metric over tasks is, where it is
+    undefined for some.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
@@ -81,8 +86,36 @@ class CellResult(BaseModel):
     low: tuple[float, ...]
     high: tuple[float, ...]
     task_mae: tuple[float, ...]
+    task_estimate: str
+    tasks_defined: dict[str, int]
     notes: tuple[str, ...]
     metrics: dict[str, float]
+
+    def task_estimates(self) -> NDArray[np.float64]:
+        """Return the estimates of the tasks, shape (targets, tasks), to seven digits."""
+        flat = np.frombuffer(base64.b64decode(self.task_estimate), dtype="<f4")
+        return flat.astype(np.float64).reshape(len(self.targets), -1)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why nothing came out of a cell."""
+
+    key: str
+    reason: str
+
+
+def try_cell(scores: Scores, cell: Cell) -> CellResult | Failure:
+    """Run a cell; whatever goes wrong in it is the result, so that all others stand."""
+    try:
+        return _run(scores, cell)
+    except FewbenchError as error:
+        reason = str(error)
+    except Exception as error:  # a mistake in a method must not cost the other cells
+        said = first_line(error)
+        kind = type(error).__name__
+        reason = kind if said == kind else f"{kind}: {said}"
+    return Failure(cell.key(scores.fingerprint), reason)
 
 
 def run_cell(scores: Scores, cell: Cell) -> CellResult:
@@ -111,33 +144,30 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
     said = replay(cell.method, sources, targets, cell.budget, seed, tasks=True)
     truth, past = targets.full_scores(), sources.full_scores()
     metrics = point_metrics(truth, said.scores, past)
-    task_errors = np.empty(0)
+    task_errors, task_estimate, tasks_defined = np.empty(0), "", {}
     if said.tasks is not None:
         true_tasks, past_tasks = targets.task_scores(), sources.task_scores()
         task_errors = np.abs(said.tasks - true_tasks).mean(axis=0)
-        each: list[dict[str, Any]] = [
+        task_estimate = base64.b64encode(said.tasks.astype("<f4").tobytes()).decode()
+        each = [
             point_metrics(true_tasks[:, task], said.tasks[:, task], past_tasks[:, task])
             for task in range(true_tasks.shape[1])
         ]
-        metrics |= {f"task_{name}": _mean([one[name] for one in each]) for name in each[0]}
+        for name in each[0]:
+            values = np.array([one[name] for one in each])
+            defined = values[~np.isnan(values)]
+            metrics[f"task_{name}"] = float(defined.mean()) if len(defined) else float("nan")
+            if len(defined) < len(values):
+                tasks_defined[f"task_{name}"] = len(defined)
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
-        calibration = calibrate(cell.method, sources, cell.budget, seed)
-        ends = [
-            interval(
-                float(said.scores[row]),
-                items,
-                targets.values[row, items],
-                sources,
-                calibration,
-                cell.level,
-            )[:2]
-            for row, items in enumerate(said.items)
-        ]
-        low, high = np.array(ends).T
+        answers = [targets.values[row, items] for row, items in enumerate(said.items)]
+        errors = ErrorModel(cell.method, sources, cell.budget, seed, divisions=1)
+        judged = errors.judge(said.scores, said.items, answers, cell.level)
+        low, high = np.array([(one.low, one.high) for one in judged]).T
+        metrics["beyond"] = float(np.mean([one.is_beyond for one in judged]))
         stated = f"{100 * cell.level:g}"
-        # Ends are rounded where a sum of floats could fall just short of an exact truth.
-        inside = (low <= truth + 1e-9) & (truth <= high + 1e-9)
+        inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
         metrics[f"width{stated}"] = float((high - low).mean())
     if said.outside is not None:
@@ -153,12 +183,15 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
         low=tuple(low.tolist()),
         high=tuple(high.tolist()),
         task_mae=tuple(task_errors.tolist()),
+        task_estimate=task_estimate,
+        tasks_defined=tasks_defined,
         notes=said.notes,
         metrics=metrics,
     )
 
 
-def _mean(values: list[float]) -> float:
-    """Mean of what is defined; NaN if nothing is."""
-    defined = [value for value in values if not np.isnan(value)]
-    return float(np.mean(defined)) if defined else float("nan")
+def covered(
+    low: NDArray[np.float64], truth: NDArray[np.float64], high: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return whether each truth is in its interval, a sum of floats just short of it included."""
+    return np.asarray((low <= truth + 1e-9) & (truth <= high + 1e-9))

@@ -9,15 +9,17 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench._version import __version__
-from fewbench.errors import StudyError
-from fewbench.evaluation.intervals import check_level
+from fewbench.errors import StudyError, first_line
 from fewbench.evaluation.opening import check_budget
+from fewbench.evaluation.sampling import check_level
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.scores import Scores
 from fewbench.study.cache import Cache
-from fewbench.study.cell import Cell, CellResult, run_cell
-from fewbench.study.comparison import REFERENCES, Comparison, summarise
+from fewbench.study.cell import Cell, CellResult, Failure, try_cell
+from fewbench.study.comparison import REFERENCES, Comparison
+from fewbench.study.inference import FEWEST_TARGETS
 from fewbench.study.splits import Split, SplitSettings, make_split
+from fewbench.study.summary import summarise
 from fewbench.study.twins import count_twins
 
 Progress = Callable[[int, int], None]
@@ -39,8 +41,11 @@ def compare(
 ) -> Comparison:
     """Compare methods by estimating models whose full score is known.
 
+    A cell that fails is kept in `Comparison.failures` with its reason; all others stand.
+
     `random` and `random-ridge` always take part, and every method's error is also given as a
-    ratio to theirs; so do the methods that one of those compared names to be seen beside it.
+    ratio to the expected error of the first and to the error of the second. So do the methods
+    that one of those compared names to be seen beside it.
 
     Parameters
     ----------
@@ -72,7 +77,7 @@ def compare(
     Raises
     ------
     MethodError, StudyError
-        If a method, budget or split does not fit the scores.
+        If a method is unknown, or a budget or split does not fit the scores.
 
     Examples
     --------
@@ -94,6 +99,7 @@ def compare(
         distinct = splits if one.is_drawn else splits[:1]
         warning = count_twins(scores, distinct).warning(one.kind)
         warnings += [warning] if warning else []
+        warnings += _few_targets(one.kind, distinct)
         warnings += _stronger(scores, one.kind, distinct)
         cells += [
             Cell(name, method, budget, one.kind, splits[repeat], repeat, seed, level, name in known)
@@ -102,7 +108,12 @@ def compare(
             for repeat in range(repeats)
         ]
     results = _run_all(scores, cells, workers, Cache(cache), progress)
-    warnings += _fewer(cells, results) + _notes(cells, results)
+    done = [
+        (cell, result)
+        for cell, result in zip(cells, results, strict=True)
+        if isinstance(result, CellResult)
+    ]
+    warnings += _fewer(done) + _notes(done)
     return summarise(
         scores,
         cells,
@@ -156,6 +167,17 @@ def _check(
         raise StudyError(f"a split is named twice: {some(kinds, 9)}", hint="name each one once")
 
 
+def _few_targets(kind: str, splits: list[Split]) -> list[str]:
+    """Warn where a repeat has so few targets that its numbers say little."""
+    count = round(float(np.mean([len(one.targets) for one in splits])))
+    if count >= FEWEST_TARGETS:
+        return []
+    return [
+        f"{kind} split: {count} targets a repeat are few (fewer than {FEWEST_TARGETS}): methods "
+        "that look level or apart here may not be; use more models, or more repeats"
+    ]
+
+
 def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
     """Warn where many targets are better than every source: nothing learned from them holds."""
     full = scores.full_scores()
@@ -168,10 +190,10 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
     ]
 
 
-def _fewer(cells: list[Cell], results: list[CellResult]) -> list[str]:
+def _fewer(done: list[tuple[Cell, CellResult]]) -> list[str]:
     """Say which methods ran fewer items than the budget: they stand beside dearer ones."""
     run: dict[str, dict[int, list[float]]] = {}
-    for cell, result in zip(cells, results, strict=True):
+    for cell, result in done:
         of_method = run.setdefault(cell.name, {})
         of_method.setdefault(cell.budget, []).append(result.metrics["items_run"])
     said = []
@@ -186,10 +208,10 @@ def _fewer(cells: list[Cell], results: list[CellResult]) -> list[str]:
     return said
 
 
-def _notes(cells: list[Cell], results: list[CellResult]) -> list[str]:
+def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
     """Return what methods said of their predictions, the first time each method said something."""
     said: dict[str, str] = {}
-    for cell, result in zip(cells, results, strict=True):
+    for cell, result in done:
         for note in result.notes:
             said.setdefault(cell.name, f"{cell.name} at {cell.budget} items: {note}")
     return list(said.values())
@@ -208,9 +230,9 @@ def _incomplete(scores: Scores) -> list[str]:
 
 def _run_all(
     scores: Scores, cells: list[Cell], workers: int, cache: Cache, progress: Progress | None
-) -> list[CellResult]:
+) -> list[CellResult | Failure]:
     keys = [cell.key(scores.fingerprint) for cell in cells]
-    done = {
+    done: dict[str, CellResult | Failure] = {
         key: result
         for key, cell in zip(keys, cells, strict=True)
         if cell.cached and (result := cache.get(key)) is not None
@@ -219,9 +241,9 @@ def _run_all(
     # Cells of the same sources together, for methods keep what they learned of the last few.
     todo = dict(sorted(todo.items(), key=lambda one: (one[1].split_name, one[1].repeat)))
 
-    def note(result: CellResult) -> None:
+    def note(result: CellResult | Failure) -> None:
         done[result.key] = result
-        if todo[result.key].cached:
+        if isinstance(result, CellResult) and todo[result.key].cached:
             cache.put(result)
         if progress is not None:
             progress(len(done), len(set(keys)))
@@ -230,14 +252,36 @@ def _run_all(
         progress(len(done), len(set(keys)))
     if workers == 1:
         for cell in todo.values():
-            note(run_cell(scores, cell))
+            note(try_cell(scores, cell))
     elif todo:
-        from joblib import Parallel, delayed
-
-        run = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-        for result in run(delayed(run_cell)(scores, cell) for cell in todo.values()):
-            note(result)
+        _in_workers(scores, todo, workers, note)
     return [done[key] for key in keys]
+
+
+def _in_workers(
+    scores: Scores,
+    todo: dict[str, Cell],
+    workers: int,
+    note: Callable[[CellResult | Failure], None],
+) -> None:
+    """Run cells in processes; a cell that ends its process fails alone."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    left = dict(todo)
+    run = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    try:
+        for result in run(delayed(try_cell)(scores, cell) for cell in todo.values()):
+            left.pop(result.key)
+            note(result)
+    except BrokenProcessPool:
+        # Which cell it was is not known: the others are run again, one by one.
+        for key, cell in left.items():
+            try:
+                (result,) = Parallel(n_jobs=2)([delayed(try_cell)(scores, cell)])
+            except BrokenProcessPool as error:
+                result = Failure(key, f"its process ended ({first_line(error)[:80]})")
+            note(result)
 
 
 def _facts(

@@ -1,10 +1,9 @@
 """Metrics of estimates against the truth over targets (notation as in the documentation).
 
 All take arrays of shape (targets,) in [0, 1], 1 being best, and return a float; NaN where a
-metric is not defined, such as a rank correlation of one target.
+metric is not defined, such as a rank correlation of one target, or of equal estimates. With
+weights, each target counts as often as its weight says, which is how targets are resampled.
 """
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,8 @@ from fewbench.evaluation.ranks import EXACT, ranks_among
 
 FloatArray = NDArray[np.float64]
 TOP = 10
+TIED = 1.5 * 10.0**-EXACT
+"""Scores nearer than this are equal: rounded apart, not different."""
 
 
 def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) -> dict[str, float]:
@@ -30,48 +31,85 @@ def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) 
     >>> round(m["mae"], 3), m["kendall_tau"], m["rank_mae"]
     (0.05, 1.0, 0.5)
     """
+    once = weighted_metrics(truth, estimate, sources, np.ones((1, len(truth))))
+    return {name: float(values[0]) for name, values in once.items()}
+
+
+def weighted_metrics(
+    truth: FloatArray, estimate: FloatArray, sources: FloatArray, weights: FloatArray
+) -> dict[str, FloatArray]:
+    """Return every metric of point estimates for each row of weights, shape (rows,).
+
+    Parameters
+    ----------
+    truth, estimate : ndarray, shape (targets,)
+    sources : ndarray, shape (sources,)
+    weights : ndarray, shape (rows, targets)
+        How often each target counts, a whole number.
+    """
     # Equal scores must tie, though sums of floats came out a hair apart.
     truth, estimate, sources = (np.round(scores, EXACT) for scores in (truth, estimate, sources))
     error = np.abs(estimate - truth)
     rank, guessed = ranks_among(sources, truth), ranks_among(sources, estimate)
     off = np.abs(rank - guessed)
-    weights = (1 / rank) / (1 / rank).sum()
+    total = weights.sum(axis=1)
+    by_rank = weights / rank
+    squares = weights @ error**2
     return {
-        "mae": float(error.mean()),
-        "rmse": math.sqrt(float((error**2).mean())),
-        "nrmse": _over(math.sqrt(float((error**2).mean())), math.sqrt(float((truth**2).mean()))),
-        "max_error": float(error.max()),
-        "kendall_tau": kendall_tau(truth, estimate),
-        "spearman": pearson(average_ranks(truth), average_ranks(estimate)),
-        "pearson": pearson(truth, estimate),
-        "pairwise_accuracy": pairwise_accuracy(truth, estimate),
-        "rank_mae": float(off.mean()),
-        "weighted_mae": float(weights @ error),
-        "weighted_rank_mae": float(weights @ off),
-        "top10_recall": top_recall(truth, estimate, sources),
-        "ndcg": ndcg(truth, estimate, sources),
+        "mae": _over(weights @ error, total),
+        "rmse": np.sqrt(_over(squares, total)),
+        "nrmse": np.sqrt(_over(squares, weights @ truth**2)),
+        "max_error": np.where(total > 0, np.where(weights > 0, error, 0.0).max(axis=1), np.nan),
+        **weighted_correlations(truth, estimate, weights),
+        "rank_mae": _over(weights @ off, total),
+        "weighted_mae": _over(by_rank @ error, by_rank.sum(axis=1)),
+        "weighted_rank_mae": _over(by_rank @ off, by_rank.sum(axis=1)),
+        "top10_recall": _top_recall(truth, estimate, sources, weights, TOP),
+        "ndcg": _ndcg(truth, estimate, sources, weights),
     }
 
 
+def weighted_correlations(
+    truth: FloatArray, estimate: FloatArray, weights: FloatArray
+) -> dict[str, FloatArray]:
+    """Return the correlations and the share of pairs in order, for each row of weights.
+
+    Correlations of scores that are all equal are undefined, whatever rounding made of them.
+    """
+    true, said = _signs(truth), _signs(estimate)
+    differ, apart, agree = (
+        ((weights @ pairs) * weights).sum(axis=1)
+        for pairs in (np.abs(true), np.abs(said), true * said)
+    )
+    varied = (differ > 0) & (apart > 0)
+    return {
+        # Kendall's tau-b, ties counted as the field does.
+        "kendall_tau": np.where(varied, _over(agree, np.sqrt(differ * apart)), np.nan),
+        # Ranks less their mean are sums of signs, equal values sharing the mean of theirs.
+        "spearman": np.where(varied, _pearson(weights @ true, weights @ said, weights), np.nan),
+        "pearson": np.where(varied, _pearson(truth, estimate, weights), np.nan),
+        # Equal estimates count half.
+        "pairwise_accuracy": _over((differ + agree) / 2, differ),
+    }
+
+
+def _one_row(values: FloatArray) -> FloatArray:
+    return np.ones((1, len(values)))
+
+
 def kendall_tau(a: FloatArray, b: FloatArray) -> float:
-    """Kendall's tau-b, ties counted as the field does."""
-    signs_a, signs_b = _pair_signs(a), _pair_signs(b)
-    untied = math.sqrt(float((signs_a != 0).sum()) * float((signs_b != 0).sum()))
-    return _over(float((signs_a * signs_b).sum()), untied)
+    """Kendall's tau-b, ties counted as the field does; NaN if either is constant."""
+    return float(weighted_correlations(a, b, _one_row(a))["kendall_tau"][0])
 
 
 def pairwise_accuracy(truth: FloatArray, estimate: FloatArray) -> float:
     """Share of pairs of targets put in the right order; equal estimates count half."""
-    true, said = _pair_signs(truth), _pair_signs(estimate)
-    differ = true != 0
-    right = (true == said)[differ].sum() + 0.5 * (said == 0)[differ].sum()
-    return _over(float(right), float(differ.sum()))
+    return float(weighted_correlations(truth, estimate, _one_row(truth))["pairwise_accuracy"][0])
 
 
 def pearson(a: FloatArray, b: FloatArray) -> float:
-    """Pearson's correlation."""
-    x, y = a - a.mean(), b - b.mean()
-    return _over(float(x @ y), math.sqrt(float(x @ x) * float(y @ y)))
+    """Pearson's correlation; NaN if either is constant."""
+    return float(weighted_correlations(a, b, _one_row(a))["pearson"][0])
 
 
 def average_ranks(values: FloatArray) -> FloatArray:
@@ -83,24 +121,69 @@ def average_ranks(values: FloatArray) -> FloatArray:
 
 def top_recall(truth: FloatArray, estimate: FloatArray, sources: FloatArray, k: int = TOP) -> float:
     """Share of the true best k of sources and targets together that the estimates find."""
-    k = min(k, len(sources) + len(truth))
-    best = np.argsort(-np.concatenate([sources, truth]), kind="stable")[:k]
-    found = np.argsort(-np.concatenate([sources, estimate]), kind="stable")[:k]
-    return len(np.intersect1d(best, found)) / k
+    return float(_top_recall(truth, estimate, sources, _one_row(truth), k)[0])
 
 
 def ndcg(truth: FloatArray, estimate: FloatArray, sources: FloatArray) -> float:
     """Normalised discounted cumulative gain of the whole list, gains being the true scores."""
-    true, said = np.concatenate([sources, truth]), np.concatenate([sources, estimate])
-    discount = 1 / np.log2(np.arange(len(true)) + 2)
-    gain = float(true[np.argsort(-said, kind="stable")] @ discount)
-    return _over(gain, float(np.sort(true)[::-1] @ discount))
+    return float(_ndcg(truth, estimate, sources, _one_row(truth))[0])
 
 
-def _pair_signs(values: FloatArray) -> NDArray[np.float64]:
-    rows, columns = np.triu_indices(len(values), 1)
-    return np.sign(values[rows] - values[columns])
+def _pearson(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
+    total = weights.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        x, y = (v - (weights * v).sum(axis=1, keepdims=True) / total for v in (a, b))
+    both = (weights * x * y).sum(axis=1)
+    return _over(both, np.sqrt((weights * x * x).sum(axis=1) * (weights * y * y).sum(axis=1)))
 
 
-def _over(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator > 0 else math.nan
+def _top_recall(
+    truth: FloatArray, estimate: FloatArray, sources: FloatArray, weights: FloatArray, k: int
+) -> FloatArray:
+    counts = _with_sources(sources, weights)
+    most = np.minimum(k, counts.sum(axis=1))[:, None]
+
+    def best(targets: FloatArray) -> FloatArray:
+        """How often each is among the best k."""
+        order = np.argsort(-np.concatenate([sources, targets]), kind="stable")
+        sorted_counts = counts[:, order]
+        before = np.cumsum(sorted_counts, axis=1) - sorted_counts
+        taken = np.empty_like(counts)
+        taken[:, order] = np.clip(most - before, 0, sorted_counts)
+        return taken
+
+    both = np.minimum(best(truth), best(estimate)).sum(axis=1)
+    return np.where(weights.any(axis=1), _over(both, most[:, 0]), np.nan)
+
+
+def _ndcg(
+    truth: FloatArray, estimate: FloatArray, sources: FloatArray, weights: FloatArray
+) -> FloatArray:
+    counts = _with_sources(sources, weights)
+    gains = np.concatenate([sources, truth])
+    length = int(counts.sum(axis=1).max())
+    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(length) + 2))])
+
+    def gain(targets: FloatArray) -> FloatArray:
+        order = np.argsort(-np.concatenate([sources, targets]), kind="stable")
+        last = np.cumsum(counts[:, order], axis=1).astype(np.intp)
+        first = np.concatenate([np.zeros((len(last), 1), np.intp), last[:, :-1]], axis=1)
+        return np.asarray((discounts[last] - discounts[first]) @ gains[order])
+
+    return np.where(weights.any(axis=1), _over(gain(estimate), gain(truth)), np.nan)
+
+
+def _with_sources(sources: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return how often each source (once) and target counts, shape (rows, both)."""
+    return np.concatenate([np.ones((len(weights), len(sources))), weights], axis=1)
+
+
+def _signs(values: FloatArray) -> FloatArray:
+    """Return which is larger of each pair, 0 of those that are equal but for rounding."""
+    gaps = values[:, None] - values
+    return np.where(np.abs(gaps) < TIED, 0.0, np.sign(gaps))
+
+
+def _over(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(denominator > 0, numerator / denominator, np.nan)

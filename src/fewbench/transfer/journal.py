@@ -5,6 +5,7 @@ operating system before the answer counts as told, and to the disk about once a 
 line torn by a crash was never told, and is cut off.
 """
 
+import errno
 import json
 import os
 import time
@@ -16,7 +17,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._files import only_process, written_whole
+from fewbench._files import naming, only_process, written_whole
 from fewbench._json import parse_json
 from fewbench._names import some
 from fewbench.errors import FewbenchError, TransferError
@@ -158,8 +159,9 @@ class Journal:
         ).encode()
         whole = os.fstat(self._handle).st_size
         try:
-            if os.write(self._handle, line + b"\n") <= len(line):
-                raise OSError(None, "the disk is full", str(self.folder / ANSWERS))
+            with naming(self.folder / ANSWERS):
+                if os.write(self._handle, line + b"\n") <= len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except BaseException:
             os.ftruncate(self._handle, whole)
             raise
@@ -169,7 +171,8 @@ class Journal:
 
     def sync(self) -> None:
         """Wait until all answers are on the disk."""
-        os.fsync(self._handle)
+        with naming(self.folder / ANSWERS):
+            os.fsync(self._handle)
         self._synced = time.monotonic()
 
 

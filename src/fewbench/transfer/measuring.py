@@ -127,6 +127,11 @@ async def _prepared(model: Model, patience: Patience, log_probabilities: bool) -
             return await model.prepare(log_probabilities)
         except TryAgain as error:
             if failed == tries:
+                if error.status is not None:  # it is up, and says what is wrong
+                    raise ModelError(
+                        f"the server of {model.name} answers {error.reason}",
+                        hint="see the server's log; the same command tries again",
+                    ) from error
                 raise ModelError(
                     f"{model.name} cannot be reached: {error.reason}",
                     hint="is the server up, and its address right?",

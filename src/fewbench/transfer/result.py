@@ -12,6 +12,9 @@ from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
 from fewbench.transfer.answers import EMPTY, NOT_LISTED, OPEN, TOO_LONG, Answers
 from fewbench.transfer.design import Design
+from fewbench.transfer.task import Question
+
+GUESSING = 0.05  # less than this share of what lies between guessing and all right is guessing
 
 
 def transferability(
@@ -115,10 +118,59 @@ def notes_on(answers: Answers, *, partial: bool = False) -> list[str]:
         notes.append(f"{counted(missing, 'answer')} of {len(design):,} missing")
     if not (partial or answers.complete):
         return notes
+    notes += _at_guessing_level(answers)
     if lacking := int(np.isnan(_means(answers)).sum()):
         entries = "entry has" if lacking == 1 else "entries have"
         notes.append(f"{lacking:,} {entries} no score at all (of a seed, a source and a target)")
     return notes
+
+
+def _at_guessing_level(answers: Answers) -> list[str]:
+    """Say where the model does no better than guessing: exemplars then make no difference."""
+    design = answers.design
+    if design.metric == "loss":
+        return []
+    right, guessed, asked = np.zeros((3, len(design.targets)))
+    distinct = np.zeros(len(design.targets))
+    for at, target in enumerate(design.targets):
+        questions = design.tasks[target].questions
+        drawn = [design.scored(target, seed) for seed in range(design.seeds)]
+        distinct[at] = len(np.unique(np.concatenate(drawn)))
+        for seed, (row, starts) in enumerate(_rows(answers, answers.values)):
+            found = row[:, starts[at] : starts[at] + len(drawn[seed])]
+            chance = np.array([_chance(questions[q]) for q in drawn[seed]])
+            known = np.isfinite(found)
+            right[at] += np.where(known, found, 0.0).sum()
+            guessed[at] += (known * chance).sum()
+            asked[at] += known.sum()
+    if not asked.sum():
+        return []
+    level = guessed / np.maximum(asked, 1)
+    low = _is_guessing(right / np.maximum(asked, 1), level, distinct) & (asked > 0)
+    mean, chance = right.sum() / asked.sum(), guessed.sum() / asked.sum()
+    if _is_guessing(mean, chance, distinct.sum()):
+        return [
+            f"the model answers {mean:.1%} right, and guessing {chance:.1%}: the matrix says "
+            "little of what tasks help; measure a stronger model, or its loss (--metric loss)"
+        ]
+    if 2 * low.sum() >= len(low):
+        names = [design.names[target] for target, guesses in zip(design.targets, low, strict=True)
+                 if guesses]  # fmt: skip
+        return [
+            f"the model is at guessing level on {low.sum()} of {len(low)} targets: {some(names)}; "
+            "what these say of sources is noise"
+        ]
+    return []
+
+
+def _chance(question: Question) -> float:
+    return 1 / len(question.options) if question.options else 0.0
+
+
+def _is_guessing(mean: Any, chance: Any, questions: Any) -> Any:
+    """Whether a mean score is within two standard errors of guessing, or hardly above it."""
+    error = 2.0 * np.sqrt(chance * (1.0 - chance) / np.maximum(questions, 1))
+    return mean < chance + np.maximum(error, GUESSING * (1.0 - chance))
 
 
 def summary(matrix: Transferability) -> dict[str, Any]:

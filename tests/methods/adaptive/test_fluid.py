@@ -10,13 +10,17 @@ from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, find_method
-from fewbench.methods.adaptive.fluid import Fluid
+from fewbench.methods.adaptive.fluid import Fluid, _mean_off
 from fewbench.methods.item_response import source_model
+from fewbench.scores import from_arrays
+from fewbench.study.inference import expected_random_mae
 from fewbench.testing import simulate
 from fewbench.testing.conformance import MethodConformance, play
 
+PRINTED = {"random": 0.0, "estimate": "answers"}  # items and answers as in the paper
 OPTIONS = [
-    "fluid(form=1pl,step=3)",
+    "fluid(random=0.0,estimate=answers)",
+    "fluid(form=1pl,random=0.2,step=3)",
     "fluid(form=3pl,step=2)",
     "fluid(first=4,step=2)",
     "fluid(step=2,spread=2.0,until=0.5)",
@@ -78,7 +82,7 @@ def test_as_the_paper_writes_it(continuous):
     sources, targets = tables(continuous=continuous)
     fitted = source_model(sources, 1)
     a, b = fitted.model.discrimination[:, 0], fitted.model.intercept
-    method = Fluid(estimate="expected")
+    method = Fluid(random=0, estimate="expected")
     played = play(method, sources, targets, 15, tasks=True)
     for row, name in enumerate(targets.model_ids):
         right = targets.values[row] > fitted.cuts
@@ -108,16 +112,19 @@ def test_as_the_paper_writes_it(continuous):
 
 def test_how_many_at_a_time():
     sources, targets = tables()
-    assert run(Fluid(), sources, targets, 5)[1] == [1] * 5
-    assert run(Fluid(step=4), sources, targets, 10)[1] == [4, 4, 2]
-    assert run(Fluid(first=1, step=4), sources, targets, 10)[1] == [1, 4, 4, 1]
-    assert run(Fluid(first=8), sources, targets, 10)[1] == [8, 1, 1]
-    assert run(Fluid(first=80, step=9), sources, targets, 10)[1] == [10]
+    assert run(Fluid(), sources, targets, 10)[1] == [5, 1, 1, 1, 1, 1]
+    assert run(Fluid(random=0.3, first=5, step=4), sources, targets, 20)[1] == [6, 5, 4, 4, 1]
+    assert run(Fluid(random=1), sources, targets, 10)[1] == [10]
+    assert run(Fluid(random=0), sources, targets, 5)[1] == [1] * 5
+    assert run(Fluid(random=0, step=4), sources, targets, 10)[1] == [4, 4, 2]
+    assert run(Fluid(random=0, first=1, step=4), sources, targets, 10)[1] == [1, 4, 4, 1]
+    assert run(Fluid(random=0, first=8), sources, targets, 10)[1] == [8, 1, 1]
+    assert run(Fluid(random=0, first=80, step=9), sources, targets, 10)[1] == [10]
 
 
 def test_all_begin_alike_and_then_go_their_ways():
     sources, targets = tables(n_targets=8)
-    said = replay(Fluid(first=5), sources, targets, 20, 0)
+    said = replay(Fluid(random=0, first=5), sources, targets, 20, 0)
     assert all(items[:5].tolist() == said.items[0][:5].tolist() for items in said.items)
     assert len({tuple(sorted(items)) for items in said.items}) > 1
 
@@ -125,7 +132,7 @@ def test_all_begin_alike_and_then_go_their_ways():
 def test_strong_targets_are_asked_harder_items():
     sources, targets = tables(n_targets=2)
     values = np.stack([np.ones(60), np.zeros(60)])
-    said = replay(Fluid(), sources, replace(targets, values=values), 20, 0)
+    said = replay(Fluid(**PRINTED), sources, replace(targets, values=values), 20, 0)
     easy = sources.values.mean(axis=0)
     assert easy[said.items[0]].mean() < easy[said.items[1]].mean()
 
@@ -158,10 +165,11 @@ def test_the_budget_is_the_most_even_where_the_ability_is_not_known():
 
 def test_the_seed_chooses_between_equal_items_only():
     sources, targets = tables()
-    some = [replay(Fluid(), sources, targets, 12, seed).items[0].tolist() for seed in range(3)]
+    printed = Fluid(**PRINTED)
+    some = [replay(printed, sources, targets, 12, seed).items[0].tolist() for seed in range(3)]
     assert some[0] == some[1] == some[2]
     same = replace(sources, values=np.ones_like(sources.values))
-    others = [replay(Fluid(), same, targets, 12, seed).items[0].tolist() for seed in range(3)]
+    others = [replay(printed, same, targets, 12, seed).items[0].tolist() for seed in range(3)]
     assert others[0] != others[1]
 
 
@@ -170,13 +178,15 @@ def test_answers_count_for_themselves_unless_expected_scores_are_wanted():
     sources, targets = sources.averaged("macro"), targets.averaged("macro")
     names = targets.model_ids
     told, asked = {}, {}
-    for estimate in ("answers", "expected"):
+    for estimate in ("corrected", "answers", "expected"):
         session, _ = run(Fluid(estimate=estimate), sources, targets, 20)
         told[estimate] = session.predict(names)
         asked[estimate] = session._items
+    for estimate in ("answers", "expected"):
         np.testing.assert_allclose(
             told[estimate].items @ sources.item_weights, told[estimate].scores
         )
+    weights = sources.item_weights
     for row, name in enumerate(names):
         items = asked["answers"][name]
         assert items.tolist() == asked["expected"][name].tolist()
@@ -185,6 +195,35 @@ def test_answers_count_for_themselves_unless_expected_scores_are_wanted():
         assert one[items].tolist() == targets.values[row, items].tolist()
         assert ((other[items] > 0) & (other[items] < 1)).all()
         assert one[left].tolist() == other[left].tolist()
+        corrected, own = one.copy(), weights[items]
+        corrected[left] += _mean_off(one[items], other[items], own, 10)
+        assert told["corrected"].scores[row] == pytest.approx(corrected @ weights)
+        np.testing.assert_allclose(
+            told["corrected"].tasks[row], sources.task_means(corrected[None])[0]
+        )
+
+
+def test_the_correction_is_the_mean_residual_taken_cautiously():
+    answers, expected = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0.5, 0.25, 0.75, 0.5])
+    assert _mean_off(answers, expected, np.ones(4), 0) == pytest.approx(0.25 * 4 / 24)
+    weights = np.array([3.0, 1.0, 1.0, 1.0])  # as sure as 3 equal answers
+    off = (3 * 0.5 - 0.25 + 0.25 + 0.5) / 6
+    assert _mean_off(answers, expected, weights, 0) == pytest.approx(off * 3 / 23)
+    assert _mean_off(answers[:0], expected[:0], weights[:0], 0) == 0
+
+
+def test_random_items_outvote_the_others_where_chance_does_not_explain_the_gap():
+    even, half = np.ones(80), np.full(80, 0.5)
+    shown = np.concatenate([np.ones(40), half[40:]])
+    gap, variance = 0.25, 0.25 / 40
+    off = 0.25 * 80 / 100
+    assert _mean_off(shown, half, even, 40) == pytest.approx(
+        off + gap * (1 - 2 * variance / gap**2)
+    )
+    by_chance = np.concatenate([np.ones(20), np.zeros(18), half[38:]])
+    assert _mean_off(by_chance, half, even, 40) == pytest.approx(0.0125 * 80 / 100)
+    few = np.array([1.0, 1.0, 0.6, 0.6])  # both right: no variance, and yet not sure
+    assert _mean_off(few, np.full(4, 0.6), np.ones(4), 2) == pytest.approx(0.2 * 4 / 24)
 
 
 def test_expected_scores_of_the_1pl_rank_as_abilities_do():
@@ -198,13 +237,34 @@ def test_expected_scores_of_the_1pl_rank_as_abilities_do():
 
 
 def test_better_than_random_items_at_a_few():
-    errors = {"fluid": [], "random": []}
+    errors = {"fluid": [], "fluid-as-printed": [], "random": []}
     for seed in range(4):
         sources, targets = tables(n_targets=15, n_sources=60, seed=seed)
         for name, found in errors.items():
             said = replay(find_method(name), sources, targets, 8, seed).scores
             found.append(np.abs(said - targets.full_scores()).mean())
-    assert np.mean(errors["fluid"]) < 0.8 * np.mean(errors["random"])
+    assert np.mean(errors["fluid"]) < 0.9 * np.mean(errors["random"])
+    assert np.mean(errors["fluid-as-printed"]) < 0.8 * np.mean(errors["random"])
+
+
+def test_what_one_ability_does_not_say_does_not_mislead():
+    """Items that tell the sources apart say nothing of what the targets are better at."""
+    rng = np.random.default_rng(0)
+    ability = rng.normal(0, 2, 60)[:, None]
+    telling = rng.random((60, 100)) < 1 / (1 + np.exp(rng.normal(0, 1, 100) - ability))
+    answers = np.hstack([telling, rng.random((60, 200)) < 0.5]).astype(float)
+    sources = from_arrays(answers, models=[f"past-{row}" for row in range(60)])
+    answers = np.hstack([telling[:30], rng.random((30, 200)) < 0.9]).astype(float)
+    targets = from_arrays(answers, models=[f"new-{row}" for row in range(30)])
+    truth = targets.full_scores()
+
+    def against_random(method, budget):
+        said = replay(method, sources, targets, budget, 0).scores
+        return np.abs(said - truth).mean() / expected_random_mae(targets, budget).mean()
+
+    for budget in (10, 30, 80):
+        assert against_random(Fluid(), budget) < 2.5
+    assert against_random(Fluid(**PRINTED), 80) > 6
 
 
 def test_resumed_between_items(tmp_path):

@@ -28,7 +28,9 @@ def order(text, given, k, seed=0):
     return read_chooser(text).order(given, k, seed)
 
 
-@pytest.mark.parametrize("name", sorted(set(CHOOSERS) - {"tasks-listed", "tasks-fit"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(CHOOSERS) - {"tasks-listed", "tasks-fit", "tasks-ridge"})
+)
 def test_k_different_tasks_and_the_same_again(name):
     for k in (1, 2, 5, 8, 9):
         found = order(name, matrix(), k, 4)
@@ -245,3 +247,19 @@ def test_the_published_orders(published):
         assert not found.notes
     with pytest.raises(MethodError, match="57 eigenvectors of 57 tasks"):
         order("bento-le(components=57)", given, 3)
+
+
+def test_tasks_for_ridge_leave_whole_families_out():
+    """A task that tells families apart, and nothing else, is of no use for a new family."""
+    rng = np.random.default_rng(1)
+    family = np.repeat(np.arange(8), 4)
+    level = rng.random(8)[family]
+    rows = np.stack([level + 0.05 * rng.normal(size=32), rng.random(8)[family], rng.random(32)])
+    given = TaskMatrix(
+        rows, ("a", "b", "c"), np.array([5, 5, 5]), None, "past models' scores",
+        families=tuple(map(str, family)),
+    )  # fmt: skip
+    assert given.groups.tolist() == family.tolist()
+    assert len(set(order("ridge", given, 3).tasks.tolist())) == 3
+    with pytest.raises(MethodError, match="these are made up"):
+        order("ridge", matrix(), 2)

@@ -223,3 +223,48 @@ def test_json_that_is_no_selection(change, said):
 def test_text_that_is_no_selection(text):
     with pytest.raises(MethodError, match="not a selection of tasks: "):
         TaskSelection.from_json(text)
+
+
+def test_stability_stands_beside_its_chance_level_and_the_signal_beside_noise():
+    """Choices from the same few seeds agree even where sources do not differ at all."""
+    names = tuple(f"t{at}" for at in range(30))
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(6, 30, 30))
+    sizes = np.full(30, 9)
+    same = Transferability(0.5 + 0.02 * noise, names, names, sizes)
+    found = select("bento-sim", same, 5, bootstraps=40)
+    assert found.stability.chance == pytest.approx(5 / 30)
+    assert found.stability.noise > found.stability.chance + 0.05
+    assert found.stability.pairs == pytest.approx(found.stability.noise, abs=0.2)
+    assert found.noise.ratio < 0.3
+    assert found.noise.p_value > 0.05
+    differ = Transferability(
+        0.5 + 0.1 * rng.normal(size=(30, 30)) + 0.02 * noise, names, names, sizes
+    )
+    found = select("bento-sim", differ, 5, bootstraps=40)
+    assert found.noise.ratio == pytest.approx(0.1**2 / (0.02**2 / 6), rel=0.2)
+    assert found.noise.p_value < 0.05
+    assert found.stability.pairs > found.stability.noise + 0.2
+
+
+def test_what_a_source_s_exemplars_do_in_one_seed_is_no_signal():
+    """Draws of exemplars that help or hurt on all targets at once are noise of the seed."""
+    names = tuple(f"t{at}" for at in range(20))
+    rng = np.random.default_rng(2)
+    values = 0.5 + 0.05 * rng.normal(size=(5, 20, 1)) + 0.01 * rng.normal(size=(5, 20, 20))
+    found = select("bento-sim", Transferability(values, names, names, np.full(20, 9)), 3)
+    assert found.noise.p_value > 0.05
+
+
+def test_the_formula_is_the_ridge_on_past_scores():
+    from fewbench.algorithms.regression.ridge import fit_ridge
+
+    given = TaskMatrix.of_scores(simulate(12, 80, 6, seed=1))
+    selection = select("ridge", given, 2)
+    assert selection.estimator == "ridge"
+    at = [given.names.index(task) for task in selection.tasks]
+    fitted = fit_ridge(given.rows[at].T, (given.weights @ given.rows)[:, None])
+    said = selection.formula.of(given.rows.T, given.names)
+    np.testing.assert_allclose(said, fitted.predict(given.rows[at].T)[:, 0].clip(0, 1))
+    assert set(selection.models) == set(given.models)
+    assert select("random", given, 2).models is None

@@ -73,6 +73,12 @@ class TestTable:
         scores = read(logs.root).scores
         assert scores.values[1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
 
+    def test_an_equal_document_alone_is_told_by_the_sources_positions(self, logs):
+        rows = [logs.choice(0, "same"), logs.choice(1, "other"), logs.choice(2, "same", right=1)]
+        sources = read(logs.write("a", "t", rows)).scores
+        alone = logs.write("b", "t", rows[2:], original=3)
+        assert read(alone, like=sources).scores.item_ids.tolist() == [f"{by_hash(logs, 'same')}#2"]
+
     def test_saved_and_loaded_again(self, logs, tmp_path):
         rows = three(logs)
         logs.write("a", "t", [rows[2], rows[0]], original=3)  # positions not known

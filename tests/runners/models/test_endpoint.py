@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import urllib.request
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -501,3 +502,44 @@ def test_many_at_once():
         with urllib.request.urlopen(server.url.replace("/v1", "/counts")) as reply:
             assert json.load(reply)["answered"] == dict(server.answered)
     assert together == apart * 5
+
+
+class TestTryingOut:
+    """What is made of a server that turns requests away while it is tried out."""
+
+    def test_its_words_are_shown_after_as_many_tries_as_were_given(self):
+        with TinyServer() as server:
+            server.coming.extend([(429, {"error": {"message": "slow down"}}, {})] * 2)
+            with pytest.raises(ModelError, match=r"answers 429: slow down, 2 times.*--rate"):
+                ask(server.url, Endpoint.prepare, tries=2)
+            assert server.requests.total() == 2
+
+    def test_it_waits_as_long_as_the_server_asks_for(self, monkeypatch):
+        slept = noted_sleep(monkeypatch)
+        with TinyServer() as server:
+            server.coming.append((429, {}, {"Retry-After": "7"}))
+            server.coming.append((503, {}, {"Retry-After": "5"}))
+            facts = ask(server.url, Endpoint.prepare)
+        assert facts["scoring"] == "top+echo"
+        assert [seconds for seconds in slept if seconds >= 5] == [7.0, 5.0]
+
+    def test_it_keeps_the_rate(self, monkeypatch):
+        slept = noted_sleep(monkeypatch)
+        with TinyServer() as server:
+            ask(server.url, lambda e: e.prepare(log_probabilities=False), rate=2)
+        assert max(slept) == pytest.approx(30, abs=1)
+
+
+def noted_sleep(monkeypatch):
+    """Let no time pass, and note for how long it would have."""
+    slept, clock, sleep = [], [0.0], asyncio.sleep
+
+    async def note(seconds, *rest):
+        slept.append(seconds)
+        clock[0] += seconds
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    own_clock = SimpleNamespace(monotonic=lambda: clock[0])
+    monkeypatch.setattr("fewbench.runners.models._endpoint.connection.time", own_clock)
+    return slept

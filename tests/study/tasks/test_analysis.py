@@ -13,7 +13,7 @@ from fewbench.study.tasks.judgement import anchor_ratio, judge, nrmse
 
 KEYS = {
     *("facts", "warnings", "chosen", "answer", "judgement", "stability", "difficulty"),
-    *("curves", "difference", "maps", "transfers", "clusters"),
+    *("curves", "difference", "maps", "transfers", "clusters", "noise", "formula", "plan"),
 }
 
 
@@ -200,3 +200,27 @@ def test_choices_that_hang_on_the_seeds_are_warned_of(transfer):
     assert values["stability"]["pairs"] < 0.5
     assert any("from seeds drawn again share" in said for said in values["warnings"])
     assert values["stability"]["tasks"][0]["share"] >= values["stability"]["tasks"][-1]["share"]
+
+
+def test_a_matrix_of_noise_is_warned_of(transfer):
+    noise = Transferability(
+        np.random.default_rng(0).random((4, 6, 6)), transfer.tasks, transfer.targets,
+        transfer.n_questions,
+    )  # fmt: skip
+    warned = found("bento-sim", noise, 2)["warnings"]
+    assert any("the matrix does not exceed noise" in said for said in warned)
+    shift = np.arange(6)[:, None] * 0.2 + noise.values * 0.01
+    signal = Transferability(shift, transfer.tasks, transfer.targets, transfer.n_questions)
+    warned = found("bento-sim", signal, 2)["warnings"]
+    assert not any("exceed noise" in said for said in warned)
+
+
+def test_random_questions_err_less_only_where_the_models_show_it(known, transfer):
+    """One rule: the two-way interval of the difference, not the means alone."""
+    values = found("bento-sim", transfer, results=known, given=transfer)
+    judged = values["judgement"]["random_questions"]
+    low, high = judged["difference"]["low"], judged["difference"]["high"]
+    assert low < judged["difference"]["mean"] < high
+    less = any("random questions err less" in said for said in values["warnings"])
+    about = any("random questions err about as much" in said for said in values["warnings"])
+    assert (less, about) == (low > 0, low <= 0 <= high)

@@ -20,7 +20,7 @@ from fewbench.methods.adaptive.low_rank_items import LowRankItems
 from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
 from fewbench.methods.adaptive.task_completion import TaskCompletion
 from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
-from fewbench.methods.needs import Need
+from fewbench.methods.needs import Extra, Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
@@ -96,6 +96,13 @@ class Collaborative:
         Need("distinct sources", 20, "few sources tell few items apart"),
         Need("tasks", 2, "on a single task plain random sampling is often closer"),
     )
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """The solver of optimal transport, where it is used."""
+        if not self.transport or self.prediction != "similarity":
+            return ()
+        return (Extra("transport", "POT", "ot"),)
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]

@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 ONE_TASK = (
     "this method is made for benchmarks of many tasks; on a single one plain random sampling is "
-    "often closer: compare with random and kmedoids-ridge"
+    "often closer: compare with random and greedy-ridge"
 )
 
 

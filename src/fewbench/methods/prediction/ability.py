@@ -42,6 +42,7 @@ class Ability:
     """
 
     uses: Uses = "both"
+    costly: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", LEAST, "splines need three sources", required=True),
         Need("distinct sources", 20, "few sources to tell items apart and draw curves through"),

@@ -44,6 +44,7 @@ class GenericAssessor:
     interaction: bool = False
     alpha: float | None = None
     pairs: int = 100_000
+    costly: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", 2, "it is trained on how sources compare", required=True),
         Need("distinct sources", 20, "few sources to learn what an answer says of a model"),

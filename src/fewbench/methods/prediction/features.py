@@ -62,6 +62,35 @@ class SubsetScore:
 
 
 @dataclass(frozen=True)
+class TaskMeans:
+    """The mean score on the chosen items of each task: one number for each task with any.
+
+    Items count as in their task's score, or as the subset weighs them.
+    """
+
+    needs: ClassVar = (
+        Need("tasks", 2, "with one task this is the score on the chosen items"),
+        Need("distinct sources", 10, "few sources to weigh tasks by"),
+    )
+
+    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
+        """Return the sources' features, shape (sources, tasks with chosen items)."""
+        at = scores.positions(subset.items)
+        return np.asarray(scores.filled[:, at] @ self._weights(scores, subset))
+
+    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+        """Return the targets' features, shape (targets, tasks with chosen items)."""
+        return np.asarray(answers.scores @ self._weights(scores, subset))
+
+    @staticmethod
+    def _weights(scores: Scores, subset: Subset) -> FloatArray:
+        tasks = scores.task_of[scores.positions(subset.items)]
+        member = np.equal.outer(tasks, np.unique(tasks)) * subset.weights_over(scores)[:, None]
+        total = member.sum(axis=0)
+        return np.asarray(member[:, total > 0] / total[total > 0])
+
+
+@dataclass(frozen=True)
 class Signature:
     """DISCO's model signature: the option probabilities on the chosen items, side by side.
 

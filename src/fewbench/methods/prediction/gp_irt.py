@@ -40,6 +40,7 @@ class GPIRT:
 
     dimensions: int | None = None
     spread: float = 2.0
+    costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":

@@ -34,6 +34,7 @@ class PIRT:
 
     dimensions: int | None = None
     spread: float = 2.0
+    costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":

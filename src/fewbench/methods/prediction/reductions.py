@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.errors import MissingExtraError
+from fewbench.methods.needs import Extra
 from fewbench.methods.written import check_number
 
 FloatArray = NDArray[np.float64]
@@ -66,6 +67,7 @@ class UMAP:
     """
 
     components: int = 64
+    extras: ClassVar[tuple[Extra, ...]] = (Extra("umap", "umap-learn", "umap"),)
 
     def fit(self, x: FloatArray, seed: int) -> Transform:
         """Return the map learned by umap-learn."""

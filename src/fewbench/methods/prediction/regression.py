@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.needs import Need, needs_of
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
 from fewbench.methods.prediction.features import Features, Signature
 from fewbench.methods.prediction.reductions import NoReduction, Reduction, Transform
 from fewbench.methods.prediction.regressors import Fitted, Regressor
@@ -31,10 +31,20 @@ class Regression:
     reduction: Reduction = field(default_factory=NoReduction)
 
     @property
+    def costly(self) -> bool:
+        """Whether the regressor takes long to learn."""
+        return is_costly(self.regressor)
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """What the regression needs, and its parts."""
         two = Need("sources", 2, "a regression needs two sources", required=True)
         return (two, *needs_of(self.features, self.reduction, self.regressor))
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """The optional packages that its parts need."""
+        return extras_of(self.features, self.reduction, self.regressor)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
         """Learn the reduction and the regressor from the sources; MethodError if just one."""

@@ -98,6 +98,7 @@ class Forest:
     """
 
     trees: int = 100
+    costly: ClassVar[bool] = True
     interpolates: ClassVar[bool] = True
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
@@ -140,6 +141,7 @@ class Boosting:
     """
 
     trees: int = 200
+    costly: ClassVar[bool] = True
     interpolates: ClassVar[bool] = False
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
@@ -166,6 +168,7 @@ class MLP:
     """
 
     layers: int = 2
+    costly: ClassVar[bool] = True
     interpolates: ClassVar[bool] = False
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:

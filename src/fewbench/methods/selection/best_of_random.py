@@ -42,6 +42,7 @@ class BestOfRandom:
     subsets: int = 10_000
     held_out: float = 0.1
     divisions: int = 20
+    costly: ClassVar[bool] = True
     needs: ClassVar = (
         HELD_OUT,
         Need("distinct sources", 20, "few sources to choose among many subsets by"),

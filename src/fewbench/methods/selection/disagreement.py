@@ -42,6 +42,7 @@ class Disagreement(ABC):
 
     models: int | None = None
     stratified: bool = False
+    instead: ClassVar[str] = "use random items"
 
     @abstractmethod
     def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -62,7 +63,8 @@ class Disagreement(ABC):
         if self.stratified:
             order = order[_within_share(scores, order, budget, rng)]
         chosen = order[:budget]
-        return Subset(items=tuple(scores.item_ids[chosen]), notes=_ties(measure, chosen))
+        notes = _ties(measure, chosen, self.instead)
+        return Subset(items=tuple(scores.item_ids[chosen]), notes=notes)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class PredictiveDiversity(Disagreement):
     """
 
     normalise: Normalisation = "options"
+    instead: ClassVar[str] = "PDS of right and wrong alone has two values; use jsd or variance"
     needs: ClassVar = (
         Need(
             "probabilities", 1, "PDS of right and wrong alone has two values: use JSD or variance"
@@ -110,7 +113,7 @@ class CorrectnessVariance(Disagreement):
         return correctness_variance(scores.values[rows])
 
 
-def _ties(measure: NDArray[np.float64], chosen: NDArray[np.intp]) -> tuple[str, ...]:
+def _ties(measure: NDArray[np.float64], chosen: NDArray[np.intp], instead: str) -> tuple[str, ...]:
     """Say so where the order of the table, not disagreement, decided on most items."""
     tied = measure == measure[chosen[-1]]
     among = int(tied[chosen].sum())
@@ -118,8 +121,7 @@ def _ties(measure: NDArray[np.float64], chosen: NDArray[np.intp]) -> tuple[str, 
         return ()
     return (
         f"{among} of the {len(chosen)} items are the first of {int(tied.sum())} in the table that "
-        "disagree equally: disagreement says little here (PDS of right and wrong alone has two "
-        "values; use jsd or variance)",
+        f"disagree equally: disagreement says little here ({instead})",
     )
 
 

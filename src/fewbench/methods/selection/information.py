@@ -44,6 +44,7 @@ class Informative:
     subsets: int = 10_000
     held_out: float = 0.1
     divisions: int = 20
+    costly: ClassVar[bool] = True
     needs: ClassVar = (
         HELD_OUT,
         Need("distinct sources", 20, "few sources to tell items apart by"),

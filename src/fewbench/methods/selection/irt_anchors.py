@@ -29,6 +29,7 @@ class IRTAnchors:
 
     dimensions: int | None = None
     restarts: int = 1
+    costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:

@@ -23,6 +23,7 @@ class Joint:
     them again for the items chosen, in the same way.
     """
 
+    costly: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 20, "few sources to choose many items by"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:

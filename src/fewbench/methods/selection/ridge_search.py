@@ -34,6 +34,7 @@ class RidgeSearch:
 
     subsets: int = 1000
     held_out: float = 0.25
+    costly: ClassVar[bool] = True
     needs: ClassVar = (
         HELD_OUT,
         Need("distinct sources", 20, "few sources to choose among many subsets by"),

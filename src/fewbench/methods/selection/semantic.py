@@ -19,7 +19,7 @@ from pydantic import ConfigDict
 from fewbench._names import some
 from fewbench.algorithms.embeddings import tfidf_embeddings
 from fewbench.errors import MethodError
-from fewbench.methods.needs import Need
+from fewbench.methods.needs import Extra, Need
 from fewbench.methods.selection.clusters import cluster_subset
 from fewbench.methods.selection.vectors import (
     FloatArray,
@@ -87,6 +87,11 @@ class Semantic:
             return ()
         without = "nothing to cluster; import a column text, or give embeddings"
         return (Need("text", 1, without, required=True),)
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """What reads a given model."""
+        return () if self.model is None else (Extra("text", "model2vec", "model2vec"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Cluster each task's items; weights are the clusters' shares of the full score."""

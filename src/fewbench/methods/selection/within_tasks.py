@@ -16,11 +16,12 @@ from fewbench._names import some
 from fewbench._seeds import child_seed
 from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
-from fewbench.methods.needs import Need, needs_of
+from fewbench.methods.needs import Extra, Need, extras_of, needs_of
 from fewbench.methods.subset import Subset
 from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.fit import FittedTasks
 from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.methods.tasks.ridge import RidgeTasks
 from fewbench.methods.tasks.texts import of_items
 from fewbench.methods.tasks.transferability import MATRIX, Transferability
 from fewbench.methods.tasks.written import describe_chooser, make_chooser
@@ -28,6 +29,7 @@ from fewbench.methods.written import Piece, check_number, with_settings, write
 from fewbench.scores import Scores
 
 IntArray = NDArray[np.intp]
+FROM_SCORES = (FittedTasks, RidgeTasks)  # what these compare tasks by goes without saying
 INSIDE = 1  # what is drawn inside the tasks does not follow from how the tasks were drawn
 
 
@@ -91,10 +93,17 @@ class WithinTasks:
         """Several tasks, and what they are compared by."""
         own = [Need("tasks", 2, "with one task there is nothing to choose from")]
         if self.settings.matrix == "text" and self.chooser.compares:
-            own.append(Need("text", 1, "tasks are compared by their items' texts", True))
+            own.append(Need("task text", 1, "tasks are compared by their items' texts", True))
         if self.settings.matrix in ("", "scores") and self.chooser.compares:
             own.append(Need("sources", 5, "few past models tell few tasks apart"))
         return (*own, *needs_of(self.inside))
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """What compares texts, and what the selector inside needs."""
+        by_text = self.settings.matrix == "text" and self.chooser.compares
+        own = (Extra("text", "bm25s", "bm25s"),) if by_text else ()
+        return (*own, *extras_of(self.inside))
 
     def describe(self) -> str:
         """Return the parts as the command line writes them, and a hash of the file's content."""
@@ -181,7 +190,7 @@ def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
     own = {key: value for key, value in piece.settings.items() if key not in shared}
     given = {key: value for key, value in piece.settings.items() if key in shared}
     chooser = make_chooser(Piece(piece.name, own))
-    if chooser.compares and not isinstance(chooser, FittedTasks) and not given.get("matrix"):
+    if chooser.compares and not isinstance(chooser, FROM_SCORES) and not given.get("matrix"):
         raise MethodError(
             f"{piece.name} compares tasks, and is not told by what",
             hint=f"{piece.name}(matrix=FILE) by transferability, matrix=scores by past models' "

@@ -7,12 +7,14 @@ from fewbench.methods.tasks.facility import BentoLe, BentoSim
 from fewbench.methods.tasks.fit import FittedTasks
 from fewbench.methods.tasks.listed import ListedTasks
 from fewbench.methods.tasks.medoids import TaskMedoids
+from fewbench.methods.tasks.ridge import RidgeTasks
 
 CHOOSERS: dict[str, type[Any]] = {
     "bento-sim": BentoSim,
     "bento-le": BentoLe,
     "tasks-medoids": TaskMedoids,
     "tasks-fit": FittedTasks,
+    "tasks-ridge": RidgeTasks,
     "tasks-random": RandomTasks,
     "tasks-listed": ListedTasks,
 }

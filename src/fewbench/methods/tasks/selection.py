@@ -1,5 +1,7 @@
 """A selection of tasks: which, why, and how much it hangs on chance."""
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
@@ -10,20 +12,24 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewbench._json import parse_json
 from fewbench._names import some
 from fewbench._seeds import child_seed
+from fewbench.algorithms.regression.ridge import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.matching import mismatch
-from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.methods.tasks.matrix import PAST_SCORES, TaskMatrix
 from fewbench.methods.tasks.similarity import Similarity
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.methods.tasks.written import describe_chooser
 from fewbench.methods.written import check_number
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 RANDOM_SETS = 1000
 BOOTSTRAPS = 100, 20  # of up to MANY tasks, and of more
 MANY = 200
-CLUSTERS, SETS, AGAIN = range(3)  # what seeds are drawn for
+SHUFFLES = 5  # of the sources within seeds, for the stability without a signal
+PERMUTATIONS = 199, 19  # likewise, for the p-value
+CLUSTERS, SETS, AGAIN, NOISE = range(4)  # what seeds are drawn for
 
 
 class _Record(BaseModel):
@@ -60,7 +66,9 @@ class Stability(_Record):
     """The choice made again from seeds drawn with replacement.
 
     `shared` is the mean share of the chosen tasks that are chosen again, `pairs` of tasks that two
-    such choices have in common; `tasks` the share that chooses each task, those above 0.
+    such choices have in common; `tasks` the share that chooses each task, those above 0. `chance`
+    is what two random choices have in common, and `noise` what `pairs` is where sources do not
+    differ: with their results shuffled within each seed.
     """
 
     bootstraps: int
@@ -68,6 +76,45 @@ class Stability(_Record):
     shared: float
     pairs: float
     tasks: dict[str, float]
+    chance: float | None = None
+    noise: float | None = None
+
+
+class Noise(_Record):
+    """How much sources differ beyond what seeds make of it.
+
+    `ratio` is the variance between sources (of the mean over seeds, within a target) that seeds do
+    not explain over the variance that they do; None where seeds do not differ. `p_value` is that
+    of sources which do not differ at all, by shuffling them within each seed.
+    """
+
+    ratio: float | None
+    p_value: float
+
+
+class Formula(_Record):
+    """The full score as ridge regression on past models reads it off the chosen tasks' scores."""
+
+    intercept: float
+    coefficients: dict[str, float]
+
+    def of(self, scores: FloatArray, tasks: tuple[str, ...]) -> FloatArray:
+        """Estimate full scores, shape (models,), from scores on tasks, shape (models, tasks)."""
+        weights = np.array([self.coefficients.get(task, 0.0) for task in tasks])
+        return np.asarray(np.clip(self.intercept + scores @ weights, 0.0, 1.0))
+
+
+class Plan(_Record):
+    """How a budget is shared where each task has a cost of its own (all in questions).
+
+    `questions` are run in all chosen tasks together; `errors` are mean absolute errors on held-out
+    past models by number of tasks.
+    """
+
+    budget: float
+    task_cost: float
+    questions: int
+    errors: dict[int, float]
 
 
 class TaskSelection(_Record):
@@ -85,6 +132,14 @@ class TaskSelection(_Record):
         Every task's spectral cluster.
     coverage, bound : float, optional
         What the choice covers, and what no choice exceeds (exact choice only).
+    models : dict of str to str, optional
+        The past models that tasks were compared by, with a digest of each one's scores.
+    formula : Formula, optional
+        Of past scores: how the full score follows from scores on the chosen tasks.
+    estimator : {"mean", "ridge"}
+        Whether the plain score on the chosen tasks is the estimate, or the formula.
+    plan : Plan, optional
+        Where only some questions of the chosen tasks are run: how many, and why.
 
     Examples
     --------
@@ -111,6 +166,11 @@ class TaskSelection(_Record):
     bound: float | None = None
     difficulty: Difficulty | None = None
     stability: Stability | None = None
+    noise: Noise | None = None
+    models: dict[str, str] | None = None
+    formula: Formula | None = None
+    estimator: Literal["mean", "ridge"] = "mean"
+    plan: Plan | None = None
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -128,6 +188,27 @@ class TaskSelection(_Record):
     def tasks(self) -> tuple[str, ...]:
         """The chosen tasks' names."""
         return tuple(chosen.task for chosen in self.chosen)
+
+    @property
+    def sizes_known(self) -> bool:
+        """Whether the number of questions of each task is known."""
+        return max(self.sizes.values()) > 1
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> "TaskSelection":
+        """Return the same choice with known numbers of questions."""
+        chosen = tuple(
+            one.model_copy(update={"questions": int(sizes[one.task])}) for one in self.chosen
+        )
+        known = {task: int(sizes[task]) for task in self.sizes}
+        return self.model_copy(update={"sizes": known, "chosen": chosen})
+
+    def with_plan(
+        self, budget: float, task_cost: float, questions: int, errors: Mapping[int, float]
+    ) -> "TaskSelection":
+        """Return the same choice with how a budget is shared; the estimate is by ridge."""
+        most = min(questions, self.questions)  # the tasks may hold fewer than the budget pays for
+        plan = Plan(budget=budget, task_cost=task_cost, questions=most, errors=dict(errors))
+        return self.model_copy(update={"plan": plan, "estimator": "ridge"})
 
     @property
     def questions(self) -> int:
@@ -186,7 +267,7 @@ def select_tasks(
         raise MethodError(f"{k} tasks are to be chosen of {n}", hint=f"use 1 to {n}")
     ordered = chooser.order(matrix, k, seed)
     notes = ordered.notes
-    stability = None
+    stability = noise = None
     times = BOOTSTRAPS[n > MANY] if bootstraps is None else bootstraps
     if chooser.compares and transfer is not None and transfer.n_seeds > 1 and times:
         again = chooser
@@ -194,6 +275,9 @@ def select_tasks(
             again = _greedy(chooser)
             notes = (*notes, "stability is that of the greedy choice")
         stability = _stability(again, transfer, ordered.tasks, seed, times, weigh_tasks)
+    if chooser.compares and transfer is not None and transfer.n_seeds > 1:
+        noise = seed_noise(transfer, child_seed(seed, NOISE))
+    past = matrix.kind == PAST_SCORES
     similarity = getattr(chooser, "similarity", Similarity())
     nearest = np.argmin(similarity.distances(matrix.rows)[:, ordered.tasks], axis=1)
     clusters = None
@@ -230,6 +314,10 @@ def select_tasks(
         bound=ordered.bound,
         difficulty=_difficulty(matrix, ordered.tasks, child_seed(seed, SETS)),
         stability=stability,
+        noise=noise,
+        models=_digests(matrix) if past and chooser.compares else None,
+        formula=_formula(matrix, ordered.tasks) if past else None,
+        estimator=getattr(chooser, "estimator", "mean"),
         notes=notes,
     )
 
@@ -245,6 +333,77 @@ def _facts(transfer: Transferability) -> dict[str, str]:
         "seeds": str(transfer.n_seeds),
         "targets": str(len(transfer.targets)),
     }
+
+
+def model_digest(scores: Mapping[str, float]) -> str:
+    """Return a digest of a model's scores on tasks, the same whatever the order of the tasks.
+
+    Examples
+    --------
+    >>> model_digest({"a": 0.5, "b": 0.25}) == model_digest({"b": 0.25, "a": 0.5 + 1e-12})
+    True
+    """
+    # To six digits: the same answers, added up in another order, differ in the last ones.
+    said = "\n".join(f"{task}\t{scores[task]:.6f}" for task in sorted(scores))
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+
+def _digests(matrix: TaskMatrix) -> dict[str, str]:
+    return {
+        model: model_digest(dict(zip(matrix.names, column.tolist(), strict=True)))
+        for model, column in zip(matrix.models, matrix.rows.T, strict=True)
+    }
+
+
+def _formula(matrix: TaskMatrix, chosen: IntArray) -> Formula:
+    full = matrix.weights @ matrix.rows
+    fitted = fit_ridge(matrix.rows[chosen].T, full[:, None])
+    names = [matrix.names[task] for task in chosen]
+    weights = fitted.coefficients[:, 0]
+    return Formula(
+        intercept=float(fitted.y_mean[0] - fitted.x_mean @ weights),
+        coefficients=dict(zip(names, map(float, weights), strict=True)),
+    )
+
+
+def seed_noise(transfer: Transferability, seed: int) -> Noise:
+    """Say how much sources differ beyond what the seeds make of it.
+
+    Parameters
+    ----------
+    transfer : Transferability
+        With two seeds or more. What a seed did not measure counts as the mean of the others.
+    seed : int
+        Of the shuffling.
+    """
+    values = _filled(transfer)
+    n_seeds, n = values.shape[:2]
+    # What a seed's questions make easier is the same for all sources.
+    values = values - values.mean(axis=1, keepdims=True)
+    between = _between(values)
+    noise = float(values.var(axis=0, ddof=1).mean()) / n_seeds * n / (n - 1)
+    rng = np.random.default_rng(seed)
+    times = PERMUTATIONS[n > MANY]
+    shuffled = [_between(_shuffled(values, rng)) for _ in range(times)]
+    as_large = sum(one >= between * (1 - 1e-9) for one in shuffled)
+    return Noise(
+        ratio=max(0.0, between - noise) / noise if noise > 0 else None,
+        p_value=(1 + as_large) / (1 + times),
+    )
+
+
+def _filled(transfer: Transferability) -> FloatArray:
+    return np.where(np.isfinite(transfer.values), transfer.values, transfer.mean)
+
+
+def _between(values: FloatArray) -> float:
+    """Variance between sources of the mean over seeds, seeds × sources × targets, centred."""
+    return float((values.mean(axis=0) ** 2).sum(axis=0).mean() / (values.shape[1] - 1))
+
+
+def _shuffled(values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Exchange the sources within each seed: what a matrix would be if they did not differ."""
+    return np.stack([one[rng.permutation(len(one))] for one in values])
 
 
 def _difficulty(matrix: TaskMatrix, chosen: IntArray, seed: int) -> Difficulty | None:
@@ -271,18 +430,35 @@ def _stability(
 ) -> Stability:
     rng = np.random.default_rng(child_seed(seed, AGAIN))
     k, n = len(chosen), len(transfer.tasks)
-    picked = np.zeros((times, n))
-    for row in picked:
-        drawn = rng.integers(transfer.n_seeds, size=transfer.n_seeds)
-        again = TaskMatrix.of_transfer(transfer, drawn, weigh_tasks=weigh_tasks)
-        row[chooser.order(again, k, seed).tasks] = 1.0
-    common = picked @ picked.T / k
+
+    def chosen_again(given: Transferability, times: int) -> FloatArray:
+        picked = np.zeros((times, n))
+        for row in picked:
+            drawn = rng.integers(given.n_seeds, size=given.n_seeds)
+            again = TaskMatrix.of_transfer(given, drawn, weigh_tasks=weigh_tasks)
+            row[chooser.order(again, k, seed).tasks] = 1.0
+        return picked
+
+    picked = chosen_again(transfer, times)
     shares = picked.mean(axis=0)
     order = np.argsort(-shares, kind="stable")
+    noise = []
+    for _ in range(SHUFFLES):
+        without = replace(transfer, values=_shuffled(_filled(transfer), rng))
+        noise.append(_pairs(chosen_again(without, max(2, times // (2 * SHUFFLES)))))
     return Stability(
         bootstraps=times,
         seeds=transfer.n_seeds,
         shared=float(shares[chosen].sum() / k),
-        pairs=float(common[np.triu_indices(times, 1)].mean()) if times > 1 else 1.0,
+        pairs=_pairs(picked),
         tasks={transfer.tasks[task]: float(shares[task]) for task in order if shares[task] > 0},
+        chance=k / n,
+        noise=float(np.mean(noise)),
     )
+
+
+def _pairs(picked: FloatArray) -> float:
+    """Mean share of tasks that two choices have in common, choices × tasks."""
+    common = picked @ picked.T / picked[0].sum()
+    times = len(picked)
+    return float(common[np.triu_indices(times, 1)].mean()) if times > 1 else 1.0

@@ -3,14 +3,15 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._files import written_whole
 from fewbench._names import some
 from fewbench.errors import MethodError
@@ -19,6 +20,7 @@ FORMAT = 1
 MATRIX = "matrix.npz"
 """The matrix in a measurement's folder."""
 VALUES = ("transferability", "acc")
+Metric = Literal["accuracy", "loss", "exact-match"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class Transferability:
     targets : tuple of str, length targets
         The tasks that were asked; all, or some of them in a cheaper design.
     n_questions : ndarray of int, shape (sources,)
-        Questions of each task in the whole benchmark.
+        Questions of each task in the whole benchmark; all 1 where they are not known.
     metric : {"accuracy", "loss", "exact-match"}
     about : mapping of str to str
         What is known of the measurement: model, date, settings.
@@ -91,6 +93,28 @@ class Transferability:
         """Whether every task was a target too, in the same order."""
         return self.tasks == self.targets
 
+    @property
+    def sizes_known(self) -> bool:
+        """Whether the number of questions of each task is known."""
+        return bool((self.n_questions > 1).any())
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> "Transferability":
+        """Return the same matrix with known numbers of questions; MethodError if one lacks."""
+        return replace(self, n_questions=sizes_of(self.tasks, sizes))
+
+    def transformed(self, transform: Literal["exp"]) -> "Transferability":
+        """Return a matrix of losses as exp(-loss), entry by entry (the paper's FLAN).
+
+        MethodError if the matrix holds no losses.
+        """
+        if self.metric != "loss":
+            raise MethodError(
+                f"--transform {transform} is for losses; the matrix holds {self.metric}",
+                hint="leave it out, or say --metric loss for a .csv of losses",
+            )
+        about = {**self.about, "transform": "exp(-loss)"}
+        return replace(self, values=np.exp(self.values), metric="exp(-loss)", about=about)
+
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         """The matrix A, shape (sources, targets): means over seeds.
@@ -139,18 +163,26 @@ class Transferability:
         return path
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Transferability":
+    def load(cls, path: str | os.PathLike[str], metric: Metric | None = None) -> "Transferability":
         """Read what `save` wrote, a measurement's folder, or another matrix.
 
         A folder is read as its `matrix.npz`. Of another .npz the arrays `acc` or
         `transferability` (seeds × sources × targets, or sources × targets), `tasks` and
-        `n_questions` are read; a .csv has the sources as rows under a header of targets, and says
-        nothing of questions: each task then counts as one.
+        `n_questions` are read. A .csv has a row for each source under a header of targets; the
+        sources' names stand in the first column, which a square table may lack. A .csv does not
+        give numbers of questions (`n_questions` is then 1 for every task).
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        metric : {"accuracy", "loss", "exact-match"}, optional
+            What the entries are, for a file that does not say; by default accuracies. Losses that
+            are all positive become negative, so that larger is better.
 
         Raises
         ------
         MethodError
-            If the file is not one of these, or cannot be used.
+            If the file is not one of these, cannot be used, or has another metric.
         """
         path = Path(path)
         if path.is_dir():
@@ -162,8 +194,10 @@ class Transferability:
             path = path / MATRIX
         if not path.is_file():
             raise MethodError(f"{path}: no such file")
+        refuse_pointer(path, MethodError)
         try:
-            return _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
+            read = _from_csv(path) if path.suffix.lower() == ".csv" else _from_npz(path)
+            return _as_metric(read, metric)
         except MethodError as error:
             raise MethodError(f"{path}: {error.message}", hint=error.hint) from error
 
@@ -178,6 +212,42 @@ def is_transferability(path: str | os.PathLike[str]) -> bool:
             return bool(set(VALUES) & set(file.files))
     except Exception:  # numpy's header parser and zipfile let through all kinds
         return False
+
+
+def sizes_of(tasks: tuple[str, ...], sizes: Mapping[str, int]) -> NDArray[np.intp]:
+    """Return the number of questions of each task; MethodError if one is not given."""
+    if lacking := [task for task in tasks if task not in sizes]:
+        raise MethodError(f"no number of questions for {some(lacking)}")
+    return np.array([sizes[task] for task in tasks], dtype=np.intp)
+
+
+def _as_metric(read: Transferability, metric: Metric | None) -> Transferability:
+    """Return a matrix with the metric that a user names, for a file that does not say its own."""
+    if read.metric:
+        if metric not in (None, read.metric):
+            raise MethodError(
+                f"the file says that its metric is {read.metric}, not {metric}",
+                hint="leave --metric out",
+            )
+        return read
+    if metric not in (None, *get_args(Metric)):
+        raise MethodError(
+            f"unknown metric {metric!r}", hint=f"use one of {', '.join(get_args(Metric))}"
+        )
+    known = read.values[np.isfinite(read.values)]
+    if metric == "loss":
+        if (known < 0).any() and (known > 0).any():
+            raise MethodError(
+                "some losses are above 0 and some below",
+                hint="give losses (0 or more), or log-probabilities (0 or less)",
+            )
+        return replace(read, values=-np.abs(read.values), metric="loss")
+    if len(known) and (known.min() < 0 or known.max() > 1):
+        raise MethodError(
+            f"entries run from {known.min():g} to {known.max():g}, and accuracies from 0 to 1",
+            hint="say --metric loss for losses; divide percentages by 100",
+        )
+    return replace(read, metric=metric or "accuracy")
 
 
 def _twice(names: tuple[str, ...]) -> list[str]:
@@ -221,9 +291,9 @@ def _names(what: str, array: NDArray[Any]) -> tuple[str, ...]:
 
 
 def _facts(array: NDArray[Any] | None) -> tuple[str, dict[str, str]]:
-    """Return the metric and what else is known, of JSON in an array."""
+    """Return the metric ("" if it is not said) and what else is known, of JSON in an array."""
     if array is None:
-        return "accuracy", {}
+        return "", {}
     try:
         facts = json.loads(str(array))
         about = {str(key): str(value) for key, value in facts.get("about", {}).items()}
@@ -235,17 +305,37 @@ def _facts(array: NDArray[Any] | None) -> tuple[str, dict[str, str]]:
 def _from_csv(path: Path) -> Transferability:
     import pandas as pd
 
-    hint = "a row a source, its name first, under a header of targets"
+    hint = "a row for each source, its name first, under a header of targets"
     try:
         # As text: names such as 01 or NA are names.
-        table = pd.read_csv(path, dtype=str, header=None, keep_default_na=False)
-        values = table.iloc[1:, 1:].replace("", "nan").to_numpy(dtype=np.float64)
+        if other := other_separator(path, ","):
+            raise MethodError(other[0], hint=other[1])
+        encoding = text_encoding(path)
+        table = pd.read_csv(path, dtype=str, header=None, keep_default_na=False, encoding=encoding)
+        head, first = ([str(name).strip() for name in part] for part in (table.iloc[0], table[0]))
+        named = not _lacks_names(head, first[1:])
+        values = table.iloc[1:, int(named) :].replace("", "nan").to_numpy(dtype=np.float64)
+    except UnicodeError as error:
+        what, hint = why_not_utf8(path) or ("not a table of numbers", hint)
+        raise MethodError(what, hint=hint) from error
     except (ValueError, OSError) as error:
         raise MethodError("not a table of numbers", hint=hint) from error
-    tasks, targets = (
-        tuple(str(name).strip() for name in names)
-        for names in (table.iloc[1:, 0], table.iloc[0, 1:])
-    )
+    tasks, targets = (tuple(first[1:]), tuple(head[1:])) if named else (tuple(head), tuple(head))
     if not all((*tasks, *targets)):
         raise MethodError("a source or a target has no name", hint=hint)
-    return Transferability(values[None], tasks, targets, np.ones(len(tasks), dtype=np.intp))
+    return Transferability(values[None], tasks, targets, np.ones(len(tasks), dtype=np.intp), "")
+
+
+def _lacks_names(head: list[str], first: list[str]) -> bool:
+    """Whether a table of texts is square without a column of row names: numbers under names."""
+    if len(first) != len(head) or not head[0] or set(head[1:]) <= set(first):
+        return False
+    return all(map(_is_number, first)) and not any(map(_is_number, head))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True

@@ -20,6 +20,7 @@ SHORT: dict[str, tuple[str, dict[str, str]]] = {
     "bm25-sim": ("bento-sim", {}),
     "bm25-le": ("bento-le", {}),
     "fit": ("tasks-fit", {}),
+    "ridge": ("tasks-ridge", {}),
     "random": ("tasks-random", {}),
     "list": ("tasks-listed", {}),
 }

@@ -65,6 +65,7 @@ class Helm:
                 total=(instances.size(split) or len(rows)) if _is_whole(files, size) else None,
                 ran=files.ran.get(split),
                 settings=files.settings(),
+                task_settings=files.task_settings(),
                 notes=notes,
             )
             for split, rows in parts.items()

@@ -13,6 +13,7 @@ from fewbench.readers.harnesses._inspect.header import (
     order_of,
     positions_of,
     settings_of,
+    task_settings_of,
     variant_of,
 )
 from fewbench.readers.harnesses._inspect.items import content_of
@@ -79,6 +80,8 @@ class InspectLogs:
                 total=total,
                 version=str(header.eval.task_version),
                 settings=settings_of(header),
+                task_settings=task_settings_of(header),
+                harness_version=str(header.eval.packages.get("inspect_ai", "")),
                 notes=notes_on(header, scored),
             )
         ]
@@ -99,6 +102,6 @@ def _stamp(path: Path, created: str) -> str:
 def _why_empty(log: Log) -> str:
     if not log.samples:
         if log.header.eval.config.log_samples is False:
-            return "it was run without logging samples"
+            return "run with --no-log-samples: run it again without that option"
         return f"status {log.header.status!r}, no samples"
     return f"status {log.header.status!r}, {len(log.samples)} samples without one"

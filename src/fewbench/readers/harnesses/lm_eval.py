@@ -10,6 +10,7 @@ import numpy as np
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.harnesses._lm_eval.choices import option_table
+from fewbench.readers.harnesses._lm_eval.documents import OPEN, Documents
 from fewbench.readers.harnesses._lm_eval.files import find_samples
 from fewbench.readers.harnesses._lm_eval.origin import Origin, identify
 from fewbench.readers.harnesses._lm_eval.rows import (
@@ -21,6 +22,8 @@ from fewbench.readers.harnesses._lm_eval.rows import (
 )
 from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.run import MIXED_UP, Rows, Run
+from fewbench.readers.settings import setting
+from fewbench.scores.conditions import UNKNOWN_FORM
 
 NO_RESULTS = (
     "without its run's results file beside; taken for model {!r} by the name of the file, the "
@@ -57,7 +60,10 @@ class LmEval:
         rows = SampleRows(unit.path, wants.salvage)
         parts: dict[_Part, Rows] = {}
         met: Counter[tuple[str | None, int, str]] = Counter()
+        documents = Documents()
         for place, row in rows:
+            if not rows.is_table:  # which has every field in every document
+                documents.add(row, place)
             where = f"{unit.path}, {rows.place_word} {place}"
             named = filter_of(row, where)
             if parts and (named is None) != (next(iter(parts))[0] is None):
@@ -81,7 +87,7 @@ class LmEval:
             )
         if not parts:
             raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
-        torn = rows.lines.notes
+        torn = (*rows.lines.notes, *documents.check(unit.path, rows.place_word))
         if task == unit.path.stem:
             torn = (*torn, NO_TASK)
         return [_run(filled, _name(part, origin), origin, torn) for part, filled in parts.items()]
@@ -95,6 +101,8 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
     total, ran = results.sizes(task, len(rows)) if results else (None, None)
     if not _has_true_ids(rows.positions, total):
         rows.positions = [MIXED_UP] * len(rows)
+    if total == len(rows):  # a whole run has the prompts of its own documents
+        notes = tuple(note for note in notes if note != OPEN)
     if results is None:
         notes = (*notes, NO_RESULTS.format(origin.model))
     if named is None:
@@ -112,7 +120,12 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
         suite=results.suite(task) if results else "",
         # Of two runs that do not say whose they are, the later need not be a re-run.
         variant=results.variant(task) if results else f"run={origin.stamp}" if origin.stamp else "",
-        settings=tuple(sorted(results.arguments.items())) if results else (),
+        settings=tuple((key, setting(value)) for key, value in sorted(results.arguments.items()))
+        if results
+        else (),
+        task_settings=tuple(sorted(results.task_settings(task).items())) if results else (),
+        prompt_form=results.prompt_form if results else UNKNOWN_FORM,
+        harness_version=results.harness_version if results else "",
         higher_is_better=results.directions(task) if results else {},
         notes=notes,
     )

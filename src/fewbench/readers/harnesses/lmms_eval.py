@@ -260,8 +260,16 @@ def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
         "ran": None if offset else ran,  # lmms-eval forgets that an offset leaves fewer
         "version": results.version(task),
         "settings": tuple(sorted(results.arguments.items())),
+        "task_settings": tuple(sorted(_task_settings(results, task).items())),
         "higher_is_better": results.directions(task),
     }
+
+
+def _task_settings(results: Results, task: str) -> dict[str, str]:
+    """Return how a task was asked; of chat templates and system prompts lmms-eval logs nothing."""
+    unknown = ("chat template", "system prompt")
+    found = results.task_settings(task)
+    return {name: value for name, value in found.items() if name not in unknown}
 
 
 def _score_key(results: Results | None, task: str) -> str:

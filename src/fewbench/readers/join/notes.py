@@ -31,6 +31,7 @@ def notes_on(
         *_cut(_not_run(tasks, values, list(models))),
         *_of_files(runs),
         *_settings(runs),
+        *_cut(_task_settings(tasks)),
         *_versions(tasks),
         *_cut(_strangers(tasks, values, list(models))),
         *_prompts(tasks, models),
@@ -124,6 +125,24 @@ def _settings(runs: list[Run]) -> Iterator[str]:
         "taken for one model"
         for model, names in differing.items()
     )
+
+
+def _task_settings(tasks: list[Task]) -> Iterator[str]:
+    """Say which settings differ between the runs of a task, once for tasks that share them."""
+    found: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
+    for task in tasks:
+        values: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+        known = [(run.model, dict(run.task_settings)) for run in task.runs if run.task_settings]
+        for name in sorted({name for _, one in known for name in one} - {"task version"}):
+            for model, one in known:
+                values[name][one.get(name, "not set")][model] = None
+        for name, models in values.items():
+            if len(models) > 1:
+                listed = tuple((value, tuple(those)) for value, those in models.items())
+                found[name, listed].append(task.name)
+    for (name, listed), names in found.items():
+        said = "; ".join(f"{value}: {some(models)}" for value, models in listed)
+        yield f"{name} of task {some(names)} is not the same for all models ({said})"
 
 
 def _versions(tasks: list[Task]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._files import reserve
 from fewbench.readers.join.merge import Taken
 from fewbench.readers.join.task import Task
 from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
@@ -60,6 +61,7 @@ def write_probabilities(
         out = np.empty(shape, np.float32)
     else:
         out = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+        reserve(path)
     by_model: dict[int, list[tuple[int, Task, Any]]] = {}
     for task, start in zip(tasks, np.cumsum([0, *sizes[:-1]]), strict=True):
         for taken in task.merged.taken:

@@ -1,13 +1,17 @@
 """Runs → one table: metric and filter chosen, tasks joined, scores and probabilities filled."""
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fewbench._memory import check_fits
+from fewbench._names import counted
 from fewbench.errors import ReaderError
 from fewbench.readers.join.choice import Preference, require
 from fewbench.readers.join.merge import SameModel
@@ -19,6 +23,7 @@ from fewbench.readers.options import COMPARED
 from fewbench.readers.reading import Reading
 from fewbench.readers.run import Run
 from fewbench.scores import Scale, Scores, from_arrays
+from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
 
@@ -95,7 +100,7 @@ def join(
         n_options=None if probabilities is None else np.concatenate(checked.n_options),
         scale=scale,
     )
-    scores = _with_harness_columns(scores, tasks)
+    scores = _named_as(like, _with_harness_columns(scores, tasks))
     return Reading(scores, notes_on(tasks, values, models, checked), _files(runs, tasks))
 
 
@@ -159,6 +164,10 @@ def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
 
 def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
     sizes = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
+    check_fits(
+        16.0 * len(models) * sizes[-1],
+        f"a table of {counted(len(models), 'model')} × {counted(int(sizes[-1]), 'item')}",
+    )
     values = np.full((len(models), sizes[-1]), np.nan)
     for task, start, end in zip(tasks, sizes, sizes[1:], strict=False):
         task.fill(values[:, start:end], models)
@@ -170,8 +179,10 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
     sizes = [len(task.items.ids) for task in tasks]
     told = {
         "harness": [task.runs[0].harness for task in tasks],
+        HARNESS_VERSION: [_versions(task) for task in tasks],
         "metric": [task.metric for task in tasks],
         "filter": [task.filter if task.filter not in (None, "none") else "" for task in tasks],
+        SETTINGS: [task.settings() for task in tasks],
     }
     items = scores.items.assign(
         **{
@@ -190,7 +201,40 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
         items = items.assign(group=np.repeat(np.array(suites, dtype=object), sizes))
+    prompts = [hashes for task in tasks for hashes in task.prompts()]
+    if any(prompts):
+        items = items.assign(**{PROMPTS: np.array(prompts, dtype=object)})
     return replace(scores, items=items)
+
+
+def _named_as(like: Scores | None, scores: Scores) -> Scores:
+    """Give equal documents the ids that other scores have for them, by their positions.
+
+    A run that holds only the second of two equal documents cannot know that it is the second.
+    """
+    if like is None or not all("doc_id" in one.items for one in (like, scores)):
+        return scores
+
+    def places(table: Scores) -> list[tuple[str, Any]]:
+        said = [re.sub(r"#\d+$", "", item) for item in table.item_ids]
+        return list(zip(said, table.items["doc_id"], strict=True))
+
+    often = {said for said, times in Counter(one for one, _ in places(like)).items() if times > 1}
+    known = {
+        place: item
+        for place, item in zip(places(like), like.item_ids, strict=True)
+        if place[0] in often and not pd.isna(place[1])
+    }
+    pairs = zip(places(scores), scores.item_ids, strict=True)
+    ids = [item if pd.isna(place[1]) else known.get(place, item) for place, item in pairs]
+    if len(set(ids)) < len(ids):
+        return scores
+    return replace(scores, items=scores.items.set_axis(ids))
+
+
+def _versions(task: Task) -> str:
+    """Return the versions of the harness that ran a task, comma-separated."""
+    return ", ".join(sorted({run.harness_version for run in task.runs} - {""}))
 
 
 def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:

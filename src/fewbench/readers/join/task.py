@@ -13,6 +13,7 @@ from fewbench.readers.join.merge import Merged, SameModel, Taken, merge
 from fewbench.readers.options import COMPARED, recomputed
 from fewbench.readers.run import Run
 from fewbench.scores import Scale
+from fewbench.scores.conditions import join_prompts, join_settings
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,29 @@ class Task:
         for taken in self.merged.taken:
             numbers = self.numbers(taken.run)
             values[models[taken.run.model], taken.columns] = numbers[taken.rows]
+
+    def prompts(self) -> list[str]:
+        """Return the hashes of each item's prompts, as its column has them."""
+        groups: dict[object, list[Taken]] = defaultdict(list)
+        for taken in self.merged.taken:
+            run = taken.run
+            whole = len(taken.rows) == run.n_rows
+            key = (run.layout, run.prompts) if whole else id(taken)
+            groups[key, run.prompt_form].append(taken)
+        counts: list[Counter[str]] = [Counter() for _ in self.items.ids]
+        for several in groups.values():
+            taken, form = several[0], several[0].run.prompt_form
+            hashes = taken.run.columns["prompt"][taken.rows]
+            for column, hashed in zip(taken.columns.tolist(), hashes.tolist(), strict=True):
+                if hashed:
+                    text = f"{hashed:016x}@{form}" if form else f"{hashed:016x}"
+                    counts[column][text] += len(several)
+        return [join_prompts(text for text, _ in count.most_common()) for count in counts]
+
+    def settings(self) -> str:
+        """Return the settings of the runs that count, as the column of the items has them."""
+        different = {taken.run.task_settings for taken in self.merged.taken if len(taken.rows)}
+        return join_settings(map(dict, sorted(different)))
 
     def other_prompts(self, models: dict[str, int]) -> Counter[str]:
         """Count each model's items whose prompt is not the most frequent; ties go to the first."""

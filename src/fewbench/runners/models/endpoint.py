@@ -50,6 +50,10 @@ class Endpoint:
     chat : bool
         Whether `write` asks in a chat, as one message of a user, or lets the model go on plainly.
     scoring : {"auto", "top", "echo"}
+    tries : int
+        Of a request that the server turns away, as with status 429, while `prepare` tries it out.
+    rate : float, optional
+        Most requests a minute then.
 
     Raises
     ------
@@ -74,6 +78,8 @@ class Endpoint:
         timeout: float = 120.0,
         chat: bool = True,
         scoring: Scoring = "auto",
+        tries: int = 8,
+        rate: float | None = None,
     ) -> None:
         if scoring not in {"auto", "top", "echo"}:
             raise ModelError(f"unknown scoring {scoring!r}", hint="one of auto, top, echo")
@@ -83,6 +89,7 @@ class Endpoint:
         self.scoring = scoring
         key = key or os.environ.get("OPENAI_API_KEY")
         self._server = Connection(url, model, key=key, timeout=timeout)
+        self._tries, self._rate = tries, rate
         self._lock = asyncio.Lock()
         self._facts: dict[str, str] | None = None
         self._top: Top | None = None
@@ -119,26 +126,30 @@ class Endpoint:
             If the server cannot be asked, or not in the way of scoring that was asked for.
         """
         async with self._lock:
-            if not log_probabilities:
-                await self.write(PROBE, [], 1)
-                return await what_is_told(self._server)
-            if self._facts is None:
-                top, no_top = None, ""
-                if self.scoring != "echo":
-                    top, no_top = await find_top(self._server)
-                echo, no_echo = None, ""
-                if self.scoring != "top":
-                    echo, no_echo = await find_echo(self._server)
-                self._why = {"top": no_top, "echo": no_echo}
-                ways = [name for name, way in (("top", top), ("echo", echo)) if way]
-                if not ways:
-                    await self.write(PROBE, [], 1)  # a wrong address or name can do nothing
-                if self.scoring not in {"auto", *ways}:
-                    raise self._cannot(self.scoring)
-                served = await what_is_told(self._server)
-                self._top, self._echo = top, echo
-                listed = str(top.listed if top else 0)
-                self._facts = {"scoring": "+".join(ways) or "none", "listed": listed} | served
+            with self._server.trying_out(self._tries, self._rate):
+                return await self._prepare(log_probabilities)
+
+    async def _prepare(self, log_probabilities: bool) -> dict[str, str]:
+        if not log_probabilities:
+            await self.write(PROBE, [], 1)
+            return await what_is_told(self._server)
+        if self._facts is None:
+            top, no_top = None, ""
+            if self.scoring != "echo":
+                top, no_top = await find_top(self._server)
+            echo, no_echo = None, ""
+            if self.scoring != "top":
+                echo, no_echo = await find_echo(self._server)
+            self._why = {"top": no_top, "echo": no_echo}
+            ways = [name for name, way in (("top", top), ("echo", echo)) if way]
+            if not ways:
+                await self.write(PROBE, [], 1)  # a wrong address or name can do nothing
+            if self.scoring not in {"auto", *ways}:
+                raise self._cannot(self.scoring)
+            served = await what_is_told(self._server)
+            self._top, self._echo = top, echo
+            listed = str(top.listed if top else 0)
+            self._facts = {"scoring": "+".join(ways) or "none", "listed": listed} | served
         return dict(self._facts)
 
     async def choose(self, prompt: str, options: Sequence[str]) -> Chosen:

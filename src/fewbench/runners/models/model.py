@@ -59,12 +59,15 @@ class TryAgain(Exception):
         What happened, in a few words.
     after : float, optional
         Seconds to wait that the server asked for.
+    status : int, optional
+        The HTTP status of the server's answer, where it answered with an error.
     """
 
-    def __init__(self, reason: str, after: float | None = None) -> None:
+    def __init__(self, reason: str, after: float | None = None, status: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.after = after
+        self.status = status
 
 
 class TooLong(Exception):

@@ -15,6 +15,7 @@ from fewbench.evaluation.opening import check_budget
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
+from fewbench.study.inference import model_groups, too_few_repeats
 from fewbench.study.native.absence import WITH, WITHOUT, without_family
 from fewbench.study.native.counts import CHOSEN, by_count, counts_to_try
 from fewbench.study.native.families import affinity, native_families
@@ -114,7 +115,7 @@ def analyse(
             done += 1
             if progress is not None:
                 progress(done, repeats * len(makers))
-    return _gather(made, absent, seed, _warnings(scores, split, splits),
+    return _gather(made, absent, seed, _warnings(scores, split, splits), model_groups(scores),
                    _facts(scores, chosen, budget, split, splits, seed))  # fmt: skip
 
 
@@ -123,6 +124,7 @@ def _gather(
     absent: dict[str, str],
     seed: int,
     warnings: list[str],
+    groups: dict[str, int],
     facts: dict[str, Any],
 ) -> NativeAnalysis:
     why = {name: said for name, said in absent.items() if not made[name]}
@@ -132,7 +134,7 @@ def _gather(
 
     def measured(name: str, against: str) -> Performance | None:
         runs = table(name)
-        return None if runs is None else measure(runs, against, seed)
+        return None if runs is None else measure(runs, against, seed, groups=groups)
 
     kin, counted, absence, by_family = None, table("affinity"), table("absence"), None
     if counted is not None:
@@ -151,7 +153,7 @@ def _gather(
         affinity=kin,
         absence=None
         if absence is None
-        else measure(absence, WITH, seed, within=("repeat", "family")),
+        else measure(absence, WITH, seed, ("repeat", "family"), groups),
         by_family=by_family,
         absent=why,
         warnings=warnings,
@@ -167,6 +169,7 @@ def _mean_spread(each: list[Spread]) -> Spread:
 def _each_family(runs: pd.DataFrame, seed: int) -> pd.DataFrame:
     rows = []
     for name, part in runs.groupby("family", sort=False):
+        # Within one family its targets are what is drawn.
         steps = measure(part, WITH, seed).steps
         row: dict[str, Any] = {"family": name, "targets": part["target"].nunique()}
         row |= {column: float(part[column].mean()) for column in ("sources", "own")}
@@ -183,6 +186,8 @@ def _each_family(runs: pd.DataFrame, seed: int) -> pd.DataFrame:
 def _warnings(scores: Scores, split: SplitSettings, splits: list[Split]) -> list[str]:
     twins = count_twins(scores, splits if split.is_drawn else splits[:1]).warning(split.kind)
     found = [twins] if twins else []
+    too_few = too_few_repeats(len(splits))
+    found += [too_few] if too_few else []
     fewest = min(len(one.targets) for one in splits)
     if fewest < FEW_TARGETS:
         found.append(f"only {fewest} targets: errors and rankings are of little weight")

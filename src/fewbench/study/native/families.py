@@ -1,6 +1,6 @@
 """Which families native sources are of (Table 11)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
+from fewbench.study.inference import two_way
 from fewbench.study.native.trial import Trial
 
 FloatArray = NDArray[np.float64]
-RESAMPLES = 2000
 COUNTS = ("natives", "chance", "by_strength")
 
 
@@ -110,8 +110,8 @@ class Affinity:
         sources, columns natives, chance, by_strength; one row a family.
     ratio, low, high : dict of str to float
         Native sources of the own family over those by chance ("chance") and by strength alone
-        ("by_strength"), all targets together, and the ends of a 90 % interval, families resampled
-        whole; NaN with fewer than two families.
+        ("by_strength"), all targets together, and the ends of a 90 % interval, repeats and whole
+        families resampled; NaN with fewer than two families or three repeats.
     """
 
     pairs: pd.DataFrame
@@ -127,7 +127,7 @@ def affinity(counted: pd.DataFrame, seed: int = 0) -> Affinity:
     Parameters
     ----------
     counted : DataFrame
-        Rows of `native_families`.
+        Rows of `native_families`, of several trials with a column `repeat`.
     seed : int
         Of the resampling.
 
@@ -148,19 +148,23 @@ def affinity(counted: pd.DataFrame, seed: int = 0) -> Affinity:
         )
     own = kin.groupby("family", sort=True)[list(COUNTS)].mean()
     own.insert(0, "targets", kin.groupby("family", sort=True)["target"].nunique())
-    sums = kin.groupby("family", sort=True)[list(COUNTS)].sum().to_numpy()
-    n = len(sums)
-    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), RESAMPLES) @ sums
+    names = {str(name): at for at, name in enumerate(own.index)}
+    of_repeats = (
+        [part for _, part in kin.groupby("repeat", sort=True)] if "repeat" in kin else [kin]
+    )
+    # Families are what is drawn: a repeat in which one lacks counts nothing of it.
+    resampled = two_way([list(names)] * len(of_repeats), names, seed)
+    drawn_targets = {frozenset(part["target"]) for part in of_repeats}
+    resampled = replace(resampled, fixed=len(drawn_targets) == 1)
+    sums = np.zeros((len(COUNTS), len(of_repeats), len(names)))
+    for repeat, part in enumerate(of_repeats):
+        for name, of_family in part.groupby("family"):
+            sums[:, repeat, names[str(name)]] = of_family[list(COUNTS)].sum()
     ratio, low, high = {}, {}, {}
+    natives = resampled.total(sums[0])
     for column, name in enumerate(COUNTS[1:], start=1):
-        ratio[name] = _ratio(sums[:, 0].sum(), sums[:, column].sum())
-        ratios = np.array(
-            [_ratio(a, b) for a, b in zip(drawn[:, 0], drawn[:, column], strict=True)]
-        )
-        ends = np.nanquantile(ratios, [0.05, 0.95]) if n > 1 else (np.nan, np.nan)
-        low[name], high[name] = (float(end) for end in ends)
+        base = resampled.total(sums[column])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            figure = resampled.figure(np.where(base > 0, natives / base, np.nan), ratio=True)
+        ratio[name], low[name], high[name] = figure.value, figure.low, figure.high
     return Affinity(pairs, own, ratio, low, high)
-
-
-def _ratio(one: float, other: float) -> float:
-    return float(one / other) if other > 0 else float("nan")

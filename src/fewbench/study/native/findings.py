@@ -106,7 +106,9 @@ def of_affinity(of: Affinity) -> str:
         if beyond
         else "which being equally good may explain"
     )
-    if not of.low["chance"] > 1:
+    if not math.isfinite(of.low["chance"]):
+        kin = "and nothing says whether by chance"
+    elif not of.low["chance"] > 1:
         kin = "so that families are not clearly preferred"
     return (
         f"A target has {ratio('chance')} as many native sources of its own family as chance would "
@@ -140,6 +142,8 @@ def _at(of: Performance, step: str) -> str:
 def _verdict(of: Performance, step: str, what: str, other: str) -> str:
     """Whether a step is better or worse than the one that it is held against, or not clearly."""
     row = of.at(step)
+    if math.isnan(row["mae_gap_low"]):
+        return "Without intervals nothing says whether that is more than chance."
     error = _sign(row["mae_gap_low"], row["mae_gap_high"])
     tau = -_sign(row["kendall_tau_gap_low"], row["kendall_tau_gap_high"])
     sides = {1: "worse", -1: "better"}

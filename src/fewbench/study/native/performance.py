@@ -1,6 +1,6 @@
 """How well targets are estimated at each step of what is varied, and how sure that is."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +8,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench.evaluation.ranks import EXACT
+from fewbench.study.inference import TwoWay, two_way
+from fewbench.study.metrics import weighted_correlations
 
 FloatArray = NDArray[np.float64]
-RESAMPLES = 500
+RESAMPLES = 499
 METRICS = ("mae", "kendall_tau")
 
 
@@ -24,8 +26,8 @@ class Performance:
         One row a step, in order: `natives` and `agreement` as in `Trial.run`, means over targets;
         `mae` and `kendall_tau`, means over repeats, with 90 % intervals (`…_low`, `…_high`); and
         by how much they are above those of the step `against` (`…_gap`, `…_gap_low`,
-        `…_gap_high`). Intervals are percentiles where targets are resampled with all their
-        repeats, the same for all steps.
+        `…_gap_high`). Intervals resample repeats and targets, the same for all steps (see
+        `fewbench.study.inference`); NaN with fewer than 3 repeats.
     against : str
         The step that the others are held against.
     runs : DataFrame
@@ -43,21 +45,28 @@ class Performance:
 
 
 def measure(
-    runs: pd.DataFrame, against: str, seed: int = 0, within: Sequence[str] = ("repeat",)
+    runs: pd.DataFrame,
+    against: str,
+    seed: int = 0,
+    within: Sequence[str] = ("repeat",),
+    groups: Mapping[str, Hashable] | None = None,
 ) -> Performance:
     """Measure error and ranking of runs, as `Trial.run` gives them.
 
     Parameters
     ----------
     runs : DataFrame
-        Columns step, target, truth, estimate, and those of `within`. Every step has the same
-        targets; `natives` and `agreement` are averaged where they are there.
+        Columns step, target, truth, estimate, repeat, and those of `within`. Every step has the
+        same targets; `natives` and `agreement` are averaged where they are there.
     against : str
         The step to hold the others against.
     seed : int
         Of the resampling.
     within : sequence of str
-        Error and ranking are taken within each combination of these columns, and averaged.
+        Error and ranking are taken within each combination of these columns, and averaged, each
+        repeat weighing the same.
+    groups : mapping of str, optional
+        The group of each target that is resampled as one (see `model_groups`).
 
     Examples
     --------
@@ -69,34 +78,42 @@ def measure(
     a     0.00          1.0              0.0
     b     0.13         -1.0             -2.0
     """
-    names = pd.unique(runs["target"])
-    at = pd.Index(names)
-    rng = np.random.default_rng(seed)
-    # The first row is the targets as they are.
-    drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
-    weights = np.concatenate([np.ones((1, len(names))), drawn])
+    first = runs[runs["step"] == against]
+    repeats = [part for _, part in first.groupby("repeat", sort=False)]
+    resampled = two_way([list(part["target"]) for part in repeats], groups, seed, RESAMPLES)
     found: dict[str, dict[str, FloatArray]] = {}
     for step, rows in runs.groupby("step", sort=False):
-        parts = [
-            _weighted(part, weights[:, at.get_indexer(pd.Index(part["target"]))])
-            for _, part in rows.groupby(list(within), sort=False)
-        ]
-        found[str(step)] = {name: _mean([part[name] for part in parts]) for name in METRICS}
-    table = {step: _row(of, found[against], len(names)) for step, of in found.items()}
+        each = []
+        for repeat, (_, of_repeat) in enumerate(rows.groupby("repeat", sort=False)):
+            at = pd.Index(repeats[repeat]["target"])
+            weights = resampled.weights(repeat)
+            each.append(
+                [
+                    _weighted(part, weights[:, at.get_indexer(pd.Index(part["target"]))])
+                    for _, part in of_repeat.groupby(list(within), sort=False)
+                ]
+            )
+        found[str(step)] = {
+            name: np.stack([_mean([part[name] for part in parts]) for parts in each])
+            for name in METRICS
+        }
+    table = {step: _row(resampled, of, found[against]) for step, of in found.items()}
     steps = pd.DataFrame.from_dict(table, orient="index").rename_axis("step")
     for place, column in enumerate(c for c in ("natives", "agreement") if c in runs):
         steps.insert(place, column, runs.groupby("step", sort=False)[column].mean())
     return Performance(steps, against, runs)
 
 
-def _row(of: dict[str, FloatArray], base: dict[str, FloatArray], n: int) -> dict[str, float]:
+def _row(
+    resampled: TwoWay, of: dict[str, FloatArray], base: dict[str, FloatArray]
+) -> dict[str, float]:
     row = {}
     for name in METRICS:
-        for column, values in ((name, of[name]), (f"{name}_gap", of[name] - base[name])):
-            row[column] = float(values[0])
-            known = n > 1 and np.isfinite(values[1:]).any()
-            low, high = np.nanquantile(values[1:], [0.05, 0.95]) if known else (np.nan, np.nan)
-            row[f"{column}_low"], row[f"{column}_high"] = float(low), float(high)
+        whole, gap = resampled.mean(of[name]), resampled.difference(of[name], base[name])
+        for column, values in ((name, whole), (f"{name}_gap", gap)):
+            figure = resampled.figure(values, ratio=column == "mae")
+            row[column], row[f"{column}_low"] = figure.value, figure.low
+            row[f"{column}_high"] = figure.high
     return row
 
 
@@ -105,17 +122,10 @@ def _weighted(part: pd.DataFrame, weights: FloatArray) -> dict[str, FloatArray]:
     truth, estimate = (
         np.round(part[name].to_numpy(np.float64), EXACT) for name in ("truth", "estimate")
     )
-    total = weights.sum(axis=1)
-    true, said = (np.sign(values[:, None] - values) for values in (truth, estimate))
-
-    def pairs(matrix: FloatArray) -> FloatArray:
-        return np.asarray(((weights @ matrix) * weights).sum(axis=1))
-
-    untied = np.sqrt(pairs(np.abs(true)) * pairs(np.abs(said)))
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
-            "mae": weights @ np.abs(estimate - truth) / total,
-            "kendall_tau": pairs(true * said) / untied,
+            "mae": weights @ np.abs(estimate - truth) / weights.sum(axis=1),
+            "kendall_tau": weighted_correlations(truth, estimate, weights)["kendall_tau"],
         }
 
 

@@ -13,8 +13,10 @@ from fewbench.study.tasks.judgement import (
     LEVEL,
     nrmse,
     questions_by_chance,
+    resampled_models,
     spread,
     tasks_by_chance,
+    weighted_nrmse,
 )
 from fewbench.study.tasks.results import IntArray, TaskResults
 
@@ -109,7 +111,7 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
     own = methods[chosen]
     questions = [
         float(questions_by_chance(results, int(results.sizes[own[k]].sum()), seed).mean())
-        if k in own
+        if k in own and results.sizes_known and results.has_questions
         else None
         for k in sizes
     ]
@@ -132,15 +134,13 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
 def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Differences:
     """Compare S and S' at every number of tasks, on the same models."""
     full = results.full
-    models = np.random.default_rng(child_seed(seed, MODELS)).integers(
-        len(full), size=(DRAWS, len(full))
-    )
+    weights = resampled_models(results, np.random.default_rng(child_seed(seed, MODELS)), DRAWS)
     sizes: Sequence[int] = sorted(set(sim) & set(le))
     own, low, high = [], [], []
     for k in sizes:
         one, other = results.reduced(sim[k]), results.reduced(le[k])
         own.append(float(nrmse(one, full) - nrmse(other, full)))
-        again = nrmse(one[models], full[models]) - nrmse(other[models], full[models])
+        again = weighted_nrmse(one, full, weights) - weighted_nrmse(other, full, weights)
         ends = np.nanquantile(again, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         low.append(float(ends[0]))
         high.append(float(ends[1]))

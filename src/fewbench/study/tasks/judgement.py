@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
+from fewbench.study.inference import Figure, two_way
 from fewbench.study.tasks.results import FloatArray, IntArray, TaskResults
 
 DRAWS = 1000
 LEVEL = 0.9
+REPEATS = 100
+"""Draws of random tasks or questions that differences to them are inferred from."""
 SETS, QUESTIONS, MODELS = range(3)
 _BLOCK = 100
 
@@ -37,16 +40,23 @@ class Judgement:
     nrmse, nrmse_printed : float
         As coded, and by the printed equation.
     low, high : float
-        90 % interval of `nrmse`, models drawn with replacement (Appendix C).
+        90 % interval of `nrmse`, models drawn with replacement (Appendix C), those of one family
+        together.
     random_tasks : Spread
         NRMSE of random task sets of the same size, drawn without replacement.
     percentile : float
         Share of them that are as good or better.
-    random_questions : Spread
-        NRMSE of as many random questions.
-    n_questions : int
+    over_tasks : Figure
+        `nrmse` less the mean of random task sets, with its 90 % interval by two-way resampling of
+        draws and models.
+    random_questions : Spread, optional
+        NRMSE of as many random questions; None where the tasks' numbers of questions are not
+        known, or nothing is known of losses on single questions.
+    over_questions : Figure, optional
+        `nrmse` less the mean of random questions, as `over_tasks`.
+    n_questions : int, optional
         Questions of the chosen tasks.
-    estimates : tuple of (model, full score, score on the chosen tasks)
+    estimates : tuple of (model, full score, estimate from the chosen tasks)
     """
 
     nrmse: float
@@ -55,8 +65,10 @@ class Judgement:
     high: float
     random_tasks: Spread
     percentile: float
-    random_questions: Spread
-    n_questions: int
+    over_tasks: Figure
+    random_questions: Spread | None
+    over_questions: Figure | None
+    n_questions: int | None
     estimates: tuple[tuple[str, float, float], ...]
 
 
@@ -81,7 +93,15 @@ def nrmse_printed(estimates: FloatArray, full: FloatArray) -> NDArray[np.float64
     return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / full.sum(-1)))
 
 
-def judge(results: TaskResults, chosen: IntArray, seed: int = 0, draws: int = DRAWS) -> Judgement:
+def judge(
+    results: TaskResults,
+    chosen: IntArray,
+    seed: int = 0,
+    draws: int = DRAWS,
+    *,
+    estimates: FloatArray | None = None,
+    by_chance: FloatArray | None = None,
+) -> Judgement:
     """Judge chosen tasks on models whose results are known.
 
     Parameters
@@ -91,15 +111,24 @@ def judge(results: TaskResults, chosen: IntArray, seed: int = 0, draws: int = DR
         Positions among the results' tasks.
     draws : int
         Random task sets, sets of questions, and bootstraps over models.
+    estimates : ndarray, shape (models,), optional
+        What is estimated from the chosen tasks; by default the plain score on them.
+    by_chance : ndarray, shape (draws, models), optional
+        What is estimated in the same way from random sets of as many tasks; by default the plain
+        scores on them.
     """
-    full, said = results.full, results.reduced(chosen)
+    full = results.full
+    said = results.reduced(chosen) if estimates is None else estimates
     own = float(nrmse(said, full))
-    others = tasks_by_chance(results, len(chosen), seed, draws)
-    n = int(results.sizes[chosen].sum())
-    models = np.random.default_rng(child_seed(seed, MODELS)).integers(
-        len(full), size=(draws, len(full))
-    )
-    low, high = _quantiles(nrmse(said[models], full[models]))
+    if by_chance is None:
+        by_chance = task_estimates(results, len(chosen), child_seed(seed, SETS, len(chosen)), draws)
+    others = nrmse(by_chance, full)
+    n = int(results.sizes[chosen].sum()) if results.sizes_known else None
+    asked = None
+    if n is not None and results.has_questions:
+        asked = question_estimates(results, n, child_seed(seed, QUESTIONS, n), draws)
+    weights = resampled_models(results, np.random.default_rng(child_seed(seed, MODELS)), draws)
+    low, high = _quantiles(weighted_nrmse(said, full, weights))
     return Judgement(
         own,
         float(nrmse_printed(said, full)),
@@ -107,10 +136,40 @@ def judge(results: TaskResults, chosen: IntArray, seed: int = 0, draws: int = DR
         high,
         spread(others),
         float((others <= own * (1 + 1e-12)).mean()),
-        spread(questions_by_chance(results, n, seed, draws)),
+        _difference(results, said, by_chance, seed),
+        None if asked is None else spread(nrmse(asked, full)),
+        None if asked is None else _difference(results, said, asked, seed),
         n,
         tuple(zip(results.models, full.tolist(), said.tolist(), strict=True)),
     )
+
+
+def resampled_models(results: TaskResults, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Return how often each model is drawn, shape (draws, models); families are drawn whole."""
+    named = {group: at for at, group in enumerate(dict.fromkeys(results.group_of.values()))}
+    group_of = [named[results.group_of[model]] for model in results.models]
+    n = len(named)
+    return np.asarray(rng.multinomial(n, np.full(n, 1 / n), draws)[:, group_of], dtype=np.float64)
+
+
+def weighted_nrmse(said: FloatArray, full: FloatArray, weights: FloatArray) -> FloatArray:
+    """NRMSE with each row of weights, shape (draws,)."""
+    squares = weights @ full**2
+    return np.asarray(np.sqrt((weights @ (said - full) ** 2) / np.where(squares, squares, np.nan)))
+
+
+def _difference(results: TaskResults, said: FloatArray, by_chance: FloatArray, seed: int) -> Figure:
+    """Return the error less the mean error by chance, with its two-way interval."""
+    full, drawn = results.full, by_chance[:REPEATS]
+    resampled = two_way([results.models] * len(drawn), results.group_of, seed)
+    size = resampled.parts([full**2] * len(drawn))
+    size = np.where(size > 0, size, np.nan)
+    ours = np.sqrt(resampled.parts([(said - full) ** 2] * len(drawn)) / size)
+    theirs = np.sqrt(resampled.parts([(one - full) ** 2 for one in drawn]) / size)
+    value = float(nrmse(said, full) - nrmse(by_chance, full).mean())
+    figure = resampled.figure(resampled.difference(ours, theirs))
+    shift = value - figure.value  # the value is by all draws, the interval by some of them
+    return Figure(value, figure.se, figure.low + shift, figure.high + shift)
 
 
 def tasks_by_chance(results: TaskResults, k: int, seed: int, draws: int = DRAWS) -> FloatArray:
@@ -128,7 +187,14 @@ def questions_by_chance(
 def random_tasks(
     results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
 ) -> FloatArray:
-    """NRMSE of random task sets, shape (draws,).
+    """NRMSE of random task sets, shape (draws,) (see `task_estimates`)."""
+    return nrmse(task_estimates(results, k, seed, draws, replace=replace), results.full)
+
+
+def task_estimates(
+    results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
+) -> FloatArray:
+    """Scores on random task sets, shape (draws, models).
 
     `replace` draws with replacement, as the authors' program does.
     """
@@ -138,13 +204,20 @@ def random_tasks(
     for row in counts:
         np.add.at(row, rng.integers(n, size=k) if replace else rng.permutation(n)[:k], 1.0)
     w = counts * results.weights
-    return nrmse((w / w.sum(axis=1, keepdims=True)) @ results.scores.T, results.full)
+    return np.asarray((w / w.sum(axis=1, keepdims=True)) @ results.scores.T)
 
 
 def random_questions(
     results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
 ) -> FloatArray:
-    """NRMSE of random questions, shape (draws,).
+    """NRMSE of random questions, shape (draws,) (see `question_estimates`)."""
+    return nrmse(question_estimates(results, n_questions, seed, draws), results.full)
+
+
+def question_estimates(
+    results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
+) -> FloatArray:
+    """Scores on random questions, shape (draws, models).
 
     Where single questions are known, all models answer the same ones. Else a model's right answers
     among the questions drawn of a task are hypergeometric, models apart; scores that are no counts
@@ -157,12 +230,12 @@ def random_questions(
     share = results.weights / sizes  # what a question counts
     right = np.rint(results.scores * sizes).astype(np.int64)
     n = min(n_questions, int(sizes.sum()))
-    errors = []
+    found = []
     for start in range(0, draws, _BLOCK):
         drawn = rng.multivariate_hypergeometric(sizes, n, min(_BLOCK, draws - start))[:, None]
-        found = rng.hypergeometric(right, sizes - right, drawn)
-        errors.append(nrmse((found @ share) / (drawn @ share), results.full))
-    return np.concatenate(errors)
+        answered = rng.hypergeometric(right, sizes - right, drawn)
+        found.append((answered @ share) / (drawn @ share))
+    return np.concatenate(found)
 
 
 def _known_questions(
@@ -171,14 +244,14 @@ def _known_questions(
     table = results.questions
     assert table is not None
     values, weights = table.filled, table.item_weights
-    errors = []
+    found = []
     for start in range(0, draws, _BLOCK):
         picked = np.zeros((values.shape[1], min(_BLOCK, draws - start)))
         for column in picked.T:
             column[rng.permutation(len(column))[:n_questions]] = 1.0
         picked *= weights[:, None]
-        errors.append(nrmse((values @ (picked / picked.sum(axis=0))).T, results.full))
-    return np.concatenate(errors)
+        found.append((values @ (picked / picked.sum(axis=0))).T)
+    return np.concatenate(found)
 
 
 def spread(errors: FloatArray) -> Spread:

@@ -1,6 +1,8 @@
 """What models scored on every task of a benchmark."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from fewbench._names import some
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
+from fewbench.study.inference import model_groups
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -23,15 +26,17 @@ class TaskResults:
     Parameters
     ----------
     scores : ndarray, shape (models, tasks)
-        From 0 to 1.
+        From 0 to 1; losses may have any range.
     models, tasks : tuple of str
     sizes : ndarray of int, shape (tasks,)
-        Questions of each task.
+        Questions of each task; all 1 where they are not known.
     weigh : {"questions", "tasks"}
         Whether the full score is the mean over questions (the paper's MMLU) or over tasks (its
         FLAN); that of chosen tasks is the same over theirs.
     questions : Scores, optional
         The same models' scores of single questions, where they are known.
+    losses : bool
+        Whether the scores are losses: lower is better, and any number is possible.
 
     Raises
     ------
@@ -45,6 +50,7 @@ class TaskResults:
     sizes: IntArray
     weigh: Weigh = "questions"
     questions: Scores | None = None
+    losses: bool = False
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.tasks))
@@ -56,12 +62,13 @@ class TaskResults:
                 f"no score of {self.models[model]} on {self.tasks[task]} is given",
                 hint="leave that model out, or run it there",
             )
-        if (outside := (self.scores < -ROUNDING) | (self.scores > 1 + ROUNDING)).any():
+        outside = (self.scores < -ROUNDING) | (self.scores > 1 + ROUNDING)
+        if outside.any() and not self.losses:
             model, task = np.argwhere(outside)[0]
             raise StudyError(
                 f"{self.models[model]} has {self.scores[model, task]:g} on {self.tasks[task]}: "
                 "scores are from 0 to 1",
-                hint="divide percentages by 100",
+                hint="divide percentages by 100; say --lower-is-better for losses",
             )
         if not self.full.any():
             raise StudyError("every full score is 0: errors cannot be related to them")
@@ -77,6 +84,27 @@ class TaskResults:
             "questions" if scores.average == "micro" else "tasks",
             scores,
         )
+
+    @property
+    def sizes_known(self) -> bool:
+        """Whether the number of questions of each task is known."""
+        return bool((self.sizes > 1).any())
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> "TaskResults":
+        """Return the same results with other numbers of questions, by task."""
+        return replace(self, sizes=np.array([sizes[task] for task in self.tasks], dtype=np.intp))
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether random questions can be drawn: known, or right and wrong by chance."""
+        return self.questions is not None or not self.losses
+
+    @cached_property
+    def group_of(self) -> Mapping[str, Hashable]:
+        """Each model's group: those of one family, or (nearly) the same, are resampled as one."""
+        if self.questions is None:
+            return {model: model for model in self.models}
+        return model_groups(self.questions)
 
     @property
     def weights(self) -> FloatArray:

@@ -12,6 +12,8 @@ from fewbench.readers.files import head
 from fewbench.readers.harness import Unit
 from fewbench.readers.json_files import load_json
 from fewbench.readers.numbers import describe
+from fewbench.readers.settings import setting
+from fewbench.scores.conditions import GENERATION, SHOTS
 
 STATISTICS, SHOWN, STATE = "per_instance_stats", "display_predictions", "scenario_state"
 # Of these a run's scores can be read; the first that a folder has is taken.
@@ -20,6 +22,15 @@ WRITTEN = (*SOURCES, "run_spec", "instances", "scenario", "stats", "display_requ
 # Parts of a run's name that differ between models of one task: HELM adds `stop` and
 # `global_prefix` itself to the runs of some models, and perturbed instances are not taken.
 OF_THE_MODEL = ("model", "model_deployment", "stop", "global_prefix", "data_augmentation")
+# What the adapter says of how a scenario is asked, as all harnesses call it.
+SETTINGS = {
+    "max_train_instances": SHOTS,
+    "method": "method",
+    "instructions": "instructions",
+    "temperature": f"{GENERATION}temperature",
+    "max_tokens": f"{GENERATION}max_tokens",
+    "num_outputs": f"{GENERATION}num_outputs",
+}
 EMPTY = (b"", b"[", b"{")
 
 
@@ -106,6 +117,11 @@ class RunFiles:
         """Return how the model was reached, if the files say it."""
         deployed = self.adapter.get("model_deployment")
         return (("model_deployment", deployed),) if isinstance(deployed, str) and deployed else ()
+
+    def task_settings(self) -> tuple[tuple[str, str], ...]:
+        """Return how the scenario was asked, as far as it changes answers."""
+        known = [name for name in SETTINGS if name in self.adapter]
+        return tuple(sorted((SETTINGS[name], setting(self.adapter[name])) for name in known))
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the requests of scenario_state.json."""

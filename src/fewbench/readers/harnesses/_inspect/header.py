@@ -1,13 +1,20 @@
 """What the header of a log says of the run: whose it is, of which part of the task, and how."""
 
-import hashlib
 import json
 from typing import Any
 
 from fewbench._names import some
 from fewbench.readers.harnesses._inspect.scores import Scored
+from fewbench.readers.settings import setting, shortened
+from fewbench.scores.conditions import GENERATION
 
-LONG = 80
+# Generation arguments that change answers and are not the model's own, as its reasoning is.
+ARGUMENTS = (
+    *("system_message", "temperature", "top_p", "top_k", "max_tokens", "stop_seqs", "best_of"),
+    *("num_choices", "frequency_penalty", "presence_penalty", "logit_bias", "response_schema"),
+    *("extra_body",),
+)
+LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
 
 
 def variant_of(header: Any) -> str:
@@ -17,7 +24,7 @@ def variant_of(header: Any) -> str:
     if spec.solver:
         given["solver"] = spec.solver
         given |= {f"solver.{k}": v for k, v in sorted((spec.solver_args_passed or {}).items())}
-    return _short(", ".join(f"{k}={_text(v)}" for k, v in given.items()))
+    return shortened(", ".join(f"{k}={_text(v)}" for k, v in given.items()))
 
 
 def settings_of(header: Any) -> tuple[tuple[str, str], ...]:
@@ -32,7 +39,37 @@ def settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     for role, models in (spec.model_roles or {}).items():
         listed = models if isinstance(models, list) else [models]
         found[f"role {role}"] = ", ".join(str(getattr(one, "model", one)) for one in listed)
-    return tuple((key, _short(_text(found[key]))) for key in sorted(found))
+    return tuple((key, shortened(_text(found[key]))) for key in sorted(found))
+
+
+def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
+    """Return how the task was asked, as far as it changes answers and is not the model's own."""
+    spec, plan = header.eval, header.plan
+    solvers = [
+        " ".join([step.solver, *(f"{k}={setting(v)}" for k, v in sorted(_passed(step).items()))])
+        for step in plan.steps
+    ]
+    found = {
+        "task version": setting(str(spec.task_version)),
+        "solver": shortened(", ".join(solvers)),
+    }
+    found |= {
+        f"task argument: {name}": setting(value)
+        for name, value in (spec.task_args_passed or {}).items()
+    }
+    for config in (spec.model_generate_config, plan.config):
+        given = {} if config is None else config.model_dump(exclude_none=True)
+        found |= {GENERATION + name: setting(given[name]) for name in ARGUMENTS if name in given}
+    for name in LIMITS:
+        if getattr(spec.config, name, None) is not None:
+            found[f"limit: {name}"] = setting(getattr(spec.config, name))
+    return tuple(sorted(found.items()))
+
+
+def _passed(step: Any) -> dict[str, Any]:
+    """Return the arguments that a solver was given; those of older logs hold no defaults."""
+    passed = getattr(step, "params_passed", None)
+    return dict(step.params if passed is None else passed)
 
 
 def positions_of(header: Any) -> dict[str, int]:
@@ -96,11 +133,3 @@ def notes_on(header: Any, scored: Scored) -> tuple[str, ...]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-
-
-def _short(text: str) -> str:
-    """Return a text, or its start and a hash where it is long."""
-    if len(text) <= LONG:
-        return text
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{text[: LONG - 20]}… {digest[:12]}"

@@ -3,7 +3,13 @@
 from typing import Any
 
 from fewbench.readers.json_files import JsonObject
+from fewbench.readers.settings import setting
+from fewbench.scores.conditions import GENERATION, SAMPLER, SHOTS
 
+NO_VERSION = ("", "None", "N/A", "Yaml")
+LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")  # one meaning
+# What is equal to a generation argument that is not set.
+UNSET = {"do_sample": "false", "temperature": "0", "top_p": "1"}
 NAMES = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval looks in this order
 
 
@@ -80,6 +86,44 @@ class Results(JsonObject):
         found["generation"] = self.part("config").get("gen_kwargs") or None
         return ", ".join(f"{name}={value}" for name, value in found.items() if value is not None)
 
+    def task_settings(self, task: str) -> dict[str, str]:
+        """Return how a task was asked, as far as it changes answers and is not the model's own.
+
+        A chat template is the model's own; that one is applied is not.
+        """
+        config = self.part("configs", task)
+        if not config:
+            return {}
+        shots = self.part("n-shot").get(task, config.get("num_fewshot"))
+        template = self.data.get("chat_template")
+        chat = template is not None
+        found = {
+            SHOTS: setting(shots or 0),
+            "system prompt": setting(self.data.get("system_instruction") or None),
+        }
+        # Until 0.4.6 models without a template of their own log "" whether one is applied or not.
+        if template != "" or self.data.get("lm_eval_version"):
+            found["chat template"] = "applied" if chat else "not applied"
+        if self.version(task) not in NO_VERSION:
+            found["task version"] = setting(self.version(task))
+        if shots:
+            sampler = config.get("fewshot_config")
+            sampler = sampler.get("sampler") if isinstance(sampler, dict) else None
+            found[SAMPLER] = setting(sampler or "default")
+            if chat:
+                found["examples as turns"] = setting(bool(self.data.get("fewshot_as_multiturn")))
+        return found | _generation(config)
+
+    @property
+    def prompt_form(self) -> str:
+        """What of the model its prompts carry: "", or a hash of its chat template."""
+        return str(self.data.get("chat_template_sha") or "")[:8]
+
+    @property
+    def harness_version(self) -> str:
+        """The version of lm-eval; it has logged that since 0.4.9."""
+        return str(self.data.get("lm_eval_version") or "older than 0.4.9")
+
     def delimiter(self, task: str) -> str:
         """Return what lm-eval put between the prompt and an option."""
         config = self.part("configs", task)
@@ -87,6 +131,21 @@ class Results(JsonObject):
         if self.data.get("chat_template") and not (prefix and prefix == str(prefix).rstrip()):
             return ""
         return str(config.get("target_delimiter", " "))
+
+
+def _generation(config: dict[str, Any]) -> dict[str, str]:
+    """Return the generation arguments of a task that generates, without those of no effect."""
+    arguments = config.get("generation_kwargs")
+    if config.get("output_type") != "generate_until" or not isinstance(arguments, dict):
+        return {}
+    found = {}
+    for name, value in arguments.items():
+        if name == "until":
+            value = sorted(map(str, value)) if isinstance(value, list) else [str(value)]
+        text = setting(value)
+        if text not in ("none", UNSET.get(name)):
+            found[GENERATION + (LENGTHS[0] if name in LENGTHS else str(name))] = text
+    return found
 
 
 def _count(value: Any) -> int | None:

@@ -1,6 +1,9 @@
 """One server and one of its models, asked over the `openai` package."""
 
 import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +15,9 @@ from fewbench.runners.models.model import TryAgain
 
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 NO_KEY = "none"  # the package wants one, and servers without keys take any
+FIRST, LONGEST = 0.5, 30.0  # seconds before a second try while it is tried out, and at most
+TURNED_AWAY = "ask more slowly with --rate, be more patient with --tries, or wait for the quota"
+BUSY = "see the server's log; a server that is still loading needs time, or more --tries"
 ABOUT = ("root", "max_model_len")  # what vLLM and SGLang tell of a model
 
 
@@ -41,6 +47,8 @@ class Connection:
         self.model = model
         self._key = key
         self._timeout = timeout
+        self._tries, self._pause = 1, 0.0  # while the server is tried out; see `trying_out`
+        self._next = 0.0  # when the next request may be made then
         self._openai = _package()
         # a proxy of the environment is not for servers on this machine
         http = self._openai.DefaultAsyncHttpxClient(trust_env=False) if host in LOCAL else None
@@ -64,8 +72,11 @@ class Connection:
             As the protocol of models says.
         """
         made = self._client.chat.completions if "chat" in path else self._client.completions
-        call = made.with_raw_response.create(model=self.model, **body)
-        return parse_reply(await self._text(call))
+
+        def call() -> Any:
+            return made.with_raw_response.create(model=self.model, **body)
+
+        return parse_reply(await self._patiently(call))
 
     async def about(self) -> dict[str, str]:
         """What the server tells of the model; nothing where it has no list of models.
@@ -87,7 +98,7 @@ class Connection:
             As the protocol of models says.
         """
         try:
-            reply = parse_reply(await self._text(self._client.models.with_raw_response.list()))
+            reply = parse_reply(await self._text(self._client.models.with_raw_response.list))
         except Refused as error:
             if error.final:
                 raise
@@ -102,10 +113,44 @@ class Connection:
         """Close the connections."""
         await self._client.close()
 
-    async def _text(self, call: Any) -> str:
+    @contextmanager
+    def trying_out(self, tries: int, rate: float | None) -> Iterator[None]:
+        """Ask patiently while a server is tried out, where nobody else keeps its pace.
+
+        A request that is turned away, as 429 does, is made again after as long as the server asks
+        for, up to `tries` times; at most `rate` requests are made a minute. A 500 is left to the
+        caller, for it may be the server's way to say that it cannot do this.
+        """
+        self._tries, self._pause = tries, 0.0 if rate is None else 60.0 / rate
+        try:
+            yield
+        finally:
+            self._tries, self._pause = 1, 0.0
+
+    async def _patiently(self, call: Callable[[], Any]) -> str:
+        failed = 0
+        while True:
+            try:
+                return await self._text(call)
+            except TryAgain as error:
+                failed += 1
+                if self._tries == 1 or error.status in {None, 500}:
+                    raise
+                if failed >= self._tries:
+                    raise ModelError(
+                        f"{self} answers {error.reason}, {failed} times in a row",
+                        hint=TURNED_AWAY if error.status == 429 else BUSY,
+                    ) from error
+                backoff = min(FIRST * 2 ** (failed - 1), LONGEST)
+                await asyncio.sleep(max(error.after or 0.0, backoff))
+
+    async def _text(self, call: Callable[[], Any]) -> str:
+        while (wait := self._next - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+        self._next = time.monotonic() + self._pause
         try:
             async with asyncio.timeout(self._timeout):
-                reply = await call
+                reply = await call()
             return str(reply.text)
         except (TimeoutError, self._openai.APITimeoutError):
             raise TryAgain(f"no reply within {self._timeout:g} seconds") from None

@@ -58,10 +58,11 @@ def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> E
         return TooLong(said)
     if code == "insufficient_quota":
         return Refused(said, hint="the account has no credit left", final=True)
+    passing = f"{status}" + (f": {words[:MOST]}" if words else "")
     if status == 500:
-        return ServerError(f"{status}" + (f": {words[:MOST]}" if words else ""), _wait(headers))
+        return ServerError(passing, _wait(headers), status)
     if status in PASSING or (status >= 500 and status not in {501, 505}):
-        return TryAgain(f"{status}" + (f": {words[:MOST]}" if words else ""), _wait(headers))
+        return TryAgain(passing, _wait(headers), status)
     missing = status == 404 and "model" in (words + code).lower()
     return Refused(said, hint=_hint(status), final=status in {401, 403} or missing, missing=missing)
 

@@ -165,8 +165,8 @@ async def what_is_told(server: Connection) -> dict[str, str]:
     for failed in range(TRIES_OF_ABOUT):
         try:
             return await server.about()
-        except TryAgain:
-            await _pause(failed + 1)
+        except TryAgain as error:
+            await _pause(failed + 1, error)
     return {}
 
 
@@ -205,7 +205,7 @@ async def _why_not(server: Connection, works: Callable[[], Awaitable[bool]]) -> 
             failed += 1
             errors += isinstance(error, ServerError)
             if failed < TRIES:
-                await _pause(failed)
+                await _pause(failed, error)
             elif errors == failed and await _answers(server):
                 return f"answers {error.reason}"
             else:
@@ -221,8 +221,8 @@ async def _answers(server: Connection) -> bool:
             choices_of(await server.post("/completions", body), 1)
         except Refused:
             return False
-        except TryAgain:
-            await _pause(failed + 1)
+        except TryAgain as error:
+            await _pause(failed + 1, error)
         else:
             return True
     return False
@@ -235,10 +235,11 @@ async def _lists(server: Connection) -> bool:
             return await server.listed() is not None
         except Refused:
             return False
-        except TryAgain:
-            await _pause(failed + 1)
+        except TryAgain as error:
+            await _pause(failed + 1, error)
     return False
 
 
-async def _pause(failed: int) -> None:
-    await asyncio.sleep(min(PAUSE * 2 ** (failed - 1), LONGEST))
+async def _pause(failed: int, error: TryAgain) -> None:
+    """Wait as long as the server asks for, or a moment."""
+    await asyncio.sleep(max(error.after or 0.0, min(PAUSE * 2 ** (failed - 1), LONGEST)))

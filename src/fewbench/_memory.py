@@ -1,0 +1,94 @@
+"""Whether a table fits into memory, by what its file says before it is read."""
+
+import math
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from fewbench.errors import FewbenchError
+
+GIGA = 2**30
+# How many times a file's own size its table takes, at least, while it is read.
+GROWTH = {".csv": 1.0, ".tsv": 1.0, ".jsonl": 2.0, ".ndjson": 2.0}
+
+
+def available_memory() -> int | None:
+    """Return how many bytes may still be used, or None where the system does not say.
+
+    The least of what the machine has and what a container's limit leaves.
+    """
+    found = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(1024 * int(line.split()[1]))
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+        if limit.isdecimal():
+            found.append(max(0, int(limit) - int(used)))
+    except (OSError, ValueError):
+        pass
+    return min(found, default=None)
+
+
+def check_fits(n_bytes: float, what: str) -> None:
+    """Raise FewbenchError if so many bytes are more than there is memory.
+
+    Examples
+    --------
+    >>> check_fits(1e21, "scores of 1,000,000,000 models")
+    Traceback (most recent call last):
+    fewbench.errors.FewbenchError: scores of 1,000,000,000 models ... (hint: ...)
+    """
+    there = available_memory()
+    if there is not None and n_bytes > there:
+        raise FewbenchError(
+            f"{what} needs about {n_bytes / GIGA:,.1f} GB of memory, and {there / GIGA:,.1f} GB "
+            "are free",
+            hint="use a machine with more memory, or keep fewer models or items",
+        )
+
+
+def check_table_memory(path: Path) -> None:
+    """Raise FewbenchError if a table's file is too large, by its size or Parquet's metadata."""
+    suffix = path.suffix.lower()
+    if suffix in GROWTH:
+        check_fits(GROWTH[suffix] * path.stat().st_size, f"{path}: the table")
+    if suffix != ".parquet":
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        meta = pq.read_metadata(path)
+    except (pa.ArrowException, OSError, ValueError):
+        return  # the reader says what is wrong
+    # A row is a score at least, however well Parquet packs repeated names.
+    check_fits(16.0 * meta.num_rows, f"{path}: a table of {meta.num_rows:,} rows")
+
+
+def check_arrays_memory(path: Path) -> None:
+    """Raise FewbenchError if the arrays of an .npz file are too large, by their headers."""
+    total = 0.0
+    try:
+        with zipfile.ZipFile(path) as file:
+            for name in file.namelist():
+                with file.open(name) as array:
+                    total += _array_size(array) * (2 if name == "scores.npy" else 1)  # a copy
+    except (OSError, zipfile.BadZipFile):
+        return  # the reader says what is wrong
+    check_fits(total, f"{path}: reading its arrays")
+
+
+def _array_size(file: IO[bytes]) -> float:
+    """Return how many bytes an array of an .npz file takes, by its header; 0 if it has none."""
+    try:
+        first = np.lib.format.read_magic(file) == (1, 0)
+        of = np.lib.format
+        read = of.read_array_header_1_0 if first else of.read_array_header_2_0
+        shape, _, kind = read(file)
+        return math.prod(map(float, shape)) * kind.itemsize
+    except Exception:  # numpy's header parser lets through all kinds; the reader says what is wrong
+        return 0.0

@@ -1,0 +1,115 @@
+"""Where commands write: checked before the work, and nothing is replaced without --force."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench.errors import FewbenchError
+
+Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
+
+
+def check_outputs(
+    *outputs: Path | None, inputs: Iterable[Path | None] = (), force: bool = False
+) -> None:
+    """Check the files that a command writes, before the work.
+
+    Parameters
+    ----------
+    *outputs : Path or None
+        Files to write; None is passed over.
+    inputs : iterable of Path or None
+        Files and folders that the command reads. They are never replaced, not even by force.
+    force : bool
+        Whether other files may be replaced.
+
+    Raises
+    ------
+    FewbenchError
+        If a path is a folder, cannot be written, is an input, is named twice or exists already.
+    """
+    read = [path for path in inputs if path is not None]
+    seen: dict[str, Path] = {}
+    for output in outputs:
+        if output is None:
+            continue
+        if output.is_dir():
+            raise FewbenchError(f"{output}: a folder", hint="name a file to write")
+        _check_place(output)
+        for path in _files(output):
+            for one in read:
+                if _is_part_of(path, one):
+                    raise FewbenchError(
+                        f"{path}: part of the input {one}", hint="name another file to write"
+                    )
+            real = os.path.realpath(path)
+            if real in seen:
+                raise FewbenchError(
+                    f"{output}: named twice, to write two results",
+                    hint="name two different files",
+                )
+            seen[real] = path
+            if not os.path.lexists(path):
+                continue
+            if not path.is_file() and path.exists():
+                raise FewbenchError(f"{path}: not a plain file", hint="name a file to write")
+            if not force:
+                raise FewbenchError(
+                    f"{path}: exists already", hint="add --force to replace it, or name another"
+                )
+
+
+def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
+    """Check the folder that a command fills, before the work: it need not exist.
+
+    Raises
+    ------
+    FewbenchError
+        If it is a file or an input, or cannot be written in.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise FewbenchError(f"{folder}: a file", hint="name a folder with -o")
+    _check_place(folder / "any")
+    for one in inputs:
+        if one.is_dir() and os.path.realpath(one) == os.path.realpath(folder):
+            raise FewbenchError(
+                f"{folder}: the folder that the command reads", hint="name another with -o"
+            )
+
+
+def _check_place(path: Path) -> None:
+    """Raise FewbenchError unless a file can be made there, with the folders that lack."""
+    there = next(folder for folder in path.parents if folder.exists())
+    if not there.is_dir():
+        raise FewbenchError(
+            f"{path}: {there} is a file, not a folder", hint="name a file in a folder"
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise FewbenchError(
+            f"{path}: no permission to write in {there}", hint="name a file in another folder"
+        )
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file and, of scores, the one with option probabilities beside it."""
+    if path.suffix != ".parquet":
+        return [path]
+    return [path, path.with_name(f"{path.stem}.probabilities.npy")]
+
+
+def _is_part_of(path: Path, read: Path) -> bool:
+    """Whether writing a file would replace what is read."""
+    if read.is_dir():  # a new file does no harm there
+        return (
+            path.exists() and Path(os.path.realpath(read)) in Path(os.path.realpath(path)).parents
+        )
+    return any(_is_same(path, file) for file in _files(read))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)

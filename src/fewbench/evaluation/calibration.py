@@ -1,0 +1,384 @@
+"""A method's errors on source models that it was not fitted on.
+
+*Inside the sources' range*: cross-fitted. The whole method is repeated on parts of the sources and
+judged on the rest. Sources of one family, or nearly the same, are left out together and count as
+one, after Lee, Barber & Willett 2023 (arXiv 2306.06342): a new model is a new group.
+
+*Beyond it*: the method is fitted on the weaker sources and judged on the strongest ones.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._seeds import child_seed
+from fewbench.algorithms.soundness.twins import duplicate_groups
+from fewbench.errors import MethodError, ScoresError
+from fewbench.evaluation.beyond import RELIABLE, place, reliability
+from fewbench.evaluation.replay import replay
+from fewbench.evaluation.sampling import (
+    check_level,
+    expected_random_error,
+    sampling_effect,
+    standard_error,
+)
+from fewbench.methods.base import Method
+from fewbench.methods.static import StaticMethod
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+FOLDS = 5
+MOST_JUDGED = 100
+MOST_JUDGED_BEYOND = 40
+NEARLY_COMPLETE = 0.01
+SAMPLES = 20
+STEPS = ((0.75, 0.75), (0.7, 0.7), (0.6, 0.7), (0.5, 0.75))
+"""Frontier: the weakest share of the sources that is learned from, the share below those judged."""
+ADJACENT = 2
+"""So many first steps are of judged sources that follow those learned from."""
+
+
+@dataclass(frozen=True, eq=False)
+class PastErrors:
+    """Errors of a method on sources that it was not fitted on, one row a judgment.
+
+    Attributes
+    ----------
+    errors : ndarray, shape (judged,)
+        True full score less the estimate.
+    spreads : ndarray, shape (judged,)
+        Plain sampling's standard error at the estimate and the number of items run: the unit
+        in which errors of different targets compare.
+    random : ndarray, shape (judged,)
+        Expected absolute error of plain random sampling of as many items.
+    chance, distance : ndarray, shape (judged,)
+        Where the answers place the source among those learned from (see `beyond.Placement`).
+    models, groups : ndarray of int, shape (judged,)
+        Positions of the judged sources, and the numbers of their groups.
+    step : ndarray of int, shape (judged,)
+        The division of the sources that the judgment is of.
+    """
+
+    errors: FloatArray
+    spreads: FloatArray
+    random: FloatArray
+    chance: FloatArray
+    distance: FloatArray
+    models: IntArray
+    groups: IntArray
+    step: IntArray
+
+    def __len__(self) -> int:
+        return len(self.errors)
+
+    @property
+    def n_groups(self) -> int:
+        """How many independent groups of sources were judged."""
+        return len(np.unique(self.groups))
+
+    @property
+    def relative(self) -> FloatArray:
+        """Errors in units of their spreads, shape (judged,); 0 where all items were run."""
+        known = self.spreads > 0
+        return np.divide(self.errors, self.spreads, out=np.zeros(len(self)), where=known)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of sum 1 in which every group counts the same, shape (judged,)."""
+        return _equal_weights(self.groups)
+
+    @property
+    def mean_error(self) -> float | None:
+        """The mean absolute error, groups counting the same; None without any source."""
+        return float(self.weights @ np.abs(self.errors)) if len(self) else None
+
+    @property
+    def mean_random(self) -> float | None:
+        """What plain random sampling would err by on the same sources; None without any."""
+        return float(self.weights @ self.random) if len(self) else None
+
+    def typical(self, spread: float) -> float | None:
+        """Return the mean absolute error expected of a target of this spread."""
+        if not len(self):
+            return None
+        return float(self.weights @ np.abs(self.relative)) * spread
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What a method's past errors say of a target like the sources.
+
+    Attributes
+    ----------
+    past : PastErrors
+    unused : int
+        Sources that were not judged: cells are missing, too few others are left, or enough were
+        drawn without them.
+    """
+
+    past: PastErrors
+    unused: int = 0
+
+    def half_width(self, level: float, spread: float) -> tuple[float, int, str | None]:
+        """Return the half width of an interval, how many units it rests on, and a warning if due.
+
+        The conformal quantile of the errors in units of their spreads, times the target's. Every
+        group weighs the same, and one more group weighs at infinity, for the target. With too
+        few groups for the level every source counts by itself (and the warning says so); with
+        too few sources the half width is infinite.
+        """
+        check_level(level)
+        needed = math.ceil(level / (1 - level) - 1e-9)
+        n_groups, n_sources = self.past.n_groups, len(np.unique(self.past.models))
+        if n_groups >= needed:
+            quantile = self._quantile(self.past.weights * n_groups / (n_groups + 1), level)
+            return quantile * spread, n_groups, None
+        if n_sources >= needed:
+            weights = _equal_weights(self.past.models) * n_sources / (n_sources + 1)
+            return (
+                self._quantile(weights, level) * spread,
+                n_sources,
+                f"there are only {n_groups} families or groups of source models: the interval "
+                "treats source models as unrelated and may be too narrow for a model of a new "
+                "family",
+            )
+        return (
+            math.inf,
+            n_sources,
+            f"an interval at {level:.0%} from past errors needs {needed} source models with all "
+            f"items answered; there are {n_sources} ({self.unused} others). The interval shows "
+            "only what the answers leave possible",
+        )
+
+    def _quantile(self, weights: FloatArray, level: float) -> float:
+        sizes = np.abs(self.past.relative)
+        order = np.argsort(sizes, kind="stable")
+        reached = np.cumsum(weights[order]) >= level - 1e-12
+        return float(sizes[order][reached.argmax()]) if reached.any() else math.inf
+
+
+def cross_fit(
+    method: Method,
+    scores: Scores,
+    budget: int,
+    seed: int,
+    *,
+    folds: int = FOLDS,
+    divisions: int = 1,
+) -> Calibration:
+    """Measure a method's errors on the sources, each estimated without its own group.
+
+    The whole method is repeated on the other groups, selection included, so that its choice of
+    items cannot have seen the model that it is judged on. Sources with more than a hundredth of
+    their cells missing are learned from, but not judged: their truth is not known. A method that
+    adapts, and so chooses items anew for every source, is judged on at most `MOST_JUDGED` of them.
+
+    Parameters
+    ----------
+    method : Method
+        Any; only the protocol is used.
+    scores : Scores
+        The sources.
+    budget, seed : int
+        As for the evaluation itself.
+    folds : int
+        Parts into which the groups are divided.
+    divisions : int
+        How many times the groups are divided anew. The width of an interval from 40 sources and
+        one division can vary by a factor 2 with the seed.
+    """
+    if scores.n_models < 3:
+        return Calibration(_none(), scores.n_models)
+    groups = source_groups(scores)
+    apart = _apart(groups)
+    n_groups = int(apart.max()) + 1
+    known = _known(scores)
+    effect = sampling_effect(scores, budget)
+    if not isinstance(method, StaticMethod):  # which choose items anew for each
+        order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
+        known[order[MOST_JUDGED:]] = False
+    found = []
+    for division in range(divisions):
+        # The first division is that of the seed itself, whatever their number.
+        own = seed if division == 0 else child_seed(seed, 3, division)
+        fold_of = _folds(apart, n_groups, min(folds, n_groups), own)
+        for fold in range(int(fold_of.max()) + 1):
+            held = np.flatnonzero((fold_of == fold) & known)
+            rest = np.flatnonzero(fold_of != fold)
+            found.append(
+                _judge(
+                    *(method, scores, rest, held, groups, budget),
+                    *(child_seed(own, 1, fold), fold, effect),
+                )
+            )
+    past = _joined(found)
+    return Calibration(past, scores.n_models - len(np.unique(past.models)))
+
+
+def frontier_fit(method: Method, scores: Scores, budget: int, seed: int) -> PastErrors:
+    """Measure a method's errors on the strongest sources, learned from weaker ones only.
+
+    Returns
+    -------
+    PastErrors
+        `step` numbers `STEPS`; empty where there are too few sources. Every step draws anew. Steps
+        whose weaker sources hardly differ in ability are left out: they show no better model.
+    """
+    groups = source_groups(scores)
+    apart = _apart(groups)
+    known = _known(scores)
+    effect = sampling_effect(scores, budget)
+    order = np.argsort(np.round(scores.full_scores(), 12), kind="stable")
+    found = []
+    for step, (learned, above) in enumerate(STEPS):
+        judged = order[round(above * len(order)) :]
+        judged = np.sort(judged[known[judged]])
+        if not isinstance(method, StaticMethod) and len(judged) > MOST_JUDGED_BEYOND:
+            rng = np.random.default_rng(child_seed(seed, 4, step))
+            judged = np.sort(rng.choice(judged, MOST_JUDGED_BEYOND, replace=False))
+        weaker = order[: round(learned * len(order))]
+        weaker = np.sort(weaker[~np.isin(apart[weaker], apart[judged])])
+        if len(weaker) >= 3 and reliability(scores.take(models=weaker)) >= RELIABLE:
+            own = child_seed(seed, 5, step)
+            found.append(_judge(method, scores, weaker, judged, groups, budget, own, step, effect))
+    return _joined(found)
+
+
+def _judge(
+    method: Method,
+    scores: Scores,
+    learned: IntArray,
+    judged: IntArray,
+    groups: IntArray,
+    budget: int,
+    seed: int,
+    step: int,
+    effect: float,
+) -> PastErrors:
+    """Fit a method on some sources and judge it on others; nothing if it cannot be fitted."""
+    if not len(judged):
+        return _none()
+    sources, targets = scores.take(models=learned), scores.complete().take(models=judged)
+    try:
+        said = replay(method, sources, targets, budget, seed)
+    except (MethodError, ScoresError):  # too few sources are left for the method
+        return _none()
+    answers = [targets.values[row, items] for row, items in enumerate(said.items)]
+    placed = place(sources, said.items, answers)
+    truth = targets.full_scores()
+    n_items = scores.n_items
+    counts = [len(items) for items in said.items]
+    return PastErrors(
+        truth - said.scores,
+        np.array([standard_error(p, n, n_items) for p, n in zip(said.scores, counts, strict=True)]),
+        np.array(
+            [
+                expected_random_error(p, n, n_items, effect)
+                for p, n in zip(truth, counts, strict=True)
+            ]
+        ),
+        placed.chance,
+        placed.distance,
+        judged,
+        groups[judged],
+        np.full(len(judged), step),
+    )
+
+
+def sample_fit(scores: Scores, n: int, seed: int) -> PastErrors:
+    """Return errors of the means of simple random samples of the sources' own scores.
+
+    `SAMPLES` samples a source, of those without missing cells. The unit is the standard error by
+    each sample's own variance (see `sample_error`), so that it holds for a target that varies more.
+    """
+    groups = source_groups(scores)
+    judged = np.flatnonzero(_known(scores))
+    typical = typical_variance(scores)
+    values, n_items = scores.filled, scores.n_items
+    rng = np.random.default_rng(child_seed(seed, 6))
+    errors, spreads = [], []
+    for row in judged:
+        for _ in range(SAMPLES):
+            sample = values[row, rng.choice(n_items, n, replace=False)]
+            errors.append(float(values[row].mean() - sample.mean()))
+            spreads.append(sample_error(sample, n_items, typical))
+    nothing = np.zeros(len(errors))
+    models = np.repeat(judged, SAMPLES)
+    return PastErrors(
+        np.array(errors),
+        np.array(spreads),
+        nothing,
+        nothing,
+        nothing,
+        models,
+        groups[models],
+        np.zeros(len(models), dtype=np.intp),
+    )
+
+
+def typical_variance(scores: Scores) -> float:
+    """Return the mean variance of a source's scores over the items."""
+    return float(scores.filled.var(axis=1).mean())
+
+
+def sample_error(sample: FloatArray, n_items: int, typical: float) -> float:
+    """Return the standard error of a sample's mean; its variance is drawn to the typical one.
+
+    The typical variance counts as two more answers, so that equal answers do not make it 0.
+    """
+    n = len(sample)
+    variance = (float(((sample - sample.mean()) ** 2).sum()) + 2 * typical) / (n + 1)
+    return math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
+
+
+def source_groups(scores: Scores) -> IntArray:
+    """Group models by family and by (nearly) identical answers, shape (models,)."""
+    families = None
+    if "family" in scores.models:
+        families = scores.models["family"].fillna("").to_numpy(dtype=object)
+    return duplicate_groups(scores.filled, families)
+
+
+def _apart(groups: IntArray) -> IntArray:
+    """Return what is left out together; one group cannot be, and half_width says so."""
+    return groups if groups.max() > 0 else np.arange(len(groups))
+
+
+def _known(scores: Scores) -> NDArray[np.bool_]:
+    return np.asarray(np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE)
+
+
+def _none() -> PastErrors:
+    no, whole = np.empty(0), np.empty(0, dtype=np.intp)
+    return PastErrors(no, no, no, no, no, whole, whole, whole)
+
+
+def _joined(parts: list[PastErrors]) -> PastErrors:
+    if not parts:
+        return _none()
+    return PastErrors(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _none().__dict__)
+    )
+
+
+def _equal_weights(labels: IntArray) -> FloatArray:
+    """Weights of sum 1 in which every label counts the same."""
+    if not len(labels):
+        return np.empty(0)
+    _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / counts[inverse] / len(counts))
+
+
+def _folds(groups: IntArray, n_groups: int, folds: int, seed: int) -> IntArray:
+    """Deal the groups, largest first and ties at random, each to the smallest fold so far."""
+    sizes = np.bincount(groups, minlength=n_groups)
+    shuffled = np.random.default_rng(child_seed(seed, 0)).permutation(n_groups)
+    filled = np.zeros(folds, dtype=np.intp)
+    fold_of = np.empty(n_groups, dtype=np.intp)
+    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += sizes[group]
+    return fold_of[groups]

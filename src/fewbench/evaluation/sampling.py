@@ -1,0 +1,228 @@
+"""Plain random sampling: its intervals and its expected error.
+
+A simple random sample of the items needs no assumption about the model. Right or wrong: the
+interval inverts hypergeometric tests and is exact. Scores between: a betting interval for sampling
+without replacement, valid at any size.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._seeds import child_seed
+from fewbench.errors import FewbenchError
+from fewbench.scores import Scores
+
+FloatArray = NDArray[np.float64]
+ORDERS, NODES = 16, 400
+DRAWS = 2048
+"""Random subsets by which an expected error is computed where there is no closed form."""
+JUDGED = 50
+INSIDE = 21
+"""Scores of an interval over which an expected error is averaged."""
+
+
+def check_level(level: float) -> None:
+    """Raise FewbenchError unless 0 < level < 1."""
+    if not 0.0 < level < 1.0:
+        raise FewbenchError(f"an interval at level {level}", hint="use a share such as 0.9")
+
+
+@lru_cache(maxsize=4096)
+def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float, float]:
+    """Equal-tailed hypergeometric interval for the share of right items of n_items.
+
+    The least and the greatest number of right items in the whole that would not be rejected by a
+    one-sided test at (1 - level) / 2 after `hits` of n.
+
+    Examples
+    --------
+    >>> low, high = exact_interval(10, 20, 1000, 0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.304, 0.696)
+    """
+    from scipy.stats import hypergeom
+
+    check_level(level)
+    tail = (1.0 - level) / 2.0
+    right = range(hits, n_items - (n - hits) + 1)  # what the sample leaves possible
+    # The more are right, the likelier so many hits or more: both ends are found by halving.
+    low = bisect_right(right, tail, key=lambda r: hypergeom.sf(hits - 1, n_items, r, n))
+    high = bisect_left(right, -tail, key=lambda r: -hypergeom.cdf(hits, n_items, r, n)) - 1
+    return right[low] / n_items, right[high] / n_items
+
+
+def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[float, float]:
+    """Interval for the mean of n_items scores in [0, 1] from a simple random sample of them.
+
+    Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024,
+    Section 5 (sampling without replacement): a mean is kept while bets against it have won less
+    than 1 / (1 - level). The sample has no order, so the capital is averaged over `ORDERS` random
+    orders that do not depend on the scores; an average of such capitals is one, too.
+
+    Parameters
+    ----------
+    answers : ndarray, shape (n,)
+        A simple random sample, drawn without replacement.
+    n_items : int
+        Size of the whole.
+    level : float
+        Stated coverage, which holds for any scores in [0, 1] and any n.
+
+    Examples
+    --------
+    >>> low, high = betting_interval(np.tile([0.4, 0.6], 25), 1000, 0.9)
+    >>> round(low, 2), round(high, 2)
+    (0.44, 0.56)
+    """
+    check_level(level)
+    x = np.asarray(answers, dtype=np.float64)
+    n, alpha = len(x), 1 - level
+    least, most = float(x.sum()) / n_items, (float(x.sum()) + n_items - n) / n_items
+    if n >= n_items:
+        return least, least
+    means = np.linspace(least, most, NODES)
+    rng = np.random.default_rng(n)
+    capital = np.zeros(NODES)
+    drawn = np.arange(n)
+    for _ in range(ORDERS):
+        y = x[rng.permutation(n)]
+        before = np.concatenate([[0.0], np.cumsum(y)[:-1]])
+        guess = (0.5 + np.cumsum(y)) / (drawn + 2)
+        variance = (0.25 + np.cumsum((y - guess) ** 2)) / (drawn + 2)
+        variance = np.concatenate([[0.25], variance[:-1]])  # known before each bet
+        stake = np.sqrt(2 * math.log(2 / alpha) / (n * variance))
+        rest = (n_items * means[:, None] - before) / (n_items - drawn)  # mean of what is left
+        possible = ((rest > -1e-12) & (rest < 1 + 1e-12)).all(axis=1)
+        rest = np.clip(rest, 1e-9, 1 - 1e-9)
+        above = np.log1p(np.minimum(stake, 0.5 / rest) * (y - rest)).sum(axis=1)
+        below = np.log1p(-np.minimum(stake, 0.5 / (1 - rest)) * (y - rest)).sum(axis=1)
+        both = np.logaddexp(above, below) - math.log(2)
+        capital += np.where(possible, np.exp(np.minimum(both, 50.0)), np.inf) / ORDERS
+    kept = means[capital < 1 / alpha]
+    step = float(means[1] - means[0])
+    ends = (kept[0], kept[-1]) if len(kept) else (x.mean(), x.mean())  # between two nodes
+    return max(least, float(ends[0]) - step), min(most, float(ends[1]) + step)
+
+
+def wilson_interval(
+    mean: float, n: int, n_items: int, level: float, effect: float = 1.0
+) -> tuple[float, float]:
+    """Wilson's score interval, n enlarged by the finite-population correction.
+
+    `effect` is the variance over that of binary scores (`sampling_effect`).
+    """
+    from scipy.special import ndtri
+
+    if n >= n_items:
+        return mean, mean
+    z = float(ndtri(0.5 + level / 2.0))
+    effective = n * (n_items - 1) / (n_items - n) / max(effect, 1e-9)
+    centre = (mean + z**2 / (2 * effective)) / (1 + z**2 / effective)
+    half = z / (1 + z**2 / effective)
+    half *= math.sqrt(mean * (1 - mean) / effective + z**2 / (4 * effective**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.0) -> float:
+    """Mean absolute error of plain random sampling of n of n_items items at a full score.
+
+    Exact for scores of 0 or 1: E|X / n - K / N|, X hypergeometric with K = N · score right items.
+    For others that error times sqrt(`effect`), which is `sampling_effect`.
+
+    Examples
+    --------
+    >>> round(expected_random_error(0.5, 50, 1000), 4)
+    0.0547
+    """
+    return float(_errors_at(np.array([score]), n, n_items, effect)[0])
+
+
+def _errors_at(scores: FloatArray, n: int, n_items: int, effect: float) -> FloatArray:
+    """Expected errors at full scores, between those of the nearest whole numbers right."""
+    right = np.clip(np.asarray(scores) * n_items, 0, n_items)
+    below = np.floor(right + 1e-9)
+    low, high = (
+        hypergeometric_error(k, n, n_items) for k in (below, np.minimum(below + 1, n_items))
+    )
+    share = np.clip(right - below, 0, 1)
+    return np.asarray(math.sqrt(effect) * (low + share * (high - low)))
+
+
+def hypergeometric_error(right: NDArray[Any], n: int, n_items: int) -> FloatArray:
+    """Return E|X / n - K / N| of random samples of n of N items with K right ones, shape (K,).
+
+    In closed form (Diaconis & Zabell 1991, Statistical Science 6(3)).
+    """
+    from scipy.stats import hypergeom
+
+    if n >= n_items:
+        return np.zeros(len(right))
+    above = np.floor(n * right / n_items + 1e-9) + 1  # the first count above the mean
+    chance = hypergeom.pmf(above, n_items, right, n)
+    return np.asarray(2 * above * (n_items - right - n + above) / n_items * chance / n)
+
+
+def error_within(low: float, high: float, n: int, n_items: int, effect: float = 1.0) -> float:
+    """Return plain random sampling's expected error, averaged over the scores of an interval.
+
+    Five wrong answers of five do not make the error 0: the score may be anywhere in the interval.
+    """
+    return float(_errors_at(np.linspace(low, high, INSIDE), n, n_items, effect).mean())
+
+
+def drawn_error(values: FloatArray, weights: FloatArray, n: int, seed: int) -> FloatArray:
+    """Return plain random sampling's mean absolute error over random subsets, shape (models,).
+
+    The estimate of a subset is its mean by the items' weights in the full score. For scores
+    between 0 and 1 and macro averages, for which there is no closed form.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+    weights : ndarray, shape (items,)
+    n : int
+        Items of a subset; `DRAWS` subsets, the same for all models.
+    """
+    rng = np.random.default_rng(child_seed(seed, 8, n))
+    truth = values @ weights
+    total = np.zeros(len(values))
+    weighed = (values * weights).T
+    done, chunk = 0, max(1, min(DRAWS, 2**22 // len(weights)))  # at most 32 MB at a time
+    while done < DRAWS:
+        keys = rng.random((min(chunk, DRAWS - done), len(weights)))
+        last = np.partition(keys, n - 1, axis=1)[:, n - 1 : n]
+        drawn = (keys <= last).astype(np.float64)
+        total += np.abs(drawn @ weighed / (drawn @ weights)[:, None] - truth).sum(axis=0)
+        done += len(keys)
+    return np.asarray(total / DRAWS)
+
+
+def sampling_effect(scores: Scores, n: int) -> float:
+    """Variance of plain random sampling over that of binary scores of the same full scores.
+
+    1 for scores of 0 and 1 and a micro average. Else the squared ratio of the mean errors of n
+    random items: as drawn for the sources (at most `JUDGED` of them), and by the closed form.
+    """
+    if n >= scores.n_items or (scores.is_binary and scores.average == "micro"):
+        return 1.0
+    rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
+    values = scores.filled[rows]
+    known = _errors_at(np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0).mean()
+    if known <= 0:
+        return 1.0
+    return float((drawn_error(values, scores.item_weights, n, 0).mean() / known) ** 2)
+
+
+def standard_error(score: float, n: int, n_items: int) -> float:
+    """Return plain random sampling's standard error at a score, which is drawn in from 0 and 1.
+
+    The unit in which a method's errors are compared between targets of other scores and other
+    numbers of items: sqrt(p (1 - p) (1/n - 1/N)), p = (n · score + 1) / (n + 2).
+    """
+    p = (n * score + 1) / (n + 2)
+    return math.sqrt(p * (1 - p) * max(1 / n - 1 / n_items, 0.0))

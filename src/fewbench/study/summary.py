@@ -1,0 +1,318 @@
+"""The results of cells made into the tables of a comparison."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench.scores import Scores
+from fewbench.study.cell import Cell, CellResult, Failure, covered
+from fewbench.study.comparison import ERRORS, KEYS, REFERENCES, Comparison
+from fewbench.study.inference import (
+    TwoWay,
+    expected_random_mae,
+    level_with_best,
+    model_groups,
+    too_few_repeats,
+    two_way,
+)
+from fewbench.study.metrics import weighted_metrics
+
+FloatArray = NDArray[np.float64]
+SLOW = 499
+"""Resamples of the metrics that compare all pairs of targets."""
+SLOWEST = 199
+"""Resamples of the same metrics of every task."""
+SIGNED = ("kendall_tau", "spearman", "pearson")
+SHARES = ("pairwise_accuracy", "top10_recall", "ndcg", "coverage", "outside")
+NOT_JUDGED = ("seconds_fit", "seconds_predict")
+RUN = ("items_run", *NOT_JUDGED)
+
+Done = list[tuple[Cell, CellResult]]
+
+
+def summarise(
+    scores: Scores,
+    cells: Sequence[Cell],
+    results: Sequence[CellResult | Failure],
+    facts: dict[str, str],
+    warnings: list[str],
+    seed: int,
+) -> Comparison:
+    """Gather the results of cells, given in the same order, into tables."""
+    both = list(zip(cells, results, strict=True))
+    done = [(cell, result) for cell, result in both if isinstance(result, CellResult)]
+    repeats = [
+        _keys(cell) | {"repeat": cell.repeat, "n_targets": len(result.targets)} | result.metrics
+        for cell, result in done
+    ]
+    failures = [
+        _keys(cell) | {"repeat": cell.repeat, "reason": result.reason}
+        for cell, result in both
+        if isinstance(result, Failure)
+    ]
+    groups = model_groups(scores)
+    rows: list[dict[str, Any]] = []
+    resampled: dict[str, TwoWay] = {}
+    for name in dict.fromkeys(cell.split_name for cell in cells):
+        of_split = [(cell, result) for cell, result in both if cell.split_name == name]
+        study = _OfSplit(scores, [cell for cell, _ in of_split], groups, seed)
+        resampled[name] = study.resampled
+        mine = study.rows(of_split)
+        warnings = warnings + study.warnings(mine)
+        rows += mine
+    table = pd.DataFrame(rows)
+    table["level_with_best"] = table["level_with_best"].astype("boolean")
+    return Comparison(
+        table,
+        pd.DataFrame(repeats) if repeats else pd.DataFrame(columns=[*KEYS, "repeat"]),
+        _estimates(scores, done),
+        _task_errors(scores, done),
+        pd.DataFrame(failures, columns=[*KEYS, "repeat", "reason"]),
+        facts,
+        warnings,
+        scores.scale,
+        seed,
+        resampled,
+    )
+
+
+def _keys(cell: Cell) -> dict[str, Any]:
+    return {"method": cell.name, "budget": cell.budget, "split": cell.split_name}
+
+
+class _OfSplit:
+    """The cells of one split, and the resamples that they share."""
+
+    def __init__(
+        self, scores: Scores, cells: Sequence[Cell], groups: Mapping[str, int], seed: int
+    ) -> None:
+        self.scores, self.seed = scores, seed
+        self.name = cells[0].split_name
+        divided = {cell.repeat: cell.split for cell in cells}
+        self.splits = [divided[repeat] for repeat in range(len(divided))]
+        names = [[scores.model_ids[at] for at in split.targets] for split in self.splits]
+        self.resampled = two_way(names, groups, seed)
+        self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
+
+    def rows(self, cells: Sequence[tuple[Cell, CellResult | Failure]]) -> list[dict[str, Any]]:
+        """Return one row a budget and method."""
+        rows: list[dict[str, Any]] = []
+        names = list(dict.fromkeys(cell.name for cell, _ in cells))
+        for budget in dict.fromkeys(cell.budget for cell, _ in cells):
+            ran: dict[str, list[CellResult | None]] = {
+                name: [None] * len(self.splits) for name in names
+            }
+            for cell, result in cells:
+                if cell.budget == budget and isinstance(result, CellResult):
+                    ran[cell.name][cell.repeat] = result
+            rows += self._at(budget, ran)
+        return rows
+
+    def _at(
+        self, budget: int, ran: Mapping[str, list[CellResult | None]]
+    ) -> Iterable[dict[str, Any]]:
+        resampled = self.resampled
+        errors = {
+            name: resampled.parts([_errors(one) for one in results])
+            for name, results in ran.items()
+        }
+        expected = self._expected(budget)
+        best = level_with_best(resampled, errors, exact={REFERENCES[0]: expected})
+        for name, results in ran.items():
+            came = np.array([one is not None for one in results])
+            row: dict[str, Any] = {"method": name, "budget": budget, "split": self.name}
+            row["n_targets"] = round(np.mean([len(split.targets) for split in self.splits]))
+            row["n_repeats"] = int(came.sum())
+            here = np.where(came[:, None], expected, np.nan)
+            row["expected_random_mae"] = float(resampled.mean(here)[0])
+            row["level_with_best"] = name in best.level if best.judged and came.any() else pd.NA
+            for metric, parts in self._metrics(results).items():
+                self._put(row, metric, parts)
+            for reference, theirs in zip(
+                REFERENCES, (expected, errors[REFERENCES[1]]), strict=True
+            ):
+                ratio = resampled.figure(resampled.ratio(errors[name], theirs), ratio=True, least=0)
+                column = f"ratio_to_{reference.replace('-', '_')}"
+                row[column], row[f"{column}_se"] = ratio.value, ratio.se
+                row[f"{column}_low"], row[f"{column}_high"] = ratio.low, ratio.high
+            for metric, counts in _of_tasks(results, len(self.scores.tasks)).items():
+                row[f"{metric}_tasks"] = counts
+            yield row
+
+    def _put(self, row: dict[str, Any], metric: str, parts: FloatArray) -> None:
+        """Add a metric's mean over the repeats, and how sure it is."""
+        each = parts[:, 0][np.isfinite(parts[:, 0])]
+        row[metric] = float(each.mean()) if len(each) else math.nan
+        if metric in NOT_JUDGED:
+            return
+        plain = metric.removeprefix("task_")
+        positive = plain in (*ERRORS, "nrmse") or plain.startswith("width")
+        figure = self._resampled_as(parts).figure(
+            self._resampled_as(parts).mean(parts),
+            ratio=positive,
+            least=-1.0 if plain in SIGNED else 0.0,
+            most=1.0 if plain.startswith((*SIGNED, *SHARES)) else math.inf,
+        )
+        if metric not in RUN:
+            spread = float(each.std(ddof=1)) if len(each) > 1 else math.nan
+            # No spread where a method without randomness had always the same targets.
+            row[f"{metric}_sd"] = math.nan if self.resampled.fixed and not spread else spread
+        row[f"{metric}_se"], row[f"{metric}_low"] = figure.se, figure.low
+        row[f"{metric}_high"] = figure.high
+        if len(each) < row["n_repeats"]:
+            row[f"{metric}_repeats"] = len(each)
+
+    def _resampled_as(self, parts: FloatArray) -> TwoWay:
+        return self.resampled.first(parts.shape[1] - 1)
+
+    def _metrics(self, results: Sequence[CellResult | None]) -> dict[str, FloatArray]:
+        """Return every metric, shape (repeats, 1 + resamples); if not sure, only its values."""
+        sure = self.resampled.has_intervals
+        found: dict[str, FloatArray] = {}
+        for repeat, one in enumerate(results):
+            if one is None:
+                continue
+            resampled = self._of(repeat, one) if sure else {}
+            for metric, value in one.metrics.items():
+                drawn = resampled.get(metric)
+                # What is not known of each target is the same for all.
+                row = np.full(1 + (SLOW if sure else 0), value) if drawn is None else drawn
+                row[0] = value
+                made = found.setdefault(metric, np.full((len(results), len(row)), np.nan))
+                made[repeat] = row
+        return found
+
+    def _of(self, repeat: int, one: CellResult) -> dict[str, FloatArray]:
+        """Return the metrics of a repeat for each resample of the models."""
+        truth, estimate = np.array(one.truth), np.array(one.estimate)
+        true_tasks, past, past_tasks = self._truth(repeat)
+        weights = self.resampled.weights(repeat)
+        few = weights[: 1 + SLOW]
+        found = weighted_metrics(truth, estimate, past, few)
+        if one.task_estimate:
+            fewer, said = weights[: 1 + SLOWEST], one.task_estimates()
+            each = [
+                weighted_metrics(true_tasks[:, at], said[:, at], past_tasks[:, at], fewer)
+                for at in range(said.shape[1])
+            ]
+            for name in each[0]:
+                values = np.array([task[name] for task in each])
+                known = np.isfinite(values)
+                with np.errstate(invalid="ignore"):
+                    total = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+                found[f"task_{name}"] = total
+        low, high = np.array(one.low), np.array(one.high)
+        for metric in one.metrics:
+            judged = (
+                covered(low, truth, high).astype(np.float64)
+                if metric.startswith("coverage")
+                else high - low
+                if metric.startswith("width")
+                else None
+            )
+            if judged is not None:
+                with np.errstate(invalid="ignore"):
+                    found[metric] = few @ judged / few.sum(axis=1)
+        return found
+
+    def _truth(self, repeat: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the targets' task scores, the sources' full scores and their task scores."""
+        split = self.splits[repeat]
+        key = split.sources.tobytes() + b"|" + split.targets.tobytes()
+        if key not in self._known:
+            sources = self.scores.take(models=split.sources)
+            targets = self.scores.task_means(self.scores.values[split.targets])
+            self._known[key] = targets, sources.full_scores(), sources.task_scores()
+        return self._known[key]
+
+    def _expected(self, budget: int) -> FloatArray:
+        """Return the expected errors of plain random sampling."""
+        every = np.unique(np.concatenate([split.targets for split in self.splits]))
+        errors = np.full(self.scores.n_models, np.nan)
+        errors[every] = expected_random_mae(self.scores, budget, every, self.seed)
+        return self.resampled.parts([errors[split.targets] for split in self.splits])
+
+    def warnings(self, rows: Sequence[dict[str, Any]]) -> list[str]:
+        """Say why there are no intervals, and of what a mean is where something is undefined."""
+        said = []
+        few = too_few_repeats(len(self.splits))
+        if few:
+            said.append(f"{self.name} split: {few}")
+        elif not self.resampled.has_intervals:
+            said.append(
+                f"{self.name} split: No intervals: all targets are one model or family; "
+                "take more models as targets"
+            )
+        for of, among in (
+            ("repeats", len(self.splits)),
+            ("tasks", len(self.scores.tasks)),
+        ):
+            found = [
+                (row[column], column.removesuffix(f"_{of}"), row)
+                for row in rows
+                for column in row
+                if column.endswith(f"_{of}") and column != "n_repeats"
+            ]
+            if not found:
+                continue
+            least, metric, row = min(found, key=lambda one: one[0])
+            names = list(dict.fromkeys(name for _, name, _ in found))
+            said.append(
+                f"{self.name} split: {some(names, 6)}: undefined in some {of}, where all true "
+                f"scores or all estimates are equal; each mean is over the other {of} (fewest: "
+                f"{metric} of {row['method']} at {row['budget']} items, over {least:.3g} "
+                f"of {among})"
+            )
+        return said
+
+
+def _errors(one: CellResult | None) -> FloatArray | None:
+    return None if one is None else np.abs(np.array(one.estimate) - np.array(one.truth))
+
+
+def _of_tasks(results: Sequence[CellResult | None], n_tasks: int) -> dict[str, float]:
+    """Return over how many tasks a metric is the mean, by repeats' mean, where not over all."""
+    done = [one.tasks_defined for one in results if one is not None]
+    if n_tasks == 1:  # then it is undefined in the whole repeat
+        return {}
+    names = dict.fromkeys(name for one in done for name in one)
+    return {name: float(np.mean([one.get(name, n_tasks) for one in done])) for name in names}
+
+
+def _estimates(scores: Scores, done: Done) -> pd.DataFrame:
+    columns = [*KEYS, "repeat", "target", "truth", "estimate", "low", "high"]
+    parts = [
+        pd.DataFrame(
+            {
+                **_keys(cell),
+                "repeat": cell.repeat,
+                "target": result.targets,
+                "truth": result.truth,
+                "estimate": result.estimate,
+                "low": result.low,
+                "high": result.high,
+            }
+        )
+        for cell, result in done
+    ]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    family = scores.models.get("family")
+    table.insert(5, "family", None if family is None else family.loc[table["target"]].to_numpy())
+    return table
+
+
+def _task_errors(scores: Scores, done: Done) -> pd.DataFrame:
+    sizes = np.bincount(scores.task_of)
+    long = [
+        {**_keys(cell), "task": task, "mae": error, "n_items": int(size)}
+        for cell, result in done
+        for task, error, size in zip(scores.tasks, result.task_mae, sizes, strict=False)
+    ]
+    columns = [*KEYS, "task", "n_items", "mae"]
+    table = pd.DataFrame(long, columns=columns)
+    return table.groupby(columns[:-1], sort=False)["mae"].mean().reset_index()

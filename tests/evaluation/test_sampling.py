@@ -1,0 +1,134 @@
+"""Plain random sampling: intervals that hold at their level, and the error to expect."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+from fewbench.errors import FewbenchError
+from fewbench.evaluation.sampling import (
+    betting_interval,
+    error_within,
+    exact_interval,
+    expected_random_error,
+    wilson_interval,
+)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("n_items", [1, 2, 5, 8, 12])
+def test_the_exact_interval_covers_at_its_level_whatever_the_population(n_items, level):
+    for n in range(1, n_items + 1):
+        ends = [exact_interval(h, n, n_items, level) for h in range(n + 1)]
+        low, high = np.array(ends).T
+        for right in range(n_items + 1):
+            covered = (low <= right / n_items + 1e-12) & (high >= right / n_items - 1e-12)
+            chance = hypergeom.pmf(np.arange(n + 1), n_items, right, n)
+            assert chance @ covered >= level - 1e-9, (n, right)
+
+
+@given(st.integers(1, 60), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0.01, 0.9, 0.99]))
+def test_the_exact_interval_is_what_neither_test_rejects(n_items, share, hit, level):
+    n = max(1, round(share * n_items))
+    hits = round(hit * n)
+    tail = (1 - level) / 2
+    kept = [
+        right
+        for right in range(hits, n_items - n + hits + 1)
+        if hypergeom.sf(hits - 1, n_items, right, n) > tail
+        and hypergeom.cdf(hits, n_items, right, n) > tail
+    ]
+    low, high = exact_interval(hits, n, n_items, level)
+    assert (round(low * n_items), round(high * n_items)) == (kept[0], kept[-1])
+
+
+def test_wilson_is_that_of_textbooks():
+    # Brown, Cai & DasGupta 2001; the values of statsmodels' proportion_confint(method="wilson").
+    for hits, n, low, high in [
+        (8, 10, 0.4901625, 0.9433178),
+        (0, 10, 0.0, 0.2775328),
+        (50, 100, 0.4038315, 0.5961685),
+    ]:
+        said = wilson_interval(hits / n, n, 10**12, 0.95)
+        np.testing.assert_allclose(said, (low, high), atol=1e-6)
+
+
+@given(st.floats(0, 1), st.integers(1, 99), st.floats(0.05, 0.99))
+def test_wilson_holds_the_mean_and_narrows_with_the_share_that_was_run(mean, n, level):
+    ends = [wilson_interval(mean, n, n_items, level) for n_items in (100, 200, 10**9)]
+    for low, high in ends:
+        assert 0 <= low <= mean + 1e-12
+        assert mean - 1e-12 <= high <= 1
+    widths = [high - low for low, high in ends]
+    assert widths == sorted(widths)
+    # Half of a benchmark of 100 tells as much of it as 99 of an endless one.
+    half, endless = wilson_interval(mean, 50, 100, level), wilson_interval(mean, 99, 10**12, level)
+    np.testing.assert_allclose(half, endless, atol=1e-9)
+
+
+@given(st.integers(0, 20), st.integers(1, 20), st.floats(0.01, 0.99))
+def test_a_full_sample_leaves_nothing_open(right, n_items, level):
+    right = min(right, n_items)
+    mean = right / n_items
+    scores = np.arange(n_items) / n_items
+    assert exact_interval(right, n_items, n_items, level) == (mean, mean)
+    assert wilson_interval(mean, n_items, n_items, level) == (mean, mean)
+    assert betting_interval(scores, n_items, level) == pytest.approx((scores.mean(),) * 2)
+    assert expected_random_error(mean, n_items, n_items) == 0
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 90, math.nan])
+def test_a_level_is_a_share(level):
+    for interval in (
+        lambda: exact_interval(2, 5, 10, level),
+        lambda: betting_interval(np.ones(5), 10, level),
+    ):
+        with pytest.raises(FewbenchError, match="use a share"):
+            interval()
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "n_items"), [(30, 10, 100), (450, 50, 1000), (5, 20, 40), (1, 5, 1000)]
+)
+def test_the_error_of_random_sampling_is_that_of_a_simulation(right, n, n_items):
+    drawn = np.random.default_rng(0).hypergeometric(right, n_items - right, n, 1_000_000) / n
+    error = np.abs(drawn - right / n_items).mean()
+    assert expected_random_error(right / n_items, n, n_items) == pytest.approx(error, rel=0.02)
+
+
+def test_five_wrong_of_five_are_no_sure_zero():
+    low, high = exact_interval(0, 5, 1000, 0.9)
+    error = error_within(low, high, 5, 1000)
+    drawn = np.random.default_rng(0)
+    means = [np.abs(drawn.binomial(5, p, 4000) / 5 - p).mean() for p in np.linspace(low, high, 9)]
+    assert error == pytest.approx(np.mean(means), rel=0.1)
+    assert error > 0.1
+
+
+@pytest.mark.parametrize("shape", [(0.3, 0.3), (5.0, 2.0), (0.05, 2.0)])
+@pytest.mark.parametrize("n", [5, 40])
+def test_betting_intervals_hold_at_their_level_and_beat_the_binomial_worst_case(shape, n):
+    rng = np.random.default_rng(1)
+    covered, widths, wilson = [], [], []
+    for _ in range(150):
+        whole = rng.beta(*shape, 300)
+        sample = rng.permutation(whole)[:n]
+        low, high = betting_interval(sample, 300, 0.9)
+        covered.append(low <= whole.mean() <= high)
+        widths.append(high - low)
+        wilson.append(np.ptp(wilson_interval(sample.mean(), n, 300, 0.9)))
+    assert np.mean(covered) >= 0.9 - 3 * 0.3 / np.sqrt(150)
+    if n == 40 and shape == (5.0, 2.0):  # scores that vary little
+        assert np.mean(widths) < 0.85 * np.mean(wilson)
+
+
+@pytest.mark.parametrize(("deviation", "n", "n_items"), [(0.01, 5000, 10_000), (0.0, 50, 100)])
+def test_betting_intervals_narrower_than_the_grid_still_hold(deviation, n, n_items):
+    rng = np.random.default_rng(0)
+    whole = np.clip(0.5 + rng.normal(0, deviation, n_items), 0, 1)
+    low, high = betting_interval(whole[:n], n_items, 0.9)
+    assert low <= whole.mean() <= high
+    assert 0 < high - low < 0.1

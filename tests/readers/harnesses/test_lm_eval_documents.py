@@ -1,0 +1,95 @@
+"""Rows that carry another document's prompt, as --cache_requests makes lm-eval write them."""
+
+import hashlib
+import json
+import math
+
+import pytest
+
+from fewbench.errors import ReaderError
+from fewbench.readers import read
+
+
+def sha(document):
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def document(at):
+    return {
+        "question": f"What is the Größe of item number {at}, roughly?",
+        "subject": "the sizes of things",
+        "options": [],
+        "weights": {"é": 1.50, "huge": 1e300, "none": None, "nan": math.nan, "ok": True},
+        "answer": 7 * at,
+    }
+
+
+def rows(logs, at, asked=None, log=None):
+    """Rows of documents `at`, with the prompts and hashes of documents `asked`."""
+    made = []
+    for own, other in zip(at, asked or at, strict=True):
+        seen, said = document(other), document(own)
+        row = logs.free(own, f"Question: {seen['question']}\nAnswer:", doc_hash=sha(seen))
+        made.append(row | {"doc": said if log is None else log(said)})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("at", "asked", "count"),
+    [
+        ([10, 20, 30], [0, 1, 2], 3),  # prompts of documents that are not in the file
+        ([1, 2, 7], [0, 1, 2], 3),  # of documents that are
+        ([0, 1, 7], [0, 1, 2], 1),  # where some rows happen to be right
+    ],
+)
+def test_prompts_of_other_documents_are_refused(logs, at, asked, count):
+    folder = logs.write("org/a", "t", rows(logs, at, asked), original=40)
+    with pytest.raises(ReaderError, match=f"{count} of 3 rows carry the prompt") as error:
+        read(folder)
+    assert str(next(folder.glob("samples_*"))) in error.value.message
+    assert "without --cache_requests" in error.value.hint
+
+
+def test_a_changed_dataset_in_a_whole_run(logs):
+    logs.write("org/a", "t", rows(logs, [0, 1, 2, 3], [1, 0, 2, 3]))
+    with pytest.raises(ReaderError, match="2 of 4 rows carry the prompt"):
+        read(logs.root)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        None,
+        lambda one: one | {"seen": "by the scorer"},  # a task that adds to its documents
+        lambda one: {"id": one["answer"]},  # left out, as of documents that may not be shown
+        lambda one: one | {"answer": "<image>"},
+    ],
+)
+def test_rows_with_their_own_prompts_are_read(logs, log):
+    logs.write("org/a", "t", rows(logs, range(4), log=log))
+    assert read(logs.root).scores.n_items == 4
+    partly = rows(logs, [0, 1]) + rows(logs, [2], log=lambda one: one | {"seen": "later"})
+    logs.write("org/a", "u", partly)
+    assert read(logs.root).scores.n_items == 7
+
+
+def test_documents_that_do_not_tell_are_noted(logs):
+    logs.write("org/a", "t", [logs.free(at, f"{at}+{at}=") for at in range(3)], original=9)
+    assert any("--cache_requests" in note for note in read(logs.root).notes)
+    logs.write("org/a", "t", rows(logs, range(3)), original=9)
+    assert not any("--cache_requests" in note for note in read(logs.root).notes)
+
+
+def test_real_logs(shared, tmp_path):
+    """A good log is read; with the prompts of its first documents it is refused."""
+    log = next((shared / "lm_eval" / "out_full").rglob("samples_toy_capitals_*"))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len(lines) == 12
+    spoiled = [
+        chosen | {key: lines[at][key] for key in ("arguments", "doc_hash", "prompt_hash")}
+        for at, chosen in enumerate(lines[5:8])
+    ]
+    (tmp_path / log.name).write_text("".join(json.dumps(row) + "\n" for row in spoiled))
+    with pytest.raises(ReaderError, match="3 of 3 rows"):
+        read(tmp_path, metric="acc")

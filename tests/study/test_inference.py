@@ -1,0 +1,303 @@
+"""The one set of functions by which comparisons say how sure they are."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from fewbench.methods import find_method
+from fewbench.scores import from_arrays
+from fewbench.study.inference import (
+    FEWEST_TARGETS,
+    expected_random_mae,
+    holm,
+    level_with_best,
+    model_groups,
+    over_tables,
+    table_groups,
+    too_few_repeats,
+    two_way,
+)
+from fewbench.testing import simulate
+
+
+def names(count, start=0):
+    return [f"m{at}" for at in range(start, start + count)]
+
+
+def drawn_splits(repeats, models, targets, seed=0):
+    rng = np.random.default_rng(seed)
+    return [[f"m{at}" for at in rng.permutation(models)[:targets]] for _ in range(repeats)]
+
+
+# Two-way resampling
+
+
+def test_weights_are_products_of_counts_of_repeats_and_models():
+    """One (repeat, target) pair at a time is checked against the definition."""
+    targets = [["a", "b"], ["b", "c", "d"], ["a", "d"]]
+    resampled = two_way(targets, {"a": 0, "b": 1, "c": 1, "d": 2}, seed=4, resamples=50)
+    errors = [np.array([0.1, 0.3]), np.array([0.2, 0.5, 0.4]), np.array([0.0, 0.7])]
+    found = resampled.mean(resampled.parts(errors))
+    assert len(found) == 1 + 3 * 50
+    for row in range(51):
+        total = mass = 0.0
+        for repeat, values in enumerate(errors):
+            counts = resampled.models[row, resampled.group_of[repeat]]
+            if counts.sum():
+                total += resampled.repeats[row, repeat] * (counts @ values) / counts.sum()
+                mass += resampled.repeats[row, repeat]
+        assert found[row] == pytest.approx(total / mass) if mass else np.isnan(found[row])
+    assert found[0] == pytest.approx(np.mean([0.2, 1.1 / 3, 0.35]))  # a repeat weighs as another
+
+
+def test_models_of_a_group_are_drawn_together():
+    targets = [names(6)] * 3
+    groups = dict(zip(names(6), [0, 0, 0, 1, 1, 2], strict=True))
+    weights = two_way(targets, groups, resamples=20).weights(0)
+    assert (weights[:, 0] == weights[:, 2]).all()
+    assert (weights[:, 3] == weights[:, 4]).all()
+    assert (weights[:, 0] != weights[:, 5]).any()
+
+
+def test_the_seed_decides():
+    targets = drawn_splits(5, 20, 8)
+    one, same, other = (two_way(targets, seed=seed).repeats for seed in (1, 1, 2))
+    assert (one == same).all()
+    assert (one != other).any()
+
+
+def test_errors_that_move_together_in_a_repeat_widen_the_interval():
+    """Targets alone resampled would say that 60 errors are 60 pieces of evidence."""
+    rng = np.random.default_rng(0)
+    targets = drawn_splits(6, 80, 60)
+    shared = rng.uniform(0.02, 0.1, 6)
+    together = [np.full(60, one) for one in shared]
+    alone = [rng.permutation(np.repeat(shared, 10)) for _ in range(6)]
+    resampled = two_way(targets)
+    wide, narrow = (
+        resampled.figure(resampled.mean(resampled.parts(errors))) for errors in (together, alone)
+    )
+    assert wide.value == pytest.approx(narrow.value)
+    assert wide.high - wide.low > 3 * (narrow.high - narrow.low)
+    assert wide.se == pytest.approx(shared.std() / math.sqrt(6), rel=0.1)
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_fewer_than_three_repeats_have_no_interval(repeats):
+    resampled = two_way(drawn_splits(repeats, 20, 10))
+    errors = [np.linspace(0, 1, 10)] * repeats
+    parts = resampled.parts(errors)
+    figure = resampled.figure(resampled.mean(parts))
+    assert figure.value == pytest.approx(0.5)
+    assert np.isnan([figure.se, figure.low, figure.high]).all()
+    assert np.isnan(resampled.p_value(resampled.mean(parts)))
+    assert f"at least {3 - repeats} more" in too_few_repeats(repeats)
+    assert too_few_repeats(3) is None
+
+
+def test_one_group_of_models_has_no_interval():
+    resampled = two_way([names(4)] * 5, dict.fromkeys(names(4), 0))
+    assert not resampled.figure(resampled.mean(resampled.parts([np.ones(4)] * 5))).has_interval
+
+
+def test_fixed_targets_get_students_interval():
+    rng = np.random.default_rng(1)
+    resampled = two_way([names(30)] * 4)
+    statistic = resampled.mean(resampled.parts(list(rng.random((4, 30)))))
+    figure = resampled.figure(statistic)
+    drawn = statistic[1:2000]
+    half = stats.t.ppf(0.95, 3) * math.sqrt(4 / 3) * drawn.std(ddof=1)
+    assert figure.high - figure.value == pytest.approx(half)
+    assert figure.value - figure.low == pytest.approx(half)
+    assert figure.se == pytest.approx(drawn.std(ddof=1))
+
+
+@given(
+    repeats=st.integers(3, 6),
+    fixed=st.booleans(),
+    ratio=st.booleans(),
+    shift=st.floats(-0.5, 0.5),
+    seed=st.integers(0, 1000),
+    alpha=st.sampled_from([0.02, 0.1, 0.2, 0.5]),
+)
+def test_p_values_are_the_smallest_level_that_excludes_no_difference(
+    repeats, fixed, ratio, shift, seed, alpha
+):
+    rng = np.random.default_rng(seed)
+    targets = [names(12)] * repeats if fixed else drawn_splits(repeats, 20, 12, seed)
+    resampled = two_way(targets, seed=seed, resamples=499)
+    ours, theirs = (
+        resampled.parts(list(rng.uniform(0.1, 1, (repeats, 12)) + add)) for add in (shift + 0.6, 0)
+    )
+    null = 1.0 if ratio else 0.0
+    statistic = resampled.ratio(ours, theirs) if ratio else resampled.difference(ours, theirs)
+    figure = resampled.figure(statistic, 1 - alpha, ratio=ratio)
+    p = resampled.p_value(statistic, null, ratio=ratio)
+    excluded = not figure.low <= null <= figure.high
+    assert excluded == (p <= alpha)
+    assert 0 < p <= 1
+    assert figure.low <= figure.value <= figure.high or not fixed
+
+
+def test_the_same_errors_prove_nothing():
+    resampled = two_way(drawn_splits(5, 20, 10))
+    parts = resampled.parts(list(np.random.default_rng(0).random((5, 10))))
+    same = resampled.compare(parts, parts)
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    ratio = resampled.figure(resampled.ratio(parts, parts), ratio=True)
+    assert (ratio.value, ratio.low, ratio.high, ratio.se) == (1, 1, 1, 0)
+
+
+def test_a_clear_difference_is_found_and_turns_round():
+    rng = np.random.default_rng(0)
+    resampled = two_way(drawn_splits(6, 40, 20))
+    small, large = (
+        resampled.parts([one * rng.uniform(0.5, 1.5, 20) for _ in range(6)]) for one in (0.02, 0.05)
+    )
+    there, back = resampled.compare(small, large), resampled.compare(large, small)
+    assert there.high < 0 < back.low
+    assert there.difference == pytest.approx(-back.difference)
+    assert there.p_value == back.p_value <= 0.01
+
+
+def test_repeats_that_one_of_the_two_lacks_do_not_count():
+    resampled = two_way([names(3)] * 4)
+    ours = resampled.parts([np.full(3, 0.2), None, np.full(3, 0.4), np.full(3, 0.6)])
+    theirs = resampled.parts([np.full(3, 0.1), np.full(3, 9.0), np.full(3, 0.1), None])
+    assert resampled.mean(ours)[0] == pytest.approx(0.4)
+    assert resampled.difference(ours, theirs)[0] == pytest.approx(0.2)
+    assert resampled.ratio(ours, theirs)[0] == pytest.approx(3.0)
+
+
+def test_families_and_copies_are_one_group():
+    rng = np.random.default_rng(0)
+    values = (rng.random((5, 60)) < 0.5).astype(float)
+    values[4] = values[0]
+    table = from_arrays(values, models=names(5), families=["x", "y", "y", "", ""])
+    groups = model_groups(table)
+    assert groups["m1"] == groups["m2"]
+    assert groups["m0"] == groups["m4"]
+    assert len(set(groups.values())) == 3
+
+
+# Level with the best
+
+
+def test_level_with_the_best_is_what_cannot_be_told_from_it():
+    rng = np.random.default_rng(0)
+    resampled = two_way(drawn_splits(8, 60, 30))
+    size = {"good": 0.020, "as good": 0.0203, "bad": 0.06}
+    errors = {
+        name: resampled.parts([one * rng.uniform(0.5, 1.5, 30) for _ in range(8)])
+        for name, one in size.items()
+    }
+    errors["failed"] = resampled.parts([None] * 8)
+    found = level_with_best(resampled, errors)
+    assert found.judged
+    assert found.best in ("good", "as good")
+    assert found.level == {"good", "as good"}
+    few = two_way(drawn_splits(2, 60, 30))
+    found = level_with_best(few, {"a": few.parts([np.ones(30)] * 2)})
+    assert (found.best, found.level, found.judged) == ("a", frozenset(), False)
+    assert level_with_best(few, {}).best is None
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.01, 0.5))
+def test_holm_rejects_between_bonferroni_and_no_correction(p_values, alpha):
+    named = {str(at): p for at, p in enumerate(p_values)}
+    found = holm(named, alpha)
+    assert {n for n, p in named.items() if p <= alpha / len(named)} <= found
+    assert found <= {n for n, p in named.items() if p <= alpha + 1e-9}
+    adjusted = np.maximum.accumulate(
+        [p * (len(named) - at) for at, p in enumerate(sorted(p_values))]
+    )
+    assert len(found) == (adjusted <= alpha + 1e-9).sum()
+
+
+# Exact expectations
+
+
+@given(st.integers(1, 9), st.data())
+def test_the_exact_error_is_the_mean_over_all_subsets(n_items, data):
+    budget = data.draw(st.integers(1, n_items))
+    row = data.draw(st.lists(st.sampled_from([0, 1]), min_size=n_items, max_size=n_items))
+    table = from_arrays([row], models=["a"])
+    subsets = itertools.combinations(row, budget)
+    brute = np.mean([abs(np.mean(one) - np.mean(row)) for one in subsets])
+    assert expected_random_mae(table, budget)[0] == pytest.approx(brute, abs=1e-12)
+
+
+def test_the_exact_error_of_large_tables_is_that_of_the_distribution():
+    rng = np.random.default_rng(0)
+    table = from_arrays((rng.random((3, 12000)) < [[0.02], [0.5], [0.9]]) * 1, models=list("abc"))
+    for budget in (1, 100, 11999, 12000):
+        right = table.values.sum(axis=1)
+        x = np.arange(budget + 1)[:, None]
+        chance = stats.hypergeom.pmf(x, 12000, right, budget)
+        brute = (chance * np.abs(x / budget - right / 12000)).sum(axis=0)
+        np.testing.assert_allclose(expected_random_mae(table, budget), brute, atol=1e-10)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_drawn_expectations_are_those_of_the_method_random(average):
+    """Fractional scores or a macro average: no closed form, so compared with the method itself."""
+    rng = np.random.default_rng(0)
+    values = rng.random((4, 30)) if average == "micro" else (rng.random((4, 30)) < 0.6) * 1.0
+    tasks = ["a"] * 22 + ["b"] * 8
+    table = from_arrays(values, models=names(4), tasks=tasks).averaged(average)
+    method, errors = find_method("random"), []
+    for seed in range(1500):
+        session = method.start(table, 6, seed, ["m0"])
+        items = session.ask()["m0"]
+        weights = table.item_weights[items] / table.item_weights[items].sum()
+        errors.append(np.abs(values[:, items] @ weights - table.full_scores()))
+    expected = expected_random_mae(table, 6)
+    np.testing.assert_allclose(expected, np.mean(errors, axis=0), rtol=0.08)
+    assert (expected_random_mae(table, 6) == expected).all()
+    assert expected_random_mae(table, 6, [2])[0] == pytest.approx(expected[2])
+    assert (expected_random_mae(table, 30) == 0).all()
+
+
+def test_drawn_and_exact_expectations_agree():
+    table = simulate(6, 200, seed=0)
+    exact = expected_random_mae(table, 20)
+    nearly = from_arrays(
+        np.where(table.values == 1, 1 - 1e-9, table.values), models=table.model_ids
+    )
+    np.testing.assert_allclose(expected_random_mae(nearly, 20), exact, rtol=0.08)
+
+
+# Over tables
+
+
+def test_tables_of_a_group_weigh_as_one():
+    found = over_tables([0.2, 0.2, 0.2, 0.4, 0.8], groups=["g", "g", "g", "x", "y"])
+    plain = over_tables([0.2, 0.4, 0.8])
+    assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
+    assert (found.n_tables, found.n_groups) == (5, 3)
+
+
+def test_a_table_with_few_targets_does_not_count():
+    counts = [FEWEST_TARGETS - 1, FEWEST_TARGETS, 40, 50]
+    found = over_tables([9.0, 0.5, 0.6, 0.7], counts)
+    assert (found.n_tables, found.left_out) == (3, 1)
+    assert found.value == over_tables([0.5, 0.6, 0.7]).value
+    assert np.isnan(over_tables([0.5], [1]).value)
+
+
+def test_few_tables_have_no_interval_and_more_level_is_wider():
+    assert np.isnan(over_tables([0.5, 0.6]).low)
+    ninety, more = over_tables([0.5, 0.6, 0.9]), over_tables([0.5, 0.6, 0.9], level=0.95)
+    assert more.low < ninety.low < ninety.value < ninety.high < more.high
+
+
+def test_tables_that_share_models_or_items_are_grouped():
+    models = {"a": ["m", "n"], "b": ["n"], "c": ["o"], "d": ["p"]}
+    items = {"c": ["i1"], "d": ["i1", "i2"], "a": ["i9"]}
+    assert table_groups(models, items) == {"a": 0, "b": 0, "c": 1, "d": 1}
+    assert table_groups({}) == {}
