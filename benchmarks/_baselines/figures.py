@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from _baselines.cells import Record
 from fewbench.evaluation.ranks import EXACT
@@ -221,19 +222,43 @@ def _level_over(cells: Cells, rows: pd.DataFrame, few: set[str], split: str) -> 
         if np.isfinite(row.logs[0]):
             logs.setdefault(row.method, {})[row.table] = row.logs
     means = {method: float(_over_groups(cells, own)[0]) for method, own in logs.items()}
-    drawn = [cells.resampled[table, split] for table in rows["table"].unique()]
-    judge = min(drawn, key=lambda one: one.n_repeats, default=None)
-    if judge is None or not judge.has_intervals or not means:
+    if not means:
         return frozenset()
     best = min(means, key=lambda method: means[method])
     p_values = {
-        method: judge.p_value(
-            _over_groups(cells, {t: own[t] - logs[best][t] for t in own if t in logs[best]})
-        )
+        method: _p_value(cells, split, {t: own[t] - logs[best][t] for t in own if t in logs[best]})
         for method, own in logs.items()
         if method != best
     }
+    if all(np.isnan(p) for p in p_values.values()):
+        return frozenset()
     return frozenset(means) - holm(p_values, 1 - LEVEL)
+
+
+def _p_value(cells: Cells, split: str, differences: Mapping[str, FloatArray]) -> float:
+    """Return the p-value of no difference, the mean over groups of tables.
+
+    The variances of the tables add up, and their degrees of freedom by Satterthwaite's rule: one
+    table with few repeats must not decide how sure all together are. Tables without enough repeats
+    for a variance are left out.
+    """
+    judged = {
+        table: found
+        for table, one in differences.items()
+        if np.isfinite((found := cells.resampled[table, split].variance(one))[0])
+    }
+    if not judged:
+        return NONE
+    groups = [cells.groups[table] for table in judged]
+    n_groups = len(set(groups))
+    weights = np.array([1 / (n_groups * groups.count(group)) for group in groups])
+    variances, freedoms = np.array(list(judged.values())).T
+    parts = weights**2 * variances
+    if not parts.any():
+        return NONE
+    freedom = parts.sum() ** 2 / (parts**2 / freedoms).sum()
+    mean = weights @ [differences[table][0] for table in judged]
+    return float(2 * stats.t.sf(abs(mean) / np.sqrt(parts.sum()), freedom))
 
 
 def _over_groups(cells: Cells, logs: Mapping[str, FloatArray]) -> FloatArray:

@@ -229,28 +229,37 @@ class TwoWay:
         resamples = (len(statistic) - 1) // 3
         return kinds if min(map(len, kinds)) >= _KEPT * resamples else None
 
+    def variance(self, statistic: FloatArray) -> tuple[float, float]:
+        """Return a statistic's variance and its degrees of freedom; NaN where there is none."""
+        drawn = self._drawn(statistic)
+        return (math.nan, math.nan) if drawn is None else self._variance(drawn)
+
+    def _variance(self, drawn: list[FloatArray]) -> tuple[float, float]:
+        both, by_repeats, by_models = (float(kind.var(ddof=1)) for kind in drawn)
+        n_repeats, n_models = self.n_repeats, self.models.shape[1]
+        if self.fixed:
+            return both * n_repeats / (n_repeats - 1), float(n_repeats - 1)
+        neither = max(both - by_repeats - by_models, 0.0)
+        by_repeats *= n_repeats / (n_repeats - 1)
+        by_models *= n_models / (n_models - 1)
+        whole = max(by_repeats + by_models - neither, by_repeats, by_models)
+        of_parts = by_repeats**2 / (n_repeats - 1) + (whole - by_repeats) ** 2 / (n_models - 1)
+        return whole, max(whole**2 / of_parts, n_repeats - 1) if of_parts else math.inf
+
     def _ends(
         self, value: float, drawn: list[FloatArray], alphas: FloatArray, logs: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return both ends of the intervals that leave out these shares."""
         if logs:
             value, drawn = math.log(value), [np.log(kind) for kind in drawn]
-        both, by_repeats, by_models = (float(kind.var(ddof=1)) for kind in drawn)
-        n_repeats, n_models = self.n_repeats, self.models.shape[1]
+        variance, freedom = self._variance(drawn)
+        quantiles = stats.t.ppf(1 - alphas / 2, freedom)
         if self.fixed:
-            spread = math.sqrt(both * n_repeats / (n_repeats - 1))
-            reach = spread * stats.t.ppf(1 - alphas / 2, n_repeats - 1)
-            low, high = value - reach, value + reach
+            low, high = (value + sign * math.sqrt(variance) * quantiles for sign in (-1, 1))
         else:
-            neither = max(both - by_repeats - by_models, 0.0)
-            by_repeats *= n_repeats / (n_repeats - 1)
-            by_models *= n_models / (n_models - 1)
-            whole = max(by_repeats + by_models - neither, by_repeats, by_models)
-            rest = whole - by_repeats
-            of_parts = by_repeats**2 / (n_repeats - 1) + rest**2 / (n_models - 1)
-            freedom = max(whole**2 / of_parts, n_repeats - 1) if of_parts else math.inf
-            wider = stats.t.ppf(1 - alphas / 2, freedom) / stats.norm.ppf(1 - alphas / 2)
-            stretch = wider * math.sqrt(whole / both) if both else np.ones_like(alphas)
+            both = float(drawn[0].var(ddof=1))
+            wider = quantiles / stats.norm.ppf(1 - alphas / 2)
+            stretch = wider * math.sqrt(variance / both) if both else np.ones_like(alphas)
             # Ends are order statistics, so that the p-value is exactly the smallest level.
             ordered = np.sort(drawn[0])
             at = np.floor(alphas / 2 * (len(ordered) + 1) + 1e-9).astype(np.intp)
