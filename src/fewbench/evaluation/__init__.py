@@ -1,6 +1,7 @@
 """Evaluations: ask which items to run, tell the answers, estimate; and how sure that is."""
 
-from fewbench.evaluation.estimate import Estimate
-from fewbench.evaluation.session import Evaluation
+from fewbench.evaluation.estimate import Estimate, Estimates
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.stop import Stop
 
-__all__ = ["Estimate", "Evaluation"]
+__all__ = ["Estimate", "Estimates", "Evaluation", "Stop"]

@@ -1,6 +1,6 @@
 """What targets have answered so far, checked as it comes in."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fewbench._names import some
 from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Told
-from fewbench.methods import Answers
+from fewbench.methods import Answers, Record
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import SUM_TOLERANCE
 
@@ -33,27 +33,23 @@ class Taken(NamedTuple):
 
 
 class AnswerBook:
-    """The answers of targets by item; scores in [0, 1].
+    """Checks answers as they come in, and brings them to the form of the record.
 
     Parameters
     ----------
     scores : Scores
         The sources: their items, scale and options are the yardstick.
-    targets : sequence of str
+    record : Record
+        What was answered so far.
     """
 
-    def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
-        self._sources = scores
-        self._scores: dict[str, dict[int, float]] = {target: {} for target in targets}
-        self._options: dict[str, dict[int, FloatArray]] = {target: {} for target in targets}
-
-    def answered(self, target: str) -> dict[int, float]:
-        """Return a target's scores by the item's position."""
-        return self._scores[target]
+    def __init__(self, scores: Scores, record: Record) -> None:
+        self._sources, self._record = scores, record
 
     def notes(self, target: str) -> tuple[str, ...]:
         """Return a warning if fractions were accepted where the sources are right or wrong."""
-        answered = self._scores[target]
+        told = self._record.answers(target)
+        answered = dict(zip(told.items.tolist(), told.scores[0].tolist(), strict=True))
         fractions = [at for at, score in answered.items() if self._is_odd(at, score)]
         if not fractions:
             return ()
@@ -80,15 +76,16 @@ class AnswerBook:
         return np.asarray((many & whole)[sources.task_of])
 
     def check(
-        self, target: str, answers: Answers, asked: Iterable[int], *, accept_fractions: bool
+        self, target: str, answers: Answers, *, accept_fractions: bool, correct: bool = False
     ) -> None:
         """Raise AnswersError unless the answers are in range, were asked and contradict none.
 
         Fractions where the sources are right or wrong are an error too, unless they are accepted.
+        With `correct`, every answer must replace an earlier one.
         """
         scale = self._sources.scale
-        before = self._scores[target]
-        wanted = set(asked)
+        before = self._record.scores(target)
+        asked = set(self._record.asked(target).tolist())
         for at, score in zip(answers.items.tolist(), answers.scores[0].tolist(), strict=True):
             name = f"{target!r}: item {self._sources.item_ids[at]!r}"
             if not 0.0 <= score <= 1.0:
@@ -104,34 +101,16 @@ class AnswerBook:
                     hint="tell the metric of the sources; for means of several runs of an item, "
                     "accept fractions (tell --accept-fractions, or accept_fractions=True)",
                 )
-            if at in before and before[at] != score:
+            if at not in asked:
+                raise AnswersError(f"{name} was not asked", hint="tell only what ask() returned")
+            known = not np.isnan(before[at])
+            if correct and not known:
+                raise AnswersError(f"{name} was not answered yet, so there is nothing to correct")
+            if known and before[at] != score and not correct:
                 raise AnswersError(
                     f"{name} was told before with another score",
-                    hint="start a new evaluation if the first answers were wrong",
+                    hint="to replace the answer, use --correct (in Python correct=True)",
                 )
-            if at not in before and at not in wanted:
-                raise AnswersError(f"{name} was not asked", hint="tell only what ask() returned")
-
-    def add(self, target: str, answers: Answers) -> None:
-        """Note checked answers of one target."""
-        items = answers.items.tolist()
-        self._scores[target].update(zip(items, answers.scores[0].tolist(), strict=True))
-        if answers.probabilities is not None:
-            self._options[target].update(
-                (at, row)
-                for at, row in zip(items, answers.probabilities[0], strict=True)
-                if not np.isnan(row).any()  # unknown; methods that need them will say so
-            )
-
-    def of(self, target: str, items: IntArray) -> Answers:
-        """Return a target's answers to items that it has answered, in the order given."""
-        scores, options = self._scores[target], self._options[target]
-        rows = [options[at] for at in items.tolist() if at in options]
-        return Answers(
-            items,
-            np.array([[scores[at] for at in items.tolist()]]),
-            np.array([rows]) if rows and len(rows) == len(items) else None,
-        )
 
     def to_record(self, target: str, answers: Answers) -> Told:
         """Return answers as the journal keeps them."""
@@ -148,10 +127,11 @@ class AnswerBook:
         options = None if told.probabilities is None else np.array([told.probabilities])
         return Answers(self._sources.positions(told.items), np.array([told.scores]), options)
 
-    def from_table(self, table: Scores, row: int, wanted: list[int]) -> Answers:
-        """Return what one model of a table answered to the items at the wanted positions."""
+    def from_table(self, table: Scores, row: int, target: str) -> Answers:
+        """Return what one model of a table answered to the items that a target was asked."""
         known = self._sources.items.index.get_indexer(table.items.index)
-        columns = np.flatnonzero(np.isin(known, wanted) & ~np.isnan(table.values[row]))
+        asked = self._record.asked(target)
+        columns = np.flatnonzero(np.isin(known, asked) & ~np.isnan(table.values[row]))
         options = None
         if table.probabilities is not None:
             rows = table.probabilities.take(np.array([row])).of_items(columns)[0]

@@ -25,7 +25,6 @@ from fewbench.evaluation.sampling import (
     standard_error,
 )
 from fewbench.methods.base import Method
-from fewbench.methods.static import StaticMethod
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -50,8 +49,8 @@ class PastErrors:
     errors : ndarray, shape (judged,)
         True full score less the estimate.
     spreads : ndarray, shape (judged,)
-        Plain sampling's standard error at the estimate and the number of items run: the unit
-        in which errors of different targets compare.
+        The unit in which errors of different targets compare: the method's own standard error,
+        or that of plain sampling at the estimate and the number of items run.
     random : ndarray, shape (judged,)
         Expected absolute error of plain random sampling of as many items.
     chance, distance : ndarray, shape (judged,)
@@ -168,6 +167,7 @@ def cross_fit(
     *,
     folds: int = FOLDS,
     divisions: int = 1,
+    limit: int | None = None,
 ) -> Calibration:
     """Measure a method's errors on the sources, each estimated without its own group.
 
@@ -189,6 +189,8 @@ def cross_fit(
     divisions : int
         How many times the groups are divided anew. The width of an interval from 40 sources and
         one division can vary by a factor 2 with the seed.
+    limit : int, optional
+        Judge the method after so many answers of the budget.
     """
     if scores.n_models < 3:
         return Calibration(_none(), scores.n_models)
@@ -197,7 +199,7 @@ def cross_fit(
     n_groups = int(apart.max()) + 1
     known = _known(scores)
     effect = sampling_effect(scores, budget)
-    if not isinstance(method, StaticMethod):  # which choose items anew for each
+    if not method.asks_once:  # which choose items anew for each
         order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
         known[order[MOST_JUDGED:]] = False
     found = []
@@ -211,14 +213,16 @@ def cross_fit(
             found.append(
                 _judge(
                     *(method, scores, rest, held, groups, budget),
-                    *(child_seed(own, 1, fold), fold, effect),
+                    *(child_seed(own, 1, fold), fold, effect, limit),
                 )
             )
     past = _joined(found)
     return Calibration(past, scores.n_models - len(np.unique(past.models)))
 
 
-def frontier_fit(method: Method, scores: Scores, budget: int, seed: int) -> PastErrors:
+def frontier_fit(
+    method: Method, scores: Scores, budget: int, seed: int, limit: int | None = None
+) -> PastErrors:
     """Measure a method's errors on the strongest sources, learned from weaker ones only.
 
     Returns
@@ -236,14 +240,19 @@ def frontier_fit(method: Method, scores: Scores, budget: int, seed: int) -> Past
     for step, (learned, above) in enumerate(STEPS):
         judged = order[round(above * len(order)) :]
         judged = np.sort(judged[known[judged]])
-        if not isinstance(method, StaticMethod) and len(judged) > MOST_JUDGED_BEYOND:
+        if not method.asks_once and len(judged) > MOST_JUDGED_BEYOND:
             rng = np.random.default_rng(child_seed(seed, 4, step))
             judged = np.sort(rng.choice(judged, MOST_JUDGED_BEYOND, replace=False))
         weaker = order[: round(learned * len(order))]
         weaker = np.sort(weaker[~np.isin(apart[weaker], apart[judged])])
         if len(weaker) >= 3 and reliability(scores.take(models=weaker)) >= RELIABLE:
             own = child_seed(seed, 5, step)
-            found.append(_judge(method, scores, weaker, judged, groups, budget, own, step, effect))
+            found.append(
+                _judge(
+                    *(method, scores, weaker, judged, groups, budget),
+                    *(own, step, effect, limit),
+                )
+            )
     return _joined(found)
 
 
@@ -257,13 +266,14 @@ def _judge(
     seed: int,
     step: int,
     effect: float,
+    limit: int | None,
 ) -> PastErrors:
     """Fit a method on some sources and judge it on others; nothing if it cannot be fitted."""
     if not len(judged):
         return _none()
     sources, targets = scores.take(models=learned), scores.complete().take(models=judged)
     try:
-        said = replay(method, sources, targets, budget, seed)
+        said = replay(method, sources, targets, budget, seed, limit=limit)
     except (MethodError, ScoresError):  # too few sources are left for the method
         return _none()
     answers = [targets.values[row, items] for row, items in enumerate(said.items)]
@@ -271,9 +281,10 @@ def _judge(
     truth = targets.full_scores()
     n_items = scores.n_items
     counts = [len(items) for items in said.items]
+    plain = [standard_error(p, n, n_items) for p, n in zip(said.scores, counts, strict=True)]
     return PastErrors(
         truth - said.scores,
-        np.array([standard_error(p, n, n_items) for p, n in zip(said.scores, counts, strict=True)]),
+        np.array(plain) if said.spread is None else said.spread,
         np.array(
             [
                 expected_random_error(p, n, n_items, effect)

@@ -1,10 +1,15 @@
 """Estimate: a target's full score with an interval, beside what random sampling would give."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Interval(BaseModel):
@@ -104,3 +109,41 @@ class Estimate(BaseModel):
     def from_json(cls, text: str | bytes) -> "Estimate":
         """Read an estimate from JSON; EvaluationError says what does not fit."""
         return parse_json(cls, text, "not an estimate", EvaluationError)
+
+
+class Estimates(dict[str, Estimate]):
+    """Estimates by target.
+
+    Examples
+    --------
+    >>> Estimates().to_frame().shape
+    (0, 0)
+    """
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table of one row per target: score, interval, level, items, warnings."""
+        import pandas as pd
+
+        rows = {
+            name: {
+                "score": one.score,
+                "low": one.interval.low,
+                "high": one.interval.high,
+                "level": one.level,
+                "expected_error": one.expected_error,
+                "rank": one.rank,
+                "items_run": one.items_run,
+                "items_total": one.items_total,
+                "beyond_sources": one.beyond_sources,
+                "warnings": "; ".join(one.warnings),
+            }
+            for name, one in self.items()
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return repr(self.to_frame())
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html())

@@ -41,7 +41,6 @@ from fewbench.evaluation.sampling import (
 from fewbench.methods import find_method
 from fewbench.methods.base import Method
 from fewbench.methods.catalogue import STRONGER
-from fewbench.methods.static import StaticMethod
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -115,6 +114,8 @@ class ErrorModel:
         is cheap (a static method that learns quickly, at most 250,000 cells), else once.
     folder : Path, optional
         Where the errors are kept, and taken from if they are there.
+    limit : int, optional
+        Judge the method after so many answers of the budget.
     """
 
     def __init__(
@@ -125,13 +126,16 @@ class ErrorModel:
         seed: int,
         divisions: int | None = None,
         folder: Path | None = None,
+        limit: int | None = None,
     ) -> None:
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
+        self._limit = limit
         if divisions is None:
-            quick = isinstance(method, StaticMethod) and not method.costly
+            quick = method.asks_once and not method.costly
             divisions = DIVISIONS if quick and scores.values.size <= CHEAP else 1
         self._divisions = divisions
         made_of = (scores.fingerprint, scores.average, method.describe(), budget, seed, divisions)
+        self._suffix = "" if limit is None else f" after {limit}"
         self._kept = KeptErrors(folder, *made_of)
         self._samples: dict[int, Calibration] = {}
         # With a macro average the exact interval says nothing of tasks that were not drawn.
@@ -140,13 +144,15 @@ class ErrorModel:
     @cached_property
     def inside(self) -> Calibration:
         """The method's cross-fitted errors."""
-        past = self._kept.get("inside")
+        past = self._kept.get(f"inside{self._suffix}")
         if past is None:
             with one_thread():
                 past = cross_fit(
-                    self._method, self._scores, self._budget, self._seed, divisions=self._divisions
+                    *(self._method, self._scores, self._budget, self._seed),
+                    divisions=self._divisions,
+                    limit=self._limit,
                 ).past
-            self._kept.put("inside", past)
+            self._kept.put(f"inside{self._suffix}", past)
         return Calibration(past, self._scores.n_models - len(np.unique(past.models)))
 
     @cached_property
@@ -157,10 +163,11 @@ class ErrorModel:
         return Frontier(past, self.inside.past) if enough else None
 
     def _beyond_errors(self, kept_as: str, method: Method) -> PastErrors:
+        kept_as += self._suffix
         past = self._kept.get(kept_as)
         if past is None:
             with one_thread():
-                past = frontier_fit(method, self._scores, self._budget, self._seed)
+                past = frontier_fit(method, self._scores, self._budget, self._seed, self._limit)
             self._kept.put(kept_as, past)
         return past
 
@@ -197,6 +204,7 @@ class ErrorModel:
         items: Sequence[IntArray],
         answers: Sequence[FloatArray],
         level: float,
+        spreads: FloatArray | None = None,
     ) -> list[Judgment]:
         """Judge estimates of targets.
 
@@ -208,6 +216,8 @@ class ErrorModel:
             For every target the positions of the items run, and its scores in [0, 1].
         level : float
             Stated coverage.
+        spreads : ndarray, shape (targets,), optional
+            The method's own standard errors.
         """
         if self._plain:
             return [
@@ -220,7 +230,12 @@ class ErrorModel:
             chance, distance = 0.0, 0.0  # a sample's mean learns nothing from the sources
             if placed is not None:
                 chance, distance = float(placed.chance[row]), float(placed.distance[row])
-            found.append(self._judge_one(float(estimate), at, scores, chance, distance, level))
+            spread = standard_error(float(estimate), len(at), self._scores.n_items)
+            if spreads is not None:
+                spread = float(spreads[row])
+            found.append(
+                self._judge_one(float(estimate), spread, at, scores, chance, distance, level)
+            )
         return found
 
     def _judge_sample(
@@ -261,13 +276,13 @@ class ErrorModel:
     def _judge_one(
         self,
         estimate: float,
+        spread: float,
         items: IntArray,
         answers: FloatArray,
         chance: float,
         distance: float,
         level: float,
     ) -> Judgment:
-        spread = standard_error(estimate, len(items), self._scores.n_items)
         half, sources, warning = self.inside.half_width(level, spread)
         error = self.inside.past.typical(spread)
         kind: Kind = "cross-fitted" if np.isfinite(half) else "bounds"
@@ -337,7 +352,7 @@ class ErrorModel:
         best, least = name, min(error, random)
         for other in STRONGER:
             method = find_method(other)
-            if not isinstance(method, StaticMethod):  # which would take long
+            if not method.asks_once:  # which would take long
                 continue
             found = self._beyond_errors(f"frontier of {other}", method).mean_error
             if found is not None and found < least:

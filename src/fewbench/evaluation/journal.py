@@ -1,21 +1,21 @@
-"""The folder of an evaluation: what was opened, and every answer told, in order.
+"""The folder of an evaluation: how it was opened, and every ask and answer in order.
 
-`evaluation.json` is written once. `answers.jsonl` only grows, one line a tell, flushed to the
-disk before the tell returns; a last line torn by a crash was never acknowledged and is skipped.
+`evaluation.json` is written once. `answers.jsonl` only grows (see `fewbench._journal`): one line
+for each round of items asked, for each tell and for items that were skipped.
 """
 
-import errno
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from fewbench._files import naming, written_whole
+from fewbench._files import written_whole
+from fewbench._journal import Lines
 from fewbench._json import parse_json
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.stop import Stop
 from fewbench.methods.subset import Provenance, Subset
 
 HEADER = "evaluation.json"
@@ -31,23 +31,36 @@ class Header(BaseModel):
     scores: str | None
     targets: tuple[str, ...]
     subset: Subset | None
+    stop: Stop | None = None
     provenance: Provenance
 
 
-class Told(BaseModel):
-    """Answers of one target, scores in [0, 1].
-
-    `differences` says how their prompts or settings differ from the sources', where the user
-    accepted that.
-    """
-
+class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+
+class Asked(_Line):
+    """One round of items that targets were asked to be run on."""
+
+    kind: Literal["asked"] = "asked"
+    targets: tuple[str, ...]
+    items: tuple[str, ...]
+
+
+class Told(_Line):
+    """Answers of one target, scores in [0, 1].
+
+    `differences` says how prompts or settings differ from those of the sources, where the user
+    accepted that. `corrects` marks answers that replace earlier ones.
+    """
+
+    kind: Literal["told"] = "told"
     target: str
     items: tuple[str, ...]
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float, ...], ...] | None = None
     differences: tuple[str, ...] = ()
+    corrects: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> "Told":
@@ -55,6 +68,18 @@ class Told(BaseModel):
         if not len(self.items) == len(self.scores) == len(options):
             raise ValueError("items, scores and probabilities are of different numbers")
         return self
+
+
+class Skipped(_Line):
+    """Items that a target cannot answer."""
+
+    kind: Literal["skipped"] = "skipped"
+    target: str
+    items: tuple[str, ...]
+
+
+Entry = Asked | Told | Skipped
+_KINDS: dict[str, type[Entry]] = {"asked": Asked, "told": Told, "skipped": Skipped}
 
 
 class Journal:
@@ -67,6 +92,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._lines = Lines(folder / ANSWERS)
 
     def create(self, header: Header) -> None:
         """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
@@ -95,34 +121,39 @@ class Journal:
             )
         return parse_json(Header, path.read_bytes(), str(path), EvaluationError)
 
-    def append(self, told: Told) -> None:
-        """Add one tell and wait until it is on the disk; what cannot be written whole is undone."""
-        path = self.folder / ANSWERS
-        whole = path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
-        unsaid = None if told.differences else {"differences"}
-        line = told.model_dump_json(exclude=unsaid).encode() + b"\n"
-        with naming(path), path.open("ab", buffering=0) as file:
-            try:
-                file.truncate(whole)  # a line torn by a crash was never acknowledged
-                if file.write(line) < len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
-            except BaseException:
-                file.truncate(whole)
-                raise
+    def append(self, entry: Entry) -> None:
+        """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
+        self._lines.append(entry.model_dump_json(exclude_defaults=True, exclude={"kind"}).encode())
 
-    def replay(self) -> Iterator[Told]:
-        """Yield every tell in order, but for a torn last line."""
-        path = self.folder / ANSWERS
-        if not path.exists():
-            return
-        content = path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[:whole].splitlines(), start=1):
+    def entries(self) -> Iterator[Entry]:
+        """Yield every entry in order, but for a torn last line."""
+        for number, line in self._lines.read():
             try:
-                yield Told.model_validate(json.loads(line))
+                yield _parse(line)
             except ValueError as error:
                 raise EvaluationError(
-                    f"{path}: line {number} is damaged",
-                    hint="restore the file; nothing else in the folder is needed",
+                    f"{self._lines.path}: line {number} is damaged",
+                    hint=f"restore {ANSWERS} from a backup, or run fewbench repair {self.folder} "
+                    "to drop damaged lines",
                 ) from error
+
+    def repair(self) -> int:
+        """Drop damaged lines of the answers; return how many there were."""
+        self.header()
+        return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
+
+
+def _parse(line: bytes) -> Entry:
+    found = json.loads(line)
+    if not isinstance(found, dict):
+        raise ValueError("not an entry")
+    kind = "told" if "scores" in found else "asked" if "targets" in found else "skipped"
+    return _KINDS[kind].model_validate(found)
+
+
+def _is_sound(line: bytes) -> bool:
+    try:
+        _parse(line)
+    except ValueError:
+        return False
+    return True

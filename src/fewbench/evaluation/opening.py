@@ -1,6 +1,6 @@
 """Checks before an evaluation or a study is opened."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from fewbench._names import some
 from fewbench.errors import EvaluationError, MethodError
@@ -67,33 +67,6 @@ def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
             f"{scores.fingerprint})",
             hint="put the scores back, or start a new evaluation",
         )
-
-
-def check_settings(now: Provenance, made: Provenance, folder: str) -> None:
-    """Raise EvaluationError unless the method still means what it meant at the start."""
-    if now.settings != made.settings:
-        raise EvaluationError(
-            f"{folder}: opened with {made.method} as {made.settings}, which now stands for "
-            f"{now.settings}",
-            hint="go on with the version of fewbench that opened it",
-        )
-
-
-def check_answered(
-    names: list[str], pending: Mapping[str, list[str]], asked: Collection[str]
-) -> None:
-    """Raise EvaluationError if a target has items left, or waits for another target's answers."""
-    for name in names:
-        if name in pending:
-            raise EvaluationError(
-                f"{name!r} has {len(pending[name])} of the asked items left to answer",
-                hint="run them and tell the answers; ask lists them",
-            )
-        if name in asked:
-            raise EvaluationError(
-                f"{name!r} waits for the answers of {some(pending)}",
-                hint="the method needs all targets' answers before it goes on",
-            )
 
 
 def with_items(method: Method, subset: Subset) -> Method:

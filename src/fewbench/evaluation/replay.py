@@ -26,11 +26,13 @@ class Replay:
     outside : ndarray of bool, shape (targets,), optional
         Whether a target is unlike all sources, if the method can tell.
     items : list of ndarray of int
-        Positions of the items that each target was run on.
+        Positions of the items that each target was run on, in the order asked.
     notes : tuple of str
         What the method says of all its predictions.
     seconds_fit, seconds_predict : float
         Time to choose the items, and to learn the predictor and predict.
+    spread : ndarray, shape (targets,), optional
+        The method's own standard errors.
     """
 
     scores: FloatArray
@@ -40,6 +42,7 @@ class Replay:
     notes: tuple[str, ...]
     seconds_fit: float
     seconds_predict: float
+    spread: FloatArray | None = None
 
 
 def replay(
@@ -50,6 +53,7 @@ def replay(
     seed: int,
     *,
     tasks: bool = False,
+    limit: int | None = None,
 ) -> Replay:
     """Run a method on targets by looking up their answers.
 
@@ -58,45 +62,59 @@ def replay(
     sources, targets : Scores
         Of the same items in the same order; targets without missing cells. The method is given
         only the answers that it asks for.
+    limit : int, optional
+        Tell each target's first answers only, no more than this, and predict from them.
     """
     with one_thread():
-        return _replay(method, sources, targets, budget, seed, tasks)
+        return _replay(method, sources, targets, budget, seed, tasks, limit)
 
 
 def _replay(
-    method: Method, sources: Scores, targets: Scores, budget: int, seed: int, tasks: bool
+    method: Method,
+    sources: Scores,
+    targets: Scores,
+    budget: int,
+    seed: int,
+    tasks: bool,
+    limit: int | None,
 ) -> Replay:
     names = targets.model_ids
-    run: dict[str, list[IntArray]] = {name: [] for name in names}
+    rows = {name: row for row, name in enumerate(names)}
     started = time.perf_counter()
     session = method.start(sources, budget, seed, names)
-    while asked := {name: items for name, items in session.ask().items() if len(items)}:
-        for name, items in asked.items():
-            row = names.index(name)
+    record = session.record
+    left = dict.fromkeys(names, targets.n_items if limit is None else limit)
+    while asked := {n: items for n, items in session.ask().items() if len(items) and left[n]}:
+        for name, wanted in asked.items():
+            items, row = wanted[: left[name]], rows[name]
             options = None
             if targets.probabilities is not None:
                 options = targets.probabilities.take(np.array([row])).of_items(items)
             session.tell(name, Answers(items, targets.values[[row]][:, items], options))
-            run[name].append(items)
+            left[name] -= len(items)
     chosen = time.perf_counter()
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    items_run = [np.concatenate(run[name]) for name in names]
-    told = [(items, targets.values[row, items]) for row, items in enumerate(items_run)]
+    told = [record.answers(name) for name in names]
     said = [
-        bound_score(score, sources, *answers)
+        bound_score(score, sources, answers.items, answers.scores[0])
         for score, answers in zip(prediction.scores.tolist(), told, strict=True)
     ]
     of_tasks = None
     if prediction.tasks is not None:
-        rows = zip(prediction.tasks, said, told, strict=True)
-        of_tasks = np.array([fit_tasks(one, full, sources, *known) for one, full, known in rows])
+        of_tasks = np.array(
+            [
+                fit_tasks(one, full, sources, answers.items, answers.scores[0])
+                for one, full, answers in zip(prediction.tasks, said, told, strict=True)
+            ]
+        )
     return Replay(
         np.array(said),
         of_tasks,
         prediction.outside,
-        items_run,
+        [answers.items for answers in told],
         prediction.notes,
         chosen - started,
         done - chosen,
+        prediction.spread,
     )

@@ -6,6 +6,7 @@ from fewbench.methods.base import (
     Method,
     Prediction,
     Predictor,
+    Record,
     Selector,
     Session,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Prediction",
     "Predictor",
     "Provenance",
+    "Record",
     "Selector",
     "Session",
     "StaticMethod",

@@ -1,49 +1,46 @@
 """The protocols of methods.
 
 A *static* method is a pair: a `Selector` chooses the items before any target is run, a
-`Predictor` turns a target's answers on them into its full score. An *adaptive* method implements
-`Method` and `Session` itself and may ask several times. To users both are the same:
+`Predictor` turns a target's answers into its full score. An *adaptive* method is a `Method` whose
+`Session` chooses items as answers come in. To users both are the same:
 
     session = method.start(scores, budget, seed, targets)
     while any(map(len, (asked := session.ask()).values())):    # {target: positions to run}
         for target, items in asked.items():
             session.tell(target, Answers(items, ...))
-    session.predict(targets)                          # a Prediction, one row a target
+    session.predict(targets)                          # a Prediction, one row per target
 
-Sources are in `scores`, targets never: nothing of a target is known but what was told.
-Randomness comes from `seed` alone, so replaying the same tells gives the same asks.
+`scores` holds the source models only. A session knows nothing of a target but its answers.
+Randomness comes from `seed` alone.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.methods.needs import Extra, Need
+from fewbench.methods.record import Answers, Record
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
+__all__ = [
+    "Answers",
+    "FittedPredictor",
+    "Method",
+    "Prediction",
+    "Predictor",
+    "Record",
+    "Selector",
+    "Session",
+    "joined",
+]
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What targets answered on the same items.
-
-    Attributes
-    ----------
-    items : ndarray of int, shape (n,)
-        Positions of the items in the source scores.
-    scores : ndarray, shape (targets, n)
-        Scores in [0, 1].
-    probabilities : ndarray, shape (targets, n, options), optional
-    """
-
-    items: IntArray
-    scores: FloatArray
-    probabilities: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +59,9 @@ class Prediction:
         Whether a target is unlike all sources, so that a method that cannot extrapolate errs.
     notes : tuple of str
         What a user should know of all these predictions.
+    spread : ndarray, shape (targets,), optional
+        Standard error of each score, where the method has one. Intervals are calibrated in units
+        of it; without it, in units of the standard error of random sampling.
     """
 
     scores: FloatArray
@@ -69,6 +69,34 @@ class Prediction:
     items: FloatArray | None = None
     outside: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
+    spread: FloatArray | None = None
+
+
+def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Prediction:
+    """Join predictions of some targets each into one.
+
+    Parameters
+    ----------
+    parts : sequence of Prediction
+    rows : sequence of sequence of int
+        The rows of each part in the whole.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort(np.concatenate([np.asarray(one, dtype=np.intp) for one in rows]))
+
+    def put(arrays: list[NDArray[Any] | None]) -> Any:
+        known = [one for one in arrays if one is not None]
+        return np.concatenate(known)[order] if len(known) == len(arrays) else None
+
+    return Prediction(
+        np.concatenate([part.scores for part in parts])[order],
+        put([part.tasks for part in parts]),
+        put([part.items for part in parts]),
+        put([part.outside for part in parts]),
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        put([part.spread for part in parts]),
+    )
 
 
 class Selector(Protocol):
@@ -92,38 +120,120 @@ class Predictor(Protocol):
         """Learn from the sources."""
 
 
-class Session(Protocol):
-    """One run of a method for some targets."""
+class Session(ABC):
+    """One run of a method for some targets.
+
+    A subclass chooses the next items and predicts, both from `record` alone: it keeps no other
+    state of a target. So a session with the record of an earlier one goes on where that stopped,
+    and `predict` works at any time.
+
+    Attributes
+    ----------
+    record : Record
+        What each target was asked and answered.
+    """
+
+    subset: Subset | None = None
+    """The chosen items, of a method that chooses them all before any target is run."""
+
+    def __init__(self, targets: Sequence[str], n_items: int) -> None:
+        self.record = Record(targets, n_items)
 
     def ask(self) -> dict[str, IntArray]:
-        """Return what each target should be run on next; empty when all is known.
+        """Return the items that each target should be run on next; empty when all is done.
 
-        A target that waits for others' answers has an empty array. Asking again without telling
-        returns the same.
+        A target that waits for the answers of others has an empty array. Asking again without
+        telling returns the same.
         """
+        record = self.record
+        waiting: list[str] = []
+        while True:
+            ready = [name for name in record.targets if not len(record.open(name))]
+            chosen = self.choose(ready) if ready else {}
+            waiting = [name for name, items in chosen.items() if not len(items)]
+            for name, items in chosen.items():
+                if len(items):
+                    record.add_round(name, items)
+            # Items that were answered before they were asked are not asked for again.
+            answered = [name for name in chosen if len(chosen[name]) and not len(record.open(name))]
+            if not answered:
+                break
+        asked = {name: record.open(name) for name in record.targets}
+        return {name: items for name, items in asked.items() if len(items) or name in waiting}
 
     def tell(self, target: str, answers: Answers) -> None:
-        """Take one target's answers to all items last asked of it, in that order."""
+        """Take answers of one target to some or all of the items asked."""
+        self.record.tell(target, answers)
 
+    @abstractmethod
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Choose the next round of targets that have no open items.
+
+        A target that needs nothing more is left out. One that waits for others gets an empty
+        array.
+        """
+
+    @abstractmethod
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict targets that have answered all that was asked, one row each."""
+        """Predict targets from the answers given so far, at least one each; one row per target."""
 
 
-class Method(Protocol):
+class Method(ABC):
     """A published or user-written way from a few answers to a full score.
 
-    A method may also have `needs` and `extras` (see `fewbench.methods.needs`); `targets_apart`,
-    which is False if what it asks and says of a target depends on the session's other targets;
-    `whole_budget`, which is False if it may stop before a target was run on the whole budget; and
-    `beside`, names of methods that every comparison with it shows too.
+    The properties declare what fewbench needs to know of a method; a class attribute of the same
+    name overrides the default.
     """
 
     @property
     def plain_sampling(self) -> bool:
         """Whether the estimate is the mean of a simple random sample (exact interval)."""
+        return False
 
+    @property
+    def asks_once(self) -> bool:
+        """Whether all items are chosen before any target is run."""
+        return False
+
+    @property
+    def extends(self) -> bool:
+        """Whether the first items of a larger budget are those of a smaller one."""
+        return False
+
+    @property
+    def targets_apart(self) -> bool:
+        """Whether what is asked and predicted of a target does not depend on other targets."""
+        return True
+
+    @property
+    def whole_budget(self) -> bool:
+        """Whether every target is run on the whole budget."""
+        return True
+
+    @property
+    def costly(self) -> bool:
+        """Whether the method takes long to learn, so that it is cross-fitted only once."""
+        return False
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Names of methods that every comparison with this one shows too."""
+        return ()
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the method needs of the sources."""
+        return ()
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """The optional packages that the method needs."""
+        return ()
+
+    @abstractmethod
     def start(self, scores: Scores, budget: int, seed: int, targets: Sequence[str]) -> Session:
         """Open a session for targets that are not among the sources."""
 
+    @abstractmethod
     def describe(self) -> str:
         """Return the method and its settings as the command line writes them."""

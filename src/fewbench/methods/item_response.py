@@ -6,13 +6,18 @@ seconds on large tables: the last few are kept.
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._files import written_whole
 from fewbench.algorithms.irt import (
     Abilities,
     Form,
@@ -38,6 +43,9 @@ NEEDS = (
 CUT = "scores between 0 and 1 count as right or wrong where abilities are estimated"
 MOST_DIMENSIONS = 50
 KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities takes 1 MB
+FIT = 1
+"""To be raised when models are fitted otherwise: kept ones are then not used."""
+_ARRAYS = ("discrimination", "intercept", "guessing")
 _SEED = 0  # which cells are held out to choose the number of abilities
 
 
@@ -88,7 +96,7 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
         )
     check_number("dimensions", dimensions, 1, MOST_DIMENSIONS)
     key = (_digest(scores), dimensions, form)
-    return _remembered(key, lambda: _fitted(scores, slice(None), dimensions, form))
+    return _remembered(key, lambda: _on_disk(scores, key))
 
 
 def expectation_error(
@@ -146,6 +154,46 @@ def _digest(scores: Scores) -> str:
     digest = hashlib.sha256(repr(scores.values.shape).encode())
     digest.update(np.nan_to_num(scores.values, nan=-1.0).tobytes() + scores.task_of.tobytes())
     return digest.hexdigest()
+
+
+_folder: ContextVar[Path | None] = ContextVar("_folder", default=None)
+
+
+@contextmanager
+def fits_kept_in(folder: Path | None) -> Iterator[None]:
+    """Keep models in a folder, as `item-response-*.npz`, until the block ends; None keeps none.
+
+    The files can be deleted at any time; they are then made again.
+    """
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
+    """Return the model that the folder holds, or fit it and keep it there."""
+    folder, (_, dimensions, form) = _folder.get(), key
+    if folder is None:
+        return _fitted(scores, slice(None), dimensions, form)
+    made_of = repr((*key, FIT, np.__version__))
+    path = folder / f"item-response-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            discrimination, intercept, guessing = (found[name] for name in _ARRAYS)
+            sources = Abilities(found["means"], found["covariances"])
+            model = ItemResponse(discrimination, intercept, guessing, sources)
+            return SourceModel(model, found["cuts"], tuple(found["notes"].tolist()))
+    except (OSError, ValueError, KeyError, BadZipFile):
+        made = _fitted(scores, slice(None), dimensions, form)
+    sources = made.model.sources
+    arrays = {"means": sources.means, "covariances": sources.covariances, "cuts": made.cuts}
+    arrays |= {name: getattr(made.model, name) for name in _ARRAYS}
+    notes = np.array(made.notes, dtype=np.str_)
+    with suppress(OSError), written_whole(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, notes=notes, **arrays)  # type: ignore[arg-type]
+    return made
 
 
 _kept: OrderedDict[Hashable, Any] = OrderedDict()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,9 +10,12 @@ from fewbench.methods.base import (
     Answers,
     FittedPredictor,
     IntArray,
+    Method,
     Prediction,
     Predictor,
     Selector,
+    Session,
+    joined,
 )
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
 from fewbench.methods.obstacles import obstacle
@@ -24,7 +27,7 @@ from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
-class StaticMethod:
+class StaticMethod(Method):
     """Items chosen before any target is run, and a predictor over them."""
 
     selector: Selector
@@ -34,6 +37,13 @@ class StaticMethod:
     def plain_sampling(self) -> bool:
         """Whether this is a simple random sample and its mean."""
         return isinstance(self.selector, Random) and isinstance(self.predictor, Mean)
+
+    asks_once: ClassVar[bool] = True
+
+    @property
+    def extends(self) -> bool:
+        """Whether items are drawn in an order that does not depend on how many."""
+        return isinstance(self.selector, Random)
 
     @property
     def costly(self) -> bool:
@@ -71,7 +81,7 @@ class StaticMethod:
         return describe(self.selector, self.predictor)
 
 
-class StaticSession:
+class StaticSession(Session):
     """Asks every target for the same items, once.
 
     Parameters
@@ -88,33 +98,54 @@ class StaticSession:
         seed: int,
         targets: Sequence[str],
     ) -> None:
-        self.subset = subset
+        super().__init__(targets, scores.n_items)
+        self.subset: Subset = subset
         self._predictor = predictor
         self._scores = scores
         self._seed = seed
         self._items = scores.positions(subset.items)
-        self._told: dict[str, Answers | None] = dict.fromkeys(targets)
+        self._fitted: dict[tuple[int, ...], FittedPredictor] = {}
 
-    def ask(self) -> dict[str, IntArray]:
-        """Return the subset for every target that has not answered."""
-        return {target: self._items for target, told in self._told.items() if told is None}
-
-    def tell(self, target: str, answers: Answers) -> None:
-        """Take a target's answers to the whole subset."""
-        self._told[target] = answers
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return the subset for every target that was not asked it."""
+        record, n = self.record, len(self._items)
+        return {name: self._items for name in targets if len(record.asked(name)) < n}
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict the targets together: one matrix product or one forest for all."""
-        told = [answers for target in targets if (answers := self._told[target]) is not None]
-        options = [a.probabilities for a in told if a.probabilities is not None]
-        together = Answers(
-            self._items,
-            np.concatenate([answers.scores for answers in told]),
-            np.concatenate(options) if len(options) == len(told) else None,
-        )
-        said = self._fitted.predict(together, tasks=tasks)
-        return replace(said, notes=(*self.subset.notes, *said.notes))
+        """Predict targets that answered the same items together: one matrix product or forest.
 
-    @cached_property
-    def _fitted(self) -> FittedPredictor:
-        return self._predictor.fit(self._scores, self.subset, self._seed)
+        Where a target did not answer the whole subset, the predictor is fitted to the items that
+        it answered.
+        """
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for row, name in enumerate(targets):
+            answered = np.isfinite(self.record.scores(name)[self._items])
+            alike.setdefault(tuple(np.flatnonzero(answered).tolist()), []).append(row)
+        parts = []
+        for places, rows in alike.items():
+            items = self._items[list(places)]
+            told = [self.record.answers(targets[row], items) for row in rows]
+            options = [a.probabilities for a in told if a.probabilities is not None]
+            together = Answers(
+                items,
+                np.concatenate([answers.scores for answers in told]),
+                np.concatenate(options) if len(options) == len(told) else None,
+            )
+            parts.append(self._fit(places).predict(together, tasks=tasks))
+        whole = joined(parts, list(alike.values()))
+        return replace(whole, notes=tuple(dict.fromkeys((*self.subset.notes, *whole.notes))))
+
+    def _fit(self, places: tuple[int, ...]) -> FittedPredictor:
+        if places not in self._fitted:
+            subset = self.subset if len(places) == len(self._items) else self._part(places)
+            self._fitted[places] = self._predictor.fit(self._scores, subset, self._seed)
+        return self._fitted[places]
+
+    def _part(self, places: tuple[int, ...]) -> Subset:
+        """Return the subset of the items at these places; the others' weight is shared out."""
+        items = tuple(self.subset.items[at] for at in places)
+        weights = self.subset.weights
+        if weights is not None:
+            kept = [weights[at] for at in places]
+            weights = tuple(one * sum(weights) / sum(kept) for one in kept) if sum(kept) else None
+        return self.subset.model_copy(update={"items": items, "weights": weights})

@@ -20,13 +20,14 @@ from fewbench.methods.adaptive.low_rank_items import LowRankItems
 from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
 from fewbench.methods.adaptive.task_completion import TaskCompletion
 from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
+from fewbench.methods.base import Method
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
-class Collaborative:
+class Collaborative(Method):
     """Items chosen for each target in rounds, other items predicted by those like them.
 
     The paper gives no values of its settings and finds the errors robust to them; the defaults
@@ -91,7 +92,6 @@ class Collaborative:
     transport: bool = True
     minimum: int = 20
     prediction: Literal["similarity", "low-rank"] = "similarity"
-    plain_sampling: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = (
         Need("distinct sources", 20, "few sources tell few items apart"),
         Need("tasks", 2, "on a single task plain random sampling is often closer"),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.sampling.allocation import expected_counts
-from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.base import Answers, Method, Prediction, Session, joined
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.mean import FittedMean
 from fewbench.methods.written import check_number, check_words, write
@@ -24,7 +24,7 @@ IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class FlashHelm:
+class FlashHelm(Method):
     """Random items in tiers: the budget for the top tier, a part of it for every other.
 
     Everyone is run on the lowest tier's items. Whoever then ranks within the next tier, among the
@@ -59,8 +59,6 @@ class FlashHelm:
     stratified: bool = True
     ranked_by: Literal["full", "same"] = "full"
     needs: ClassVar = (Need("distinct sources", 10, "few sources make a coarse ranking"),)
-    plain_sampling: ClassVar[bool] = False
-    targets_apart: ClassVar[bool] = True
     whole_budget: ClassVar[bool] = False
 
     def start(
@@ -102,7 +100,7 @@ class FlashHelm:
         return write("flash-helm", self)
 
 
-class FlashHelmSession:
+class FlashHelmSession(Session):
     """Asks for the next tier's items while a target ranks within it.
 
     Attributes
@@ -114,71 +112,77 @@ class FlashHelmSession:
     def __init__(
         self, method: FlashHelm, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> None:
+        super().__init__(targets, scores.n_items)
         rng = np.random.default_rng(seed)
         self._scores, self._method = scores, method
         self.order = _by_task(scores, rng) if method.stratified else rng.permutation(scores.n_items)
         self._sizes = method.sizes(budget)
         self._lowest = method.lowest_ranks(scores.n_models + 1)
-        self._tier = dict.fromkeys(targets, 0)
-        self._answers: dict[str, FloatArray] = {target: np.empty(0) for target in targets}
 
-    def ask(self) -> dict[str, IntArray]:
-        """Return the items that a target lacks of those of its tier."""
-        lacking = {
-            target: self.order[len(answers) : self._sizes[self._tier[target]]]
-            for target, answers in self._answers.items()
-        }
-        return {target: items for target, items in lacking.items() if len(items)}
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return the items that targets lack of those of their tier."""
+        chosen = {}
+        for target in targets:
+            done = len(self.record.asked(target))
+            wanted = self._sizes[self._tier(target, done)]
+            if wanted > done:
+                chosen[target] = self.order[done:wanted]
+        return chosen
 
-    def tell(self, target: str, answers: Answers) -> None:
-        """Take answers; while they rank within a better tier, move the target up."""
-        self._answers[target] = np.concatenate([self._answers[target], answers.scores[0]])
-        rank = self._rank(self._answers[target])
-        while self._tier[target] + 1 < len(self._sizes):
-            if rank > self._lowest[self._tier[target] + 1]:
+    def _tier(self, target: str, done: int) -> int:
+        """Return the tier of a target that was asked the first items of the order.
+
+        While its answers rank within the next tier it moves up, until that tier has more items.
+        """
+        tier = 0
+        while done >= self._sizes[tier] and tier + 1 < len(self._sizes):
+            asked = self.order[: self._sizes[tier]]
+            answered = asked[np.isfinite(self.record.scores(target)[asked])]
+            if (
+                not len(answered)
+                or self._rank(target, answered, len(asked)) > self._lowest[tier + 1]
+            ):
                 break
-            self._tier[target] += 1
-            if self._sizes[self._tier[target]] > len(self._answers[target]):
-                break
+            tier += 1
+        return tier
 
-    def _rank(self, answers: FloatArray) -> int:
+    def _rank(self, target: str, items: IntArray, n_asked: int) -> int:
         """Place among the sources; of equals the target is the first."""
-        mean = self._mean(len(answers))
-        told = Answers(self.order[: len(answers)], answers[None])
+        mean = self._mean(items, n_asked)
         others = self._scores.full_scores()
         if self._method.ranked_by == "same":
-            same = Answers(told.items, self._scores.filled[:, told.items])
+            same = Answers(items, self._scores.filled[:, items])
             others = mean.predict(same, tasks=False).scores
-        own = mean.predict(told, tasks=False).scores[0]
+        own = mean.predict(self.record.answers(target, items), tasks=False).scores[0]
         return 1 + int((others > own + 1e-9).sum())
 
-    def _mean(self, n: int) -> FittedMean:
-        """The mean over the first n items, in which tasks weigh as in the full score."""
-        scores, items = self._scores, self.order[:n]
+    def _mean(self, items: IntArray, n: int) -> FittedMean:
+        """The mean over items, of n asked, in which tasks weigh as in the full score."""
+        scores = self._scores
         task_of, weights = scores.task_of[items], scores.item_weights[items]
         if self._method.stratified and n < scores.n_items:
             masses = np.bincount(scores.task_of, weights=scores.item_weights)
             # Decided by n alone: to weigh by which tasks happened to be drawn would be biased.
             if n - len(masses) >= 1.0 / max(float(masses.min()), 1e-12):
-                weights = (masses / np.bincount(task_of, minlength=len(masses)))[task_of]
+                counts = np.bincount(task_of, minlength=len(masses))
+                weights = (masses / np.maximum(counts, 1))[task_of]
             else:  # by how many of its task were to be expected
                 expected = expected_counts(n, masses, np.bincount(scores.task_of))
                 weights = (masses / np.maximum(expected, 1e-12))[task_of]
         return FittedMean(scores, task_of, weights)
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict by the means of the answers, of targets of one tier together."""
-        full = np.empty(len(targets))
-        of_tasks = np.empty((len(targets), len(self._scores.tasks)))
-        counts = np.array([len(self._answers[target]) for target in targets])
-        for n in np.unique(counts).tolist():
-            rows = np.flatnonzero(counts == n).tolist()
-            told = np.stack([self._answers[targets[row]] for row in rows])
-            said = self._mean(n).predict(Answers(self.order[:n], told), tasks=tasks)
-            full[rows] = said.scores
-            if said.tasks is not None:
-                of_tasks[rows] = said.tasks
-        return Prediction(full, of_tasks if tasks else None)
+        """Predict by the means of the answers, of targets that answered the same together."""
+        alike: dict[tuple[bytes, int], list[int]] = {}
+        for row, target in enumerate(targets):
+            key = self.record.answered(target).tobytes(), len(self.record.asked(target))
+            alike.setdefault(key, []).append(row)
+        parts = []
+        for (_, n_asked), rows in alike.items():
+            items = self.record.answered(targets[rows[0]])
+            told = np.stack([self.record.scores(targets[row])[items] for row in rows])
+            parts.append(self._mean(items, n_asked).predict(Answers(items, told), tasks=tasks))
+        return joined(parts, list(alike.values()))
 
 
 def _by_task(scores: Scores, rng: np.random.Generator) -> IntArray:

@@ -19,7 +19,7 @@ from fewbench.algorithms.irt.steps import (
     most_likely_abilities,
     standard_errors,
 )
-from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.item_response import source_model
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
@@ -39,7 +39,7 @@ BY_CHANCE = 2.0
 
 
 @dataclass(frozen=True)
-class Fluid:
+class Fluid(Method):
     """Random items, then items of highest Fisher information at the target's ability.
 
     The ability that the answers give says every item's expected score. Where one ability does not
@@ -100,8 +100,6 @@ class Fluid:
         Need("sources", 2, "items are told apart by how sources differ on them", required=True),
         Need("distinct sources", 20, "few sources say little of what an item tells"),
     )
-    plain_sampling: ClassVar[bool] = False
-    targets_apart: ClassVar[bool] = True
 
     @property
     def whole_budget(self) -> bool:
@@ -125,7 +123,7 @@ class Fluid:
         return write("fluid", self)
 
 
-class FluidSession:
+class FluidSession(Session):
     """Asks each target for the items that tell most of its ability so far.
 
     Attributes
@@ -138,6 +136,7 @@ class FluidSession:
     def __init__(
         self, method: Fluid, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> None:
+        super().__init__(targets, scores.n_items)
         fitted = source_model(scores, 1, method.form)
         self._method, self._scores, self._budget = method, scores, budget
         self._n_random = round(method.random * budget)
@@ -147,28 +146,19 @@ class FluidSession:
         self._model = fitted.model
         self._notes = fitted.notes
         self._shuffled = _take(fitted.model, self.order)
-        self._items: dict[str, IntArray] = {name: np.empty(0, dtype=np.intp) for name in targets}
-        self._answers: dict[str, FloatArray] = {name: np.empty(0) for name in targets}
-        self._asked: dict[str, IntArray] = {}  # worked out when asked for, of many targets at once
 
-    def ask(self) -> dict[str, IntArray]:
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return the items that tell most of each target's ability so far."""
-        waiting = [name for name in self._items if name not in self._asked]
-        for names in self._alike(waiting):
-            self._choose(names)
-        return {name: self._asked[name] for name in self._items if len(self._asked[name])}
-
-    def tell(self, target: str, answers: Answers) -> None:
-        """Take answers; what to ask next follows from all there are."""
-        self._items[target] = np.concatenate([self._items[target], answers.items])
-        self._answers[target] = np.concatenate([self._answers[target], answers.scores[0]])
-        del self._asked[target]
+        chosen: dict[str, IntArray] = {}
+        for names in self._alike(targets):
+            chosen |= self._choose(names)
+        return {name: items for name, items in chosen.items() if len(items)}
 
     def abilities(self, targets: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         """Return abilities, on which the paper ranks, and their standard errors, (targets,)."""
         theta, errors = np.empty(len(targets)), np.empty(len(targets))
         places = {name: place for place, name in enumerate(targets)}
-        for names in self._alike(list(places)):
+        for names in self._alike(targets):
             rows = [places[name] for name in names]
             theta[rows], errors[rows] = self._estimate(names)
         return theta, errors
@@ -182,10 +172,11 @@ class FluidSession:
         left = np.ones(items.shape)  # 1 where an item was not run
         if method.estimate != "expected":
             for row, name in enumerate(targets):
-                at, answers = self._items[name], self._answers[name]
+                at = self.record.answered(name)
+                answers = self.record.scores(name)[at]
                 if method.estimate == "corrected":
                     own = scores.item_weights[at]
-                    off[row] = _mean_off(answers, items[row, at], own, self._n_random)
+                    off[row] = _mean_off(answers, items[row, at], own, self._random_answers(name))
                 items[row, at], left[row, at] = answers, 0.0
         full = items @ scores.item_weights + off * (left @ scores.item_weights)
         by_task = None
@@ -194,11 +185,19 @@ class FluidSession:
             by_task = np.clip(by_task, 0.0, 1.0)
         return Prediction(np.clip(full, 0.0, 1.0), by_task, items, notes=self._notes)
 
-    def _alike(self, targets: list[str]) -> list[list[str]]:
-        """Part targets by how many items they were run on, at most so many at once."""
-        by_count: dict[int, list[str]] = {}
+    def _random_answers(self, target: str) -> int:
+        """Return how many of the first answers are to random items."""
+        rounds = self.record.rounds(target)
+        if not self._n_random or not rounds:
+            return 0
+        return int(np.isfinite(self.record.scores(target)[rounds[0]]).sum())
+
+    def _alike(self, targets: Sequence[str]) -> list[list[str]]:
+        """Part targets by how many items they were asked and answered, at most so many at once."""
+        by_count: dict[tuple[int, int], list[str]] = {}
         for name in targets:
-            by_count.setdefault(len(self._items[name]), []).append(name)
+            counts = len(self.record.asked(name)), len(self.record.answered(name))
+            by_count.setdefault(counts, []).append(name)
         return [
             names[begin : begin + _AT_ONCE]
             for names in by_count.values()
@@ -206,34 +205,37 @@ class FluidSession:
         ]
 
     def _estimate(self, targets: list[str]) -> tuple[FloatArray, FloatArray]:
-        """Return abilities and standard errors of targets that were run on equally many items."""
-        items = np.stack([self._items[name] for name in targets])
-        answers = np.stack([self._answers[name] for name in targets])
+        """Return abilities and standard errors of targets that answered equally many items."""
+        items = np.stack([self.record.answered(name) for name in targets])
+        answers = np.stack(
+            [self.record.scores(name)[self.record.answered(name)] for name in targets]
+        )
         right = binary(answers, self._cuts[items])
         spread = self._method.spread
         theta = most_likely_abilities(self._model, items, right, spread)
         return theta, standard_errors(self._model, items, theta, spread)
 
-    def _choose(self, targets: list[str]) -> None:
-        """Work out what to ask of targets that were run on equally many items."""
-        method, done = self._method, len(self._items[targets[0]])
+    def _choose(self, targets: list[str]) -> dict[str, IntArray]:
+        """Choose for targets that were asked, and answered, equally many items."""
+        method, done = self._method, len(self.record.asked(targets[0]))
         if done < self._n_random:
-            self._asked.update(dict.fromkeys(targets, self.order[: self._n_random]))
-            return
+            return dict.fromkeys(targets, self.order[: self._n_random])
         begins = done == self._n_random
         n = method.first if begins and method.first is not None else method.step
         n = min(n, self._budget - done)
         if n <= 0:
-            self._asked.update(dict.fromkeys(targets, np.empty(0, dtype=np.intp)))
-            return
+            return {}
         theta, errors = self._estimate(targets)
         run = np.zeros((len(targets), self._scores.n_items), dtype=bool)
         for row, name in enumerate(targets):
-            run[row, self._place[self._items[name]]] = True
+            run[row, self._place[self.record.asked(name)]] = True
         chosen = self.order[most_informative(self._shuffled, theta, run, n)]
-        for row, name in enumerate(targets):
-            enough = method.until is not None and done > 0 and errors[row] <= method.until
-            self._asked[name] = chosen[row, :0] if enough else chosen[row]
+        enough = method.until is not None and done > 0
+        return {
+            name: chosen[row]
+            for row, name in enumerate(targets)
+            if not (enough and errors[row] <= (method.until or 0.0))
+        }
 
 
 def _mean_off(

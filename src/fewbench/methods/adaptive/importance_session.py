@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.methods.adaptive.past_tasks import Mixture, Past, PastTask
-from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.base import Prediction, Session
 from fewbench.scores import Scores
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +35,7 @@ class ItemCompletion(Protocol):
         """
 
 
-class ImportanceSession:
+class ImportanceSession(Session):
     """Asks every target in rounds, independently of the others.
 
     The first round is the probe set, the items most important to all sources. Each later one asks
@@ -65,36 +65,41 @@ class ImportanceSession:
         completion: ItemCompletion,
         targets: Sequence[str],
     ) -> None:
+        super().__init__(targets, scores.n_items)
         self._scores, self._past, self._tasks, self._rounds = scores, past, past.tasks, rounds
         self._mixture, self._n_similar = mixture, n_similar
         self._completion = completion
-        none = np.empty(0, dtype=np.intp)
-        self._chosen = {target: [none] * len(past.tasks) for target in targets}
-        self._answers = {target: np.full(scores.n_items, np.nan) for target in targets}
-        self._done = dict.fromkeys(targets, 0)
-        self._next: dict[str, list[IntArray]] = {}
+        self._place = np.empty(scores.n_items, dtype=np.intp)  # of each item within its task
+        for task in past.tasks:
+            self._place[task.items] = np.arange(len(task.items))
 
-    def ask(self) -> dict[str, IntArray]:
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return the next round's items of every target that has one, task by task."""
-        wanted = {}
-        for target, done in self._done.items():
+        chosen = {}
+        for target in targets:
+            done = len(self.record.rounds(target))
             if done < len(self._rounds):
-                coming = zip(self._tasks, self._coming(target), strict=True)
-                wanted[target] = np.concatenate([task.items[new] for task, new in coming])
-        return wanted
-
-    def tell(self, target: str, answers: Answers) -> None:
-        """Take a target's answers to its round."""
-        coming = zip(self._chosen[target], self._coming(target), strict=True)
-        self._chosen[target] = [np.append(before, new) for before, new in coming]
-        self._answers[target][answers.items] = answers.scores[0]
-        self._done[target] += 1
-        del self._next[target]
+                asked = self._by_task(self.record.asked(target))
+                answered = self._by_task(self.record.answered(target))
+                scores = self.record.scores(target)
+                new = [
+                    part.items[self._choose(part, asked[task], answered[task], n, scores)]
+                    for task, (part, n) in enumerate(
+                        zip(self._tasks, self._rounds[done].tolist(), strict=True)
+                    )
+                ]
+                chosen[target] = np.concatenate(new)
+        return chosen
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict every item of every target; scores are their means."""
         items = np.array(
-            [self._completion.complete(self._chosen[t], self._answers[t]) for t in targets]
+            [
+                self._completion.complete(
+                    self._by_task(self.record.answered(target)), self.record.scores(target)
+                )
+                for target in targets
+            ]
         )
         of_tasks = None
         if tasks:
@@ -103,20 +108,18 @@ class ImportanceSession:
         notes = (ONE_TASK,) if len(self._tasks) == 1 else ()
         return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0), notes=notes)
 
-    def _coming(self, target: str) -> list[IntArray]:
-        """Return the next round's items of each task, as positions within it."""
-        if target not in self._next:
-            counts = self._rounds[self._done[target]].tolist()
-            parts = zip(self._tasks, self._chosen[target], counts, strict=True)
-            answers = self._answers[target]
-            self._next[target] = [self._choose(*part, answers) for part in parts]
-        return self._next[target]
+    def _by_task(self, items: IntArray) -> list[IntArray]:
+        """Return items task by task, as positions within the task, in the same order."""
+        task_of = self._scores.task_of[items]
+        return [self._place[items[task_of == task]] for task in range(len(self._tasks))]
 
-    def _choose(self, task: PastTask, seen: IntArray, n: int, answers: FloatArray) -> IntArray:
+    def _choose(
+        self, task: PastTask, asked: IntArray, answered: IntArray, n: int, scores: FloatArray
+    ) -> IntArray:
         if not n:
-            return seen[:0]
+            return asked[:0]
         importance = task.importance
-        if len(seen):
-            similar = self._past.similar(task.items[seen], answers, self._n_similar)
+        if len(answered):
+            similar = self._past.similar(task.items[answered], scores, self._n_similar)
             importance = self._mixture.of(task.values, similar, task.importance)
-        return task.most_important(importance, seen, n)
+        return task.most_important(importance, asked, n)

@@ -122,9 +122,28 @@ def make_native_set(
         new = among[kmedoids(distances, k, rng, restarts=restarts).medoids]
     # In random order, so that of medoids equally near none is preferred for its place in the table.
     medoids = rng.permutation(np.concatenate([anchors, new]))
+    share = _shares(columns, medoids, metric, standardise, shared)
+    return NativeSet(np.sort(new), medoids, share, columns.mean(axis=1))
+
+
+def given_set(
+    columns: FloatArray,
+    medoids: IntArray,
+    *,
+    metric: Metric = "manhattan",
+    standardise: bool = True,
+    shared: bool = False,
+) -> NativeSet:
+    """Give every item to the nearest of given medoids, as where only some were answered."""
+    share = _shares(columns, medoids, metric, standardise, shared)
+    return NativeSet(medoids[:0], medoids, share, columns.mean(axis=1))
+
+
+def _shares(
+    columns: FloatArray, medoids: IntArray, metric: Metric, standardise: bool, shared: bool
+) -> NDArray[np.float32]:
     to_medoids = item_distances(columns, metric, standardise, medoids)
     nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
     if not shared:
         nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(len(medoids)))
-    share = nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32)
-    return NativeSet(np.sort(new), medoids, share, columns.mean(axis=1))
+    return np.asarray(nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32))

@@ -15,8 +15,8 @@ from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.algorithms.natives import Count, native_sources
 from fewbench.errors import MethodError
-from fewbench.methods.adaptive.native_set import Clip, NativeSet, Search, make_native_set
-from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.adaptive.native_set import Clip, NativeSet, Search, given_set, make_native_set
+from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
@@ -26,7 +26,7 @@ IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Tailored:
+class Tailored(Method):
     """A probe set for all targets, then a set for each by its native sources.
 
     The defaults are what the paper's tables were made with, but for `candidates` on more than
@@ -85,7 +85,6 @@ class Tailored:
     restarts: int = 1
     candidates: int = 2000
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
-    plain_sampling: ClassVar[bool] = False
     beside: ClassVar = ("kmedoids-ridge",)  # static, and as good on many tables: to be seen
 
     @property
@@ -113,27 +112,25 @@ class Tailored:
 AS_PRINTED = Tailored(standardise=False, search="alternate", inclusive=False, clip="none")
 
 
-class TailoredSession:
+class TailoredSession(Session):
     """Asks for the probe set, then, of each target, for the items of its own.
 
     Attributes
     ----------
     probe : ndarray of int
         Positions of the probe items, ascending.
-    natives : dict of str to ndarray of int
-        Positions of the native sources of the targets for which they are known.
     """
 
     def __init__(
         self, method: Tailored, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> None:
+        super().__init__(targets, scores.n_items)
         self._method, self._scores, self._seed = method, scores, seed
         self._columns = scores.filled.T
         self._new = max(0, budget - method.probe)
         self.probe = self._choose_probe(min(method.probe, budget))
-        self.natives: dict[str, IntArray] = {}
-        self._answers = {target: np.full(scores.n_items, np.nan) for target in targets}
         self._sets: dict[bytes, NativeSet] = {}
+        self._found: dict[bytes, tuple[IntArray, ...]] = {}
 
     def _choose_probe(self, k: int) -> IntArray:
         method, rng = self._method, np.random.default_rng([self._seed, 0])
@@ -144,12 +141,46 @@ class TailoredSession:
             return np.sort(alternating_kmedoids(distances, k, rng))
         return kmedoids(distances, k, rng, restarts=method.restarts).medoids
 
-    def native_set(self, target: str) -> NativeSet:
-        """Return the items chosen for a target and what they stand for.
+    def natives(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return the positions of the native sources of targets, judged among each other.
 
-        Targets with the same native sources share one set.
+        Found from the probe items that all of them answered; without any, all sources.
         """
-        natives = self.natives[target]
+        answers = np.stack([self.record.scores(target)[self.probe] for target in targets])
+        key = answers.tobytes()
+        if key not in self._found:
+            known = np.isfinite(answers).all(axis=0)
+            self._found[key] = (
+                tuple(self._native_sources(answers[:, known], self.probe[known]))
+                if known.any()
+                else (np.arange(self._scores.n_models),) * len(targets)
+            )
+        return dict(zip(targets, self._found[key], strict=True))
+
+    def _native_sources(self, answers: FloatArray, probe: IntArray) -> list[IntArray]:
+        method = self._method
+        return native_sources(
+            self._columns[probe].T,
+            answers,
+            method.metric,
+            method.standardise,
+            count=method.natives,
+            inclusive=method.inclusive,
+        )
+
+    def natives_of(self, target: str) -> IntArray | None:
+        """Return a target's native sources; None while it waits for the answers of others."""
+        group = [target] if self._method.targets_apart else list(self.record.targets)
+        if not all(self._is_probed(name) for name in group):
+            return None
+        return self.natives(group)[target]
+
+    def _is_probed(self, target: str) -> bool:
+        rounds = self.record.rounds(target)
+        return bool(rounds) and not np.isin(rounds[0], self.record.open(target)).any()
+
+    def native_set(self, natives: IntArray) -> NativeSet:
+        """Return the items chosen for targets with these native sources."""
         key = natives.tobytes()
         if key not in self._sets:
             method = self._method
@@ -168,55 +199,44 @@ class TailoredSession:
             )
         return self._sets[key]
 
-    def ask(self) -> dict[str, IntArray]:
-        """Return the probe set, or what was chosen for a target; nothing yet for one that waits."""
-        wanted = {}
-        for target, answers in self._answers.items():
-            if np.isnan(answers[self.probe]).any():
-                wanted[target] = self.probe
-            elif target not in self.natives:
-                wanted[target] = np.empty(0, dtype=np.intp)
-            elif self._new and np.isnan(answers[self.native_set(target).new]).any():
-                wanted[target] = self.native_set(target).new
-        return wanted
-
-    def tell(self, target: str, answers: Answers) -> None:
-        """Take answers; once the probe set is answered, find the native sources."""
-        self._answers[target][answers.items] = answers.scores[0]
-        if target in self.natives:
-            return
-        if self._method.targets_apart:
-            self._find_natives([target])
-        elif not any(np.isnan(known[self.probe]).any() for known in self._answers.values()):
-            self._find_natives(list(self._answers))
-
-    def _find_natives(self, targets: list[str]) -> None:
-        method = self._method
-        found = native_sources(
-            self._columns[self.probe].T,
-            np.stack([self._answers[target][self.probe] for target in targets]),
-            method.metric,
-            method.standardise,
-            count=method.natives,
-            inclusive=method.inclusive,
-        )
-        self.natives.update(zip(targets, found, strict=True))
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return the probe set, or what is chosen for a target; nothing yet for one that waits."""
+        chosen = {}
+        for target in targets:
+            done = len(self.record.rounds(target))
+            if not done:
+                chosen[target] = self.probe
+            elif done == 1 and self._new:
+                natives = self.natives_of(target)
+                chosen[target] = self.probe[:0] if natives is None else self.native_set(natives).new
+        return chosen
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from every item's expected score (Eq. 10), answers standing for themselves."""
         scores = self._scores
         items = np.empty((len(targets), scores.n_items))
         for row, target in enumerate(targets):
-            answers = self._answers[target]
+            answers = self.record.scores(target)
             items[row] = np.where(np.isnan(answers), self._expected(target, answers), answers)
         of_tasks = scores.task_means(items) if tasks else None
         return Prediction(items @ scores.item_weights, of_tasks, np.clip(items, 0.0, 1.0))
 
     def _expected(self, target: str, answers: FloatArray) -> FloatArray:
-        method, native_set = self._method, self.native_set(target)
+        method, natives = self._method, self.natives_of(target)
+        if natives is None:
+            natives = self.natives([target])[target]
+        native_set = self.native_set(natives)
+        columns = self._columns[:, natives]
+        if np.isnan(answers[native_set.medoids]).any():
+            native_set = given_set(
+                columns,
+                self.record.answered(target),
+                metric=method.metric,
+                standardise=method.standardise,
+                shared=method.ties == "shared",
+            )
         expected = native_set.expected(answers, calibrate=method.calibrate, clip=method.clip)
         if not method.corrected:
             return expected
-        natives = self._columns[:, self.natives[target]]
-        errs = native_set.expected(natives, calibrate=method.calibrate, clip=method.clip) - natives
+        errs = native_set.expected(columns, calibrate=method.calibrate, clip=method.clip) - columns
         return np.asarray(expected - errs.mean(axis=1))

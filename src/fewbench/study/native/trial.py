@@ -12,7 +12,7 @@ from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.algorithms.natives import nearest_first
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.replay import replay
-from fewbench.methods import Answers, Prediction
+from fewbench.methods import Answers, Method
 from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
 from fewbench.scores import Scores
 from fewbench.study.splits import Split
@@ -122,6 +122,7 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
     sources, targets = scores.take(split.sources), scores.take(split.targets)
     with one_thread():
         session = method.start(sources, budget, seed, targets.model_ids)
+        session.ask()
         answers = targets.values[:, session.probe]
         for row, target in enumerate(targets.model_ids):
             session.tell(target, Answers(session.probe, answers[[row]]))
@@ -129,7 +130,8 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
         groups = alone if method.targets_apart else [np.arange(len(answers))]
         known = sources.filled[:, session.probe]
         order = np.concatenate([_by_distance(known, answers[rows], method) for rows in groups])
-    natives = tuple(session.natives[target] for target in targets.model_ids)
+    found = [session.natives_of(target) for target in targets.model_ids]
+    natives = tuple(one for one in found if one is not None)
     return Trial(sources, targets, method, budget, seed, session.probe, natives, order)
 
 
@@ -140,34 +142,25 @@ def _by_distance(sources: FloatArray, targets: FloatArray, method: Tailored) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class _Chosen:
+class _Chosen(Method):
     """TailoredBench with the native sources given instead of found."""
 
     method: Tailored
     natives: dict[str, IntArray]
-    plain_sampling = False
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> "_ChosenSession":
-        return _ChosenSession(self.method.start(scores, budget, seed, targets), self.natives)
+        session = _ChosenSession(self.method, scores, budget, seed, targets)
+        session.given = self.natives
+        return session
 
     def describe(self) -> str:
         return f"{self.method.describe()} with native sources given"
 
 
-@dataclass(frozen=True, eq=False)
-class _ChosenSession:
-    session: TailoredSession
+class _ChosenSession(TailoredSession):
     given: dict[str, IntArray]
 
-    def ask(self) -> dict[str, IntArray]:
-        return self.session.ask()
-
-    def tell(self, target: str, answers: Answers) -> None:
-        self.session.tell(target, answers)
-        found = self.session.natives
-        found.update({name: self.given[name] for name in found})
-
-    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        return self.session.predict(targets, tasks=tasks)
+    def natives_of(self, target: str) -> IntArray | None:
+        return None if super().natives_of(target) is None else self.given[target]

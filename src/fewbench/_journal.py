@@ -1,0 +1,110 @@
+"""A file of lines that only grows, and survives crashes.
+
+Evaluations, transfer measurements and the cache of studies are kept this way. A line counts once
+it is written whole. A crash can tear the last line only; the torn line was never acknowledged, so
+it is skipped when the file is read and cut off before the next line is written.
+"""
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from fewbench._files import naming, written_whole
+
+BLOCK = 1 << 16
+
+
+class Lines:
+    """An append-only file of lines.
+
+    Parameters
+    ----------
+    path : Path
+    sync_every : float
+        Wait for the disk at most so often, in seconds; by default after every line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lines = Lines(Path(folder) / "log.jsonl")
+    ...     lines.append(b'{"a": 1}')
+    ...     list(lines.read())
+    [(1, b'{"a": 1}')]
+    """
+
+    def __init__(self, path: Path, sync_every: float = 0.0) -> None:
+        self.path = path
+        self._sync_every, self._synced = sync_every, time.monotonic()
+
+    def append(self, line: bytes) -> None:
+        """Add one line; OSError if it cannot be written whole, and then nothing is added."""
+        with naming(self.path), self.path.open("ab", buffering=0) as file:
+            _lock(file.fileno())  # another process may add a line too
+            whole = _whole(self.path)
+            try:
+                file.truncate(whole)
+                if (file.write(line + b"\n") or 0) <= len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                if time.monotonic() - self._synced >= self._sync_every:
+                    os.fsync(file.fileno())
+                    self._synced = time.monotonic()
+            except BaseException:
+                file.truncate(whole)
+                raise
+
+    def sync(self) -> None:
+        """Wait until all lines are on the disk."""
+        if self.path.exists():
+            with naming(self.path), self.path.open("ab") as file:
+                os.fsync(file.fileno())
+        self._synced = time.monotonic()
+
+    def read(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each whole line with its number, from 1."""
+        if not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        yield from enumerate(content[: content.rfind(b"\n") + 1].splitlines(), start=1)
+
+    def repair(self, is_sound: Callable[[bytes], bool]) -> int:
+        """Drop damaged lines and a torn end; return how many lines were dropped.
+
+        The file as it was is kept under the same name with `.damaged` added.
+        """
+        content = self.path.read_bytes()
+        torn = content[content.rfind(b"\n") + 1 :]
+        lines = [line for _, line in self.read()]
+        sound = [line for line in lines if is_sound(line)]
+        dropped = len(lines) - len(sound) + bool(torn)
+        if dropped:
+            kept = self.path.with_name(f"{self.path.name}.damaged")
+            with written_whole(kept) as temporary:
+                temporary.write_bytes(content)
+            with written_whole(self.path) as temporary:
+                temporary.write_bytes(b"".join(line + b"\n" for line in sound))
+        return dropped
+
+
+def _lock(handle: int) -> None:
+    with suppress(ImportError, OSError):  # not every system or disk has such locks
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _whole(path: Path) -> int:
+    """Return how many bytes of a file are whole lines."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - BLOCK)
+            file.seek(start)
+            found = file.read(end - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+    return 0

@@ -1,0 +1,125 @@
+"""Record: what each target was asked and answered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers of targets to the same items.
+
+    Attributes
+    ----------
+    items : ndarray of int, shape (n,)
+        Positions of the items in the source scores.
+    scores : ndarray, shape (targets, n)
+        Scores in [0, 1].
+    probabilities : ndarray, shape (targets, n, options), optional
+    """
+
+    items: IntArray
+    scores: FloatArray
+    probabilities: FloatArray | None = None
+
+
+class Record:
+    """What each target was asked, round by round, and what it answered.
+
+    A session works out its next questions and its predictions from the record alone, so an
+    evaluation that is opened again needs no replay. Items are positions in the benchmark.
+
+    Parameters
+    ----------
+    targets : sequence of str
+    n_items : int
+        Number of items of the benchmark.
+
+    Examples
+    --------
+    >>> record = Record(["new"], n_items=5)
+    >>> record.add_round("new", np.array([3, 1]))
+    >>> record.tell("new", Answers(np.array([3]), np.array([[1.0]])))
+    >>> record.open("new").tolist(), record.answered("new").tolist()
+    ([1], [3])
+    >>> record.skip("new", [1])
+    >>> record.open("new").tolist()
+    []
+    """
+
+    def __init__(self, targets: Sequence[str], n_items: int) -> None:
+        self._rounds: dict[str, list[IntArray]] = {target: [] for target in targets}
+        self._scores = {target: np.full(n_items, np.nan) for target in targets}
+        self._options: dict[str, dict[int, FloatArray]] = {target: {} for target in targets}
+        self._skipped: dict[str, set[int]] = {target: set() for target in targets}
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets, in order."""
+        return tuple(self._rounds)
+
+    def rounds(self, target: str) -> list[IntArray]:
+        """Return the items that a target was asked, one array for each round."""
+        return self._rounds[target]
+
+    def asked(self, target: str) -> IntArray:
+        """Return all items that a target was asked, in order, each once."""
+        rounds = self._rounds[target]
+        if not rounds:
+            return np.empty(0, dtype=np.intp)
+        every = rounds[0] if len(rounds) == 1 else np.concatenate(rounds)
+        _, first = np.unique(every, return_index=True)
+        return every if len(first) == len(every) else every[np.sort(first)]
+
+    def open(self, target: str) -> IntArray:
+        """Return the asked items that were neither answered nor skipped, in order."""
+        asked = self.asked(target)
+        left = np.isnan(self._scores[target][asked])
+        if self._skipped[target]:
+            left &= ~np.isin(asked, list(self._skipped[target]))
+        return np.asarray(asked[left])
+
+    def answered(self, target: str) -> IntArray:
+        """Return the answered items, in the order asked."""
+        asked = self.asked(target)
+        return np.asarray(asked[~np.isnan(self._scores[target][asked])])
+
+    def skipped(self, target: str) -> frozenset[int]:
+        """Return the items that the target cannot answer."""
+        return frozenset(self._skipped[target])
+
+    def scores(self, target: str) -> FloatArray:
+        """Return a target's scores, shape (items,), NaN where it gave no answer."""
+        return self._scores[target]
+
+    def answers(self, target: str, items: IntArray | None = None) -> Answers:
+        """Return a target's answers, by default all; with probabilities if each has them."""
+        items = self.answered(target) if items is None else items
+        options = self._options[target]
+        rows = [options[at] for at in items.tolist() if at in options] if options else []
+        return Answers(
+            items,
+            self._scores[target][items][None],
+            np.array([rows]) if rows and len(rows) == len(items) else None,
+        )
+
+    def add_round(self, target: str, items: IntArray) -> None:
+        """Note that a target was asked these items."""
+        self._rounds[target].append(items)
+
+    def tell(self, target: str, answers: Answers) -> None:
+        """Note answers of one target; an earlier answer to the same item is replaced."""
+        self._scores[target][answers.items] = answers.scores[0]
+        self._skipped[target].difference_update(answers.items.tolist())
+        if answers.probabilities is not None:
+            rows = zip(answers.items.tolist(), answers.probabilities[0], strict=True)
+            self._options[target].update((at, row) for at, row in rows if not np.isnan(row).any())
+
+    def skip(self, target: str, items: Sequence[int]) -> None:
+        """Note that a target cannot answer these items; they are not asked again."""
+        self._skipped[target].update(items)
