@@ -9,7 +9,7 @@ from fewbench._version import __version__
 from fewbench.cli.audit import audit
 from fewbench.cli.compare import compare
 from fewbench.cli.demo import demo
-from fewbench.cli.evaluate import ask, estimate, start, tell
+from fewbench.cli.evaluate import ask, estimate, repair, start, tell
 from fewbench.cli.import_ import import_
 from fewbench.cli.methods import methods
 from fewbench.cli.natives import natives
@@ -62,6 +62,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "ask": ask,
     "tell": tell,
     "estimate": estimate,
+    "repair": repair,
     "compare": compare,
     "natives": natives,
     "demo": demo,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.cli.options import (
     AverageOption,
     Filter,
@@ -30,7 +31,7 @@ from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, say, table
 from fewbench.errors import AnswersError, EvaluationError, MethodError
-from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation import Estimate, Evaluation, Stop
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.journal import Journal
 from fewbench.methods import Subset
@@ -40,24 +41,39 @@ from fewbench.runners import EXPORTS, export_items, moved_documents, positions_i
 from fewbench.scores import Scale, Scores
 from fewbench.scores.table import HARNESS_VERSION
 
-MEASURING = "measuring the method's error on source models that it did not learn from …"
+MEASURING = "measuring the method's error on held-out source models …"
 
-TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Which target.")]
+TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
 
 
 def start(
     scores_path: ScoresPath,
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the evaluation.")],
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="See fewbench methods.")
+        str | None, typer.Option("--method", "-m", help="Method name, see `fewbench methods`.")
     ] = None,
-    budget: Annotated[int | None, typer.Option("--budget", "-n", help="Items to run.")] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", "-n", help="Most items to run per target model.")
+    ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", "-t", help="A new model's name; give it for each one."),
+        typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
+    ] = None,
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop once the interval is at most this much to either side, on the scale of "
+            "the scores."
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the interval for --half-width.")] = 0.9,
+    cost: Annotated[
+        float | None,
+        typer.Option(help="Most to spend per target, by the column `cost` of the items."),
     ] = None,
     subset: Annotated[
-        Path | None, typer.Option(help="Use what fewbench select -o wrote: items and method.")
+        Path | None,
+        typer.Option(help="Use the items and method of a file from `fewbench select -o`."),
     ] = None,
     seed: Seed = 0,
     average: AverageOption = None,
@@ -69,16 +85,18 @@ def start(
         ),
     ] = True,
 ) -> None:
-    """Open an evaluation of one or several new models, with any method.
+    """Start an evaluation of one or several target models.
 
     \b
     fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
     fewbench start scores.parquet -m greedy-ridge -n 50 -t step-1000 -t step-2000 -o run
+    fewbench start scores.parquet -m random --half-width 0.03 -o run
     fewbench start scores.parquet --subset subset.json -o run
     """
     check_output_folder(output, inputs=[scores_path])
     Journal(output).check_free()
     chosen = None
+    limits = (half_width, cost)
     if subset is not None:
         try:
             chosen = Subset.from_json(subset.read_bytes())
@@ -93,15 +111,27 @@ def start(
             raise EvaluationError(f"{subset}: does not say which method it is for")
         method, budget, seed = made.method, made.budget, made.seed
         average = average or made.average
-    if method is None or budget is None:
-        raise EvaluationError("which items?", hint="give --method and --budget, or --subset FILE")
+    if method is None or (budget is None and limits == (None, None)):
+        raise EvaluationError(
+            "no method or no limit given",
+            hint="give --method and --budget (or --half-width, --cost), or --subset FILE",
+        )
+    try:
+        stop = Stop(items=budget, half_width=half_width, level=level, cost=cost)
+    except ValidationError as error:
+        raise EvaluationError(
+            f"cannot stop by half width {half_width}, level {level}, cost {cost}",
+            hint="half width and cost are above 0, the level is between 0 and 1",
+        ) from error
     scores = load(scores_path, average)
     with at_work("choosing items"):
-        evaluation = Evaluation(scores, method, budget, target or ["target"], seed, subset=chosen)
+        evaluation = Evaluation(
+            scores, method, targets=target or ["target"], seed=seed, stop=stop, subset=chosen
+        )
     evaluation.save(output, scores_path)
     first = next(iter(evaluation.ask().values()))
-    if len(evaluation.targets) > 1 and not getattr(evaluation.method, "targets_apart", True):
-        say(f"note: with {method} targets wait for one another before they are asked again")
+    if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
+        say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
         with at_work(MEASURING):
             warnings = evaluation.warnings()
@@ -116,52 +146,57 @@ def start(
 def ask(
     folder: Folder,
     harness: Annotated[
-        str, typer.Option("--for", help=f"In the words of: {', '.join(EXPORTS)}.")
+        str,
+        typer.Option(
+            "--for",
+            help=f"Output format: {', '.join(EXPORTS)} (plain ids, lm-eval --samples, Inspect "
+            "--sample-id).",
+        ),
     ] = "ids",
     target: TargetName = None,
+    at_most: Annotated[
+        int | None, typer.Option(help="Print no more than this many items.", min=1)
+    ] = None,
     positions: Annotated[
         Path | None,
         typer.Option(
             metavar="LOGS",
-            help="With --for lm-eval, where the dataset changed: logs of any model on all of its "
-            "documents, from which positions are taken.",
+            help="With --for lm-eval, if the dataset changed: logs of any model on all of its "
+            "documents. Positions are taken from them.",
         ),
     ] = None,
     scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
-    """Print what to run next.
+    """Print the items to run next.
 
     \b
-    fewbench ask run                       one item id a line
+    fewbench ask run                       one item id per line
     fewbench ask run --for lm-eval         lm_eval … --samples "$(fewbench ask run --for lm-eval)"
     fewbench ask run --for inspect         inspect eval … --sample-id "$(fewbench ask run …)"
     """
     evaluation = open_evaluation(folder, scores)
-    pending = evaluation.ask()
+    pending = evaluation.ask(at_most)
     if target is not None:
-        if target not in evaluation.targets:
-            raise EvaluationError(
-                f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
-            )
+        _check_target(evaluation, target)
         pending = {name: items for name, items in pending.items() if name == target}
     if as_json and harness != "ids":
         raise EvaluationError(
-            "--json gives the items' own ids, for all targets", hint=f"leave out --for {harness}"
+            "--json prints item ids of all targets", hint=f"leave out --for {harness}"
         )
     if as_json:
         print(json.dumps(pending, indent=2))
         return
     if not pending and target in evaluation.waiting():
         others = some(list(evaluation.ask()))
-        say(f"{target} waits for the answers of {others}, and is asked again after them")
+        say(f"{target} waits for the answers of {others} and is asked again after them")
         return
     if not pending:
         say(f"nothing more to run. Next: fewbench estimate {folder}")
         return
     if len({tuple(items) for items in pending.values()}) > 1:
         raise EvaluationError(
-            f"{len(pending)} targets wait for different items", hint="add --target NAME, or --json"
+            f"{len(pending)} targets need different items", hint="add --target NAME, or --json"
         )
     items = next(iter(pending.values()))
     sources = evaluation.scores
@@ -176,6 +211,13 @@ def ask(
     if harness == "inspect":
         tasks = dict.fromkeys(sources.items["task"].loc[items])
         say(f"run exactly these tasks: {','.join(tasks)}")
+
+
+def _check_target(evaluation: Evaluation, target: str) -> None:
+    if target not in evaluation.targets:
+        raise EvaluationError(
+            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
+        )
 
 
 def _ran_with(sources: Scores, items: list[str]) -> str:
@@ -211,20 +253,37 @@ def _positions_now(
 
 def tell(
     folder: Folder,
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Table, .npz, logs.")],
+    answers: Annotated[
+        Path | None, typer.Argument(metavar="ANSWERS", help="Table, .npz or harness logs.")
+    ] = None,
     target: TargetName = None,
     model: ModelColumn = None,
     item: ItemColumn = None,
     score: ScoreColumn = None,
+    transposed: Annotated[
+        bool, typer.Option("--transposed", help="Wide table: rows are items, columns models.")
+    ] = False,
     metric: Metric = None,
     filter_: Filter = None,
     key: Key = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="An item that the target cannot answer. Repeat it for several. The estimate uses "
+            "the others.",
+        ),
+    ] = None,
+    correct: Annotated[
+        bool,
+        typer.Option("--correct", help="Replace earlier answers. The folder keeps the old ones."),
+    ] = False,
     accept_prompts: Annotated[
         bool,
         typer.Option(
             "--accept-prompts",
-            help="Logs: take answers to other prompts or settings than the sources'; estimates "
-            "will warn of it.",
+            help="Logs: take answers to other prompts or settings than those of the source "
+            "models. Estimates then carry a warning.",
         ),
     ] = False,
     scores: MovedScores = None,
@@ -232,27 +291,69 @@ def tell(
         bool,
         typer.Option(
             "--accept-fractions",
-            help="Take scores between right and wrong where the sources have none.",
+            help="Take scores between right and wrong where the source models have none.",
         ),
     ] = False,
 ) -> None:
-    """Give a target's answers, on the scale of the sources.
+    """Record a target model's answers, on the scale of the source models.
 
     \b
     fewbench tell run answers.csv --item id --score correct
     fewbench tell run answers.csv --model llm --item id --score correct    several targets
-    fewbench tell run logs/                                                logs of a harness
-    fewbench tell run logs/ --model org/new                                of one of their models
+    fewbench tell run logs/                                                harness logs
+    fewbench tell run logs/ --model org/new                                one of several models
+    fewbench tell run --skip q17                                           no answer possible
 
-    Of logs the metric and filter are those of the sources, unless others are named. Prompts and
-    settings (few-shot examples, generation arguments, …) must be those of the sources.
+    For harness logs, the metric and filter of the source models are used unless you pass --metric
+    or --filter. Prompts and settings (few-shot examples, generation arguments, …) must be those of
+    the source models.
     """
     evaluation = open_evaluation(folder, scores)
+    took = []
+    if answers is None and not skip:
+        raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
+    if answers is not None:
+        reading = _read_answers(
+            evaluation, answers, target, model, item, score, transposed, metric, filter_, key
+        )
+        took = _take(evaluation, folder, answers, *reading, target, accept_prompts,
+                     accept_fractions, correct)  # fmt: skip
+    if skip:
+        named = target if target is not None or len(evaluation.targets) > 1 else None
+        if named is None and len(evaluation.targets) > 1:
+            raise AnswersError(
+                f"which target cannot answer them? there are {len(evaluation.targets)}",
+                hint="add --target NAME",
+            )
+        evaluation.skip(named or evaluation.targets[0], skip)
+        took.append(f"skipped {counted(len(skip), 'item')}")
+    left = sum(len(items) for items in evaluation.ask().values())
+    after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
+    print(f"{', '.join(took)}. Next: fewbench {after}")
+
+
+def _read_answers(
+    evaluation: Evaluation,
+    answers: Path,
+    target: str | None,
+    model: str | None,
+    item: str | None,
+    score: str | None,
+    transposed: bool,
+    metric: str | None,
+    filter_: str | None,
+    key: str | None,
+) -> tuple[Scores, bool]:
+    """Return the answers that a file holds, and whether they come from harness logs."""
     is_logs = item is None and score is None and are_logs(answers)
-    columns = _columns(model, item, score, target, evaluation.targets)
+    if transposed:
+        columns = Columns(None, item)
+    else:
+        columns = _columns(model, item, score, target, evaluation.targets)
     reading = read(
         answers,
         columns=Columns() if is_logs else columns,
+        transposed=transposed,
         metric=metric,
         filter=filter_,
         key=key,
@@ -263,7 +364,21 @@ def tell(
     for note in reading.notes:
         if not note.startswith(NO_OPTIONS):  # which do not matter here
             say(f"note: {note}")
-    told = reading.scores
+    return reading.scores, is_logs
+
+
+def _take(
+    evaluation: Evaluation,
+    folder: Path,
+    answers: Path,
+    told: Scores,
+    is_logs: bool,
+    target: str | None,
+    accept_prompts: bool,
+    accept_fractions: bool,
+    correct: bool,
+) -> list[str]:
+    """Record the answers of a table; return what was recorded, in words."""
     for note in _other_scores(evaluation.scores, told):
         say(f"warning: {note}")
     pending = {item for items in evaluation.ask().values() for item in items}
@@ -275,7 +390,11 @@ def tell(
         f"and take positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
     )
     taken, unasked, others, notes = evaluation.tell_table(
-        told, target, accept_prompts=accept_prompts, accept_fractions=accept_fractions
+        told,
+        target,
+        accept_prompts=accept_prompts,
+        accept_fractions=accept_fractions,
+        correct=correct,
     )
     for note in notes if is_logs else ():
         say(f"note: {note}")
@@ -292,10 +411,8 @@ def tell(
         say(f"note: {some(others)} in {answers} is no target here and is not used")
     if unasked:
         say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
-    left = sum(len(items) for items in evaluation.ask().values())
-    after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
     whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
-    print(f"took {taken} answers{whose}. Next: fewbench {after}")
+    return [f"{'corrected' if correct else 'took'} {counted(taken, 'answer')}{whose}"]
 
 
 def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
@@ -346,24 +463,47 @@ def estimate(
     scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
-    """Print score, interval, rank and task scores, and what random sampling would have given.
+    """Print score, interval, rank and task scores, beside those of random sampling.
 
-    The rank is among the sources and the new model itself, 1 being the best; in brackets the
-    ranks at the ends of the score's interval.
+    The rank is among the source models and the target, 1 being the best; in brackets the ranks at
+    the ends of the score's interval. With several targets, those that are finished are printed
+    and the others listed; --target NAME prints one of them as it stands.
 
     \b
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
     """
     evaluation = open_evaluation(folder, scores)
+    names = None
+    if target is not None:
+        names = [target]
+    elif len(evaluation.targets) > 1:
+        names = evaluation.finished() or None
     with at_work(MEASURING):
-        estimates = evaluation.estimate(level, None if target is None else [target])
+        estimates = evaluation.estimate(level, names)
     if as_json:
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
         print(json.dumps(found, indent=2))
-        return
-    scale = evaluation.scores.scale
-    print("\n\n".join(describe(one, scale) for one in estimates.values()))
+    else:
+        scale = evaluation.scores.scale
+        print("\n\n".join(describe(one, scale) for one in estimates.values()))
+    for name in evaluation.targets if target is None else ():
+        if name not in estimates:
+            answered = len(evaluation.record.answered(name))
+            asked = len(evaluation.record.asked(name))
+            say(f"not finished: {name}, {answered} of {asked} items answered")
+
+
+def repair(folder: Folder) -> None:
+    """Drop damaged lines of an evaluation's answers.
+
+    The damaged file is kept as answers.jsonl.damaged. Answers on dropped lines are asked again.
+    """
+    dropped = Journal(folder).repair()
+    if dropped:
+        print(f"{folder}: dropped {counted(dropped, 'damaged line')}. Next: fewbench ask {folder}")
+    else:
+        print(f"{folder}: nothing is damaged")
 
 
 def describe(one: Estimate, scale: Scale) -> str:
