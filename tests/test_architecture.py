@@ -13,6 +13,7 @@ ROOT = Path(fewbench.__file__).parent
 BASE = {
     "errors",
     "_content",
+    "_journal",
     "_json",
     "_memory",
     "_names",

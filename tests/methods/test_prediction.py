@@ -13,7 +13,7 @@ from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.reductions import PCA
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import Forest, Linear, Neighbours, Ridge
-from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
+from fewbench.methods.prediction.unseen_tasks import task_lines
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -50,7 +50,7 @@ def test_mean_of_tasks_and_the_line_for_a_task_without_items():
 
 def test_unseen_tasks_when_all_sources_are_equal():
     scores = from_arrays(np.full((3, 4), 0.25), models=list("abc"), tasks=list("xxyy"))
-    filled = fill_unseen_tasks(np.array([[0.5, np.nan]]), np.array([0.5]), scores)
+    filled = task_lines(scores).fill(np.array([[0.5, np.nan]]), np.array([0.5]))
     assert filled.tolist() == [[0.5, 0.25]]
 
 
@@ -143,7 +143,7 @@ def test_signature_lays_options_side_by_side_and_fills_missing_cells():
     scores = simulate(10, 12, options=3, missing=0.3, seed=1)
     at = np.array([2, 5, 7])
     raw = scores.probabilities.of_items(at)
-    made = Signature().of_sources(scores, subset_at(scores, at))
+    made = Signature().fit(scores, subset_at(scores, at)).sources
     assert made.shape == (10, 9)
     assert np.isfinite(made).all()
     run = ~np.isnan(raw).reshape(10, 9)
@@ -159,13 +159,16 @@ def test_signature_of_a_target_with_missing_cells_or_of_an_item_that_no_source_r
     scores = from_arrays(whole.values, models=whole.model_ids, probabilities=p)
     at = np.array([0, 1])
     subset = subset_at(scores, at)
-    assert (Signature().of_sources(scores, subset)[:, 3:] == 0).all()
+    fitted = Signature().fit(scores, subset)
+    assert (fitted.sources[:, 3:] == 0).all()
     told = Answers(at, scores.values[:1, at], np.full((1, 2, 3), np.nan))
-    assert np.isfinite(Signature().of_targets(scores, subset, told)).all()
+    assert np.isfinite(fitted.of_targets(told)).all()
 
 
 def test_signature_without_the_targets_probabilities_is_an_error():
     scores = simulate(6, 5, options=3)
     at = np.array([0, 1])
     with pytest.raises(AnswersError, match="option probabilities"):
-        Signature().of_targets(scores, subset_at(scores, at), answers_of(scores, [0], at, False))
+        Signature().fit(scores, subset_at(scores, at)).of_targets(
+            answers_of(scores, [0], at, False)
+        )

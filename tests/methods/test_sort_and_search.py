@@ -9,7 +9,7 @@ from fewbench.algorithms.completion.staircase import mean_threshold, reorder, th
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.threshold import Threshold
-from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
+from fewbench.methods.prediction.unseen_tasks import task_lines
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.sorted_items import SortedItems, groups, sorted_groups
 from fewbench.scores import from_arrays
@@ -289,7 +289,7 @@ def test_a_task_without_items_is_read_off_the_others(average):
     full = said.items[:, seen] @ w / w.sum()
     tasks = said.tasks.copy()
     tasks[:, 1] = np.nan
-    np.testing.assert_allclose(said.tasks, fill_unseen_tasks(tasks, full, scores))
+    np.testing.assert_allclose(said.tasks, task_lines(scores).fill(tasks, full))
     np.testing.assert_allclose(said.scores, said.items @ scores.item_weights)
     order = easiest_first(scores, np.flatnonzero(~seen))
     assert (np.diff(said.items[:, order], axis=1) <= 0).all()

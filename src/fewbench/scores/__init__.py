@@ -1,13 +1,15 @@
 """The labelled table of scores that everything else takes and returns."""
 
+from fewbench.scores.benchmark import Average, Benchmark
 from fewbench.scores.build import from_long, from_wide
 from fewbench.scores.files import load_scores, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import Average, Scores, from_arrays
+from fewbench.scores.table import Scores, from_arrays
 
 __all__ = [
     "Average",
+    "Benchmark",
     "OptionProbabilities",
     "Scale",
     "Scores",

@@ -76,7 +76,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
             "sample": options.digest(_sample(options)),
         }
         scores = replace(scores, probabilities=options.knowing(digest))  # read once, not twice
-    meta["fingerprint"] = scores.fingerprint
+    meta["digest"] = scores.digest
     table = pa.table(columns).replace_schema_metadata({b"fewbench": json.dumps(meta).encode()})
     with written_whole(target) as temporary:
         pq.write_table(table, temporary, compression="zstd")
@@ -118,7 +118,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         )
     try:
         scores = _rebuild(source, table, json.loads(raw))
-        whole = scores.fingerprint == json.loads(raw)["fingerprint"]
+        whole = scores.digest == json.loads(raw)["digest"]
     except FewbenchError as error:
         if str(source.parent / source.stem) in error.message:
             raise

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewbench._names import some
 from fewbench.errors import ScoresError
-from fewbench.scores.check import check_labels, check_tasks, check_values
+from fewbench.scores.benchmark import Average, Benchmark, positions_in
+from fewbench.scores.check import check_labels, check_values
 from fewbench.scores.probabilities import IntArray, OptionProbabilities
 from fewbench.scores.scale import Scale
 
-Average = Literal["micro", "macro"]
+MODEL_ATTRIBUTES = ("date", "family", "role")
 # Columns of items that say how they were asked; estimates do not depend on them.
 PROMPTS, SETTINGS, HARNESS_VERSION = "prompt_hashes", "task_settings", "harness_version"
 
@@ -64,6 +65,8 @@ class Scores:
     probabilities: OptionProbabilities | None = None
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
+    benchmark: Benchmark = field(init=False, repr=False)
+    """The items without the models."""
 
     def __post_init__(self) -> None:
         # Kept apart from the caller, who may go on changing what he gave. A read-only array is
@@ -73,13 +76,9 @@ class Scores:
         object.__setattr__(self, "models", self.models.copy())
         object.__setattr__(self, "items", self.items.copy())
         check_labels(self.models.index, "model")
-        check_labels(self.items.index, "item")
+        benchmark = Benchmark(self.items, self.scale, self.average)
+        object.__setattr__(self, "benchmark", benchmark)
         check_values(self.values, self.models.index, self.items.index)
-        if "task" not in self.items:
-            raise ScoresError("the items have no column 'task'", hint="give every item a task")
-        check_tasks(self.items["task"])
-        if self.average not in ("micro", "macro"):
-            raise ScoresError(f"unknown average {self.average!r}", hint="use micro or macro")
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
@@ -111,20 +110,20 @@ class Scores:
         """The models' ids, in order."""
         return [str(model) for model in self.models.index]
 
-    @cached_property
+    @property
     def item_ids(self) -> NDArray[np.object_]:
         """The items' ids, in order."""
-        return np.array(self.items.index, dtype=object)
+        return self.benchmark.item_ids
 
-    @cached_property
+    @property
     def tasks(self) -> list[str]:
         """The tasks' names, in order of first appearance."""
-        return [str(task) for task in pd.unique(self.items["task"])]
+        return self.benchmark.tasks
 
-    @cached_property
+    @property
     def task_of(self) -> IntArray:
         """Each item's task as a position in `tasks`, shape (items,)."""
-        return pd.Index(self.tasks).get_indexer(pd.Index(self.items["task"])).astype(np.intp)
+        return self.benchmark.task_of
 
     @property
     def has_missing(self) -> bool:
@@ -139,19 +138,15 @@ class Scores:
 
     # -- full scores -------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def item_weights(self) -> NDArray[np.float64]:
         """Weight of each item in the full score, shape (items,), sum 1."""
-        if self.average == "micro":
-            return np.full(self.n_items, 1.0 / self.n_items)
-        sizes = np.bincount(self.task_of)
-        return np.asarray(1.0 / (len(self.tasks) * sizes[self.task_of]))
+        return self.benchmark.item_weights
 
-    @cached_property
+    @property
     def task_weights(self) -> NDArray[np.float64]:
         """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
-        member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
-        return _frozen(member / member.sum(axis=0))
+        return self.benchmark.task_weights
 
     @cached_property
     def filled(self) -> NDArray[np.float64]:
@@ -175,7 +170,7 @@ class Scores:
 
     def task_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
-        return np.asarray(values @ self.task_weights)
+        return self.benchmark.task_means(values)
 
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""
@@ -211,30 +206,33 @@ class Scores:
 
     def positions(self, items: Iterable[str]) -> IntArray:
         """Return the positions of item ids; ScoresError names those that are unknown."""
-        return self._positions(self.items.index, list(items), "item")
+        return self.benchmark.positions(items)
 
     def model_positions(self, models: Iterable[str]) -> IntArray:
         """Return the positions of model ids; ScoresError names those that are unknown."""
-        return self._positions(self.models.index, list(models), "model")
-
-    @staticmethod
-    def _positions(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> IntArray:
-        found = index.get_indexer(pd.Index(labels, dtype=object))
-        unknown = [label for label, at in zip(labels, found, strict=True) if at < 0]
-        if unknown:
-            raise ScoresError(
-                f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
-                hint=f"{kind}s there look like {some(index[:2])}",
-            )
-        return cast(IntArray, found.astype(np.intp))
+        return positions_in(self.models.index, list(models), "model")
 
     # -- identity ----------------------------------------------------------------------------
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that an estimate can depend on, 16 hexadecimal digits."""
+        """A hash of everything that an estimate can depend on, 16 hexadecimal digits.
+
+        Attributes of the models that have no meaning to fewbench do not count.
+        """
+        known = [name for name in MODEL_ATTRIBUTES if name in self.models]
+        if len(known) == len(self.models.columns):
+            return self.digest
+        return self._hash(self.models[known])
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the whole table, 16 hexadecimal digits."""
+        return self._hash(self.models)
+
+    def _hash(self, models: pd.DataFrame) -> str:
         digest = hashlib.sha256(b"fewbench scores 1\0")
-        for table in (self.models, self.items):
+        for table in (models, self.items):
             for name, column in [("", table.index), *table.items()]:
                 if name in (PROMPTS, SETTINGS, HARNESS_VERSION):
                     continue
@@ -249,7 +247,7 @@ class Scores:
 
     def equals(self, other: "Scores") -> bool:
         """Whether both tables hold the same labels, scores, probabilities and attributes."""
-        return self.fingerprint == other.fingerprint
+        return self.digest == other.digest
 
 
 def from_arrays(

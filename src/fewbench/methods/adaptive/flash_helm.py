@@ -7,6 +7,7 @@ in a better tier are run on as many more items as that tier is worth.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from fewbench.algorithms.sampling.allocation import expected_counts
 from fewbench.methods.base import Answers, Method, Prediction, Session, joined
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.mean import FittedMean
+from fewbench.methods.prediction.unseen_tasks import TaskLines, task_lines
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
@@ -169,7 +171,11 @@ class FlashHelmSession(Session):
             else:  # by how many of its task were to be expected
                 expected = expected_counts(n, masses, np.bincount(scores.task_of))
                 weights = (masses / np.maximum(expected, 1e-12))[task_of]
-        return FittedMean(scores, task_of, weights)
+        return FittedMean(len(scores.tasks), task_of, weights, self._lines)
+
+    @cached_property
+    def _lines(self) -> TaskLines:
+        return task_lines(self._scores)
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict by the means of the answers, of targets that answered the same together."""

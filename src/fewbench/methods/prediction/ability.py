@@ -59,18 +59,33 @@ class Ability:
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
         model = subset_model(scores, at) if self.uses != "score" else None
-        return FittedAbility(self, scores, at, weights / weights.sum(), model)
+        return FittedAbility(
+            self,
+            at,
+            weights / weights.sum(),
+            model,
+            scores.values[:, at],
+            scores.filled[:, at],
+            scores.full_scores()[:, None],
+            scores.task_scores(),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedAbility:
-    """Items, their weights in the score on the subset, and their item response model."""
+    """Items, their weights in the score on the subset, and their item response model.
+
+    With the sources' answers on the items, as they are and filled, and their full and task scores.
+    """
 
     method: Ability
-    scores: Scores
     at: IntArray
     weights: FloatArray
     model: SourceModel | None
+    values: FloatArray
+    filled: FloatArray
+    full: FloatArray
+    tasks: FloatArray
 
     def features(self, answers: FloatArray, filled: FloatArray) -> FloatArray:
         """Return ability and score on the subset, of models with these answers on the items.
@@ -90,15 +105,15 @@ class FittedAbility:
 
     @cached_property
     def _of_sources(self) -> FloatArray:
-        return self.features(self.scores.values[:, self.at], self.scores.filled[:, self.at])
+        return self.features(self.values, self.filled)
 
     @cached_property
     def _full(self) -> AdditiveSpline:
-        return fit_additive_spline(self._of_sources, self.scores.full_scores()[:, None])
+        return fit_additive_spline(self._of_sources, self.full)
 
     @cached_property
     def _tasks(self) -> AdditiveSpline:
-        return fit_additive_spline(self._of_sources, self.scores.task_scores())
+        return fit_additive_spline(self._of_sources, self.tasks)
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, both in [0, 1]."""
@@ -106,6 +121,6 @@ class FittedAbility:
         full = np.clip(self._full.predict(x)[:, 0], 0.0, 1.0)
         if not tasks:
             return Prediction(full)
-        if len(self.scores.tasks) == 1:
+        if self.tasks.shape[1] == 1:
             return Prediction(full, full[:, None])
         return Prediction(full, np.clip(self._tasks.predict(x), 0.0, 1.0))

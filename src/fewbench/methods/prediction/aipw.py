@@ -64,7 +64,8 @@ class AIPW:
         fold_of = np.random.default_rng(seed).permutation(len(at)) % folds
         parts = [everyone] if folds == 1 else [np.flatnonzero(fold_of == k) for k in range(folds)]
         weights = np.column_stack([scores.item_weights, scores.task_weights])
-        return FittedAIPW(self, scores, weights, _sampled(scores, subset, at), tuple(parts))
+        sampled = _sampled(scores, subset, at)
+        return FittedAIPW(self, scores.filled.T, weights, sampled, tuple(parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,8 @@ class FittedAIPW:
 
     Attributes
     ----------
+    features : ndarray, shape (items, sources)
+        What each source scored on each item.
     weights : ndarray, shape (items, 1 + tasks)
         Shares of the items; each column sums to 1.
     sampled : ndarray, shape (n, 1 + tasks)
@@ -82,7 +85,7 @@ class FittedAIPW:
     """
 
     method: AIPW
-    scores: Scores
+    features: FloatArray
     weights: FloatArray
     sampled: FloatArray
     parts: tuple[IntArray, ...]
@@ -90,13 +93,13 @@ class FittedAIPW:
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         at, n = answers.items, len(answers.items)
-        features = self.scores.filled.T
+        features = self.features
         rest = self.weights.copy()
         rest[at] = 0.0
         beyond = self.sampled - self.weights[at]  # what the sample stands for beside itself
         known = answers.scores @ self.weights[at]
         unknown = np.zeros_like(known)
-        items = np.zeros((len(answers.scores), self.scores.n_items))
+        items = np.zeros((len(answers.scores), len(features)))
         for held in self.parts:
             train = held if len(self.parts) == 1 else np.setdiff1d(np.arange(n), held)
             model = fit_ridge(features[at[train]], answers.scores[:, train].T, self.method.alpha)

@@ -17,7 +17,7 @@ from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 FloatArray = NDArray[np.float64]
 LEAST = 1e-6
@@ -44,7 +44,9 @@ class AnchorLines:
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLines":
         """Draw the lines through the sources' answers."""
         values = _odds(scores.filled) if self.logit else scores.filled
-        return FittedLines(self, scores, fit_item_lines(values, scores.positions(subset.items)))
+        return FittedLines(
+            self, scores.benchmark, fit_item_lines(values, scores.positions(subset.items))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ class FittedLines:
     """Lines over the sources."""
 
     method: AnchorLines
-    scores: Scores
+    benchmark: Benchmark
     lines: ItemLines
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
@@ -61,7 +63,7 @@ class FittedLines:
             items = expit(self.lines.predict(_odds(answers.scores)))
         else:
             items = self.lines.predict(answers.scores)
-        return completed(self.scores, items, answers, tasks=tasks)
+        return completed(self.benchmark, items, answers, tasks=tasks)
 
 
 def _odds(scores: FloatArray) -> FloatArray:

@@ -11,7 +11,6 @@ import numpy as np
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.prediction.mean import FittedMean, Mean
-from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -56,5 +55,4 @@ class FittedAnchorRatio:
         full = np.clip(self.mean.full(answers) * self.ratio, 0.0, 1.0)
         if not tasks:
             return Prediction(full)
-        means = self.mean.seen_tasks(answers)
-        return Prediction(full, fill_unseen_tasks(means, full, self.mean.scores))
+        return Prediction(full, self.mean.tasks(answers, full))

@@ -16,7 +16,7 @@ from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,17 @@ class GenericAssessor:
             item_weights=scores.item_weights,
             rng=np.random.default_rng(seed),
         )
-        return FittedAssessor(scores, assessor)
+        return FittedAssessor(scores.benchmark, assessor)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedAssessor:
     """An assessor trained on the sources."""
 
-    scores: Scores
+    benchmark: Benchmark
     assessor: Assessor
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         items = self.assessor.probabilities(answers.scores)
-        return completed(self.scores, items, answers, tasks=tasks)
+        return completed(self.benchmark, items, answers, tasks=tasks)

@@ -11,10 +11,10 @@ import numpy as np
 from fewbench.methods.base import Answers, FloatArray, IntArray, Prediction
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
-from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
+from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,17 @@ class Difference:
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
         proxy = ease(scores, self.proxy)
-        return FittedDifference(scores, at, weights / weights.sum(), proxy, self.tune)
+        lines = lines_for(scores, scores.task_of[at], weights)
+        weights = weights / weights.sum()
+        return FittedDifference(scores.benchmark, lines, at, weights, proxy, self.tune)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedDifference:
     """Positions and weights of the chosen items, shape (n,), and the proxy, shape (items,)."""
 
-    scores: Scores
+    benchmark: Benchmark
+    lines: TaskLines | None
     at: IntArray
     weights: FloatArray
     proxy: FloatArray
@@ -68,24 +71,26 @@ class FittedDifference:
         x = self.proxy[self.at]
         slope = self._slopes(answers.scores) if self.tune else np.ones(len(answers.scores))
         left = answers.scores - slope[:, None] * x
-        full = left @ self.weights + slope * float(self.scores.item_weights @ self.proxy)
+        full = left @ self.weights + slope * float(self.benchmark.item_weights @ self.proxy)
         full = np.clip(full, 0.0, 1.0)
         if not tasks:
             return Prediction(full)
-        member = np.equal.outer(self.scores.task_of[self.at], np.arange(len(self.scores.tasks)))
+        member = np.equal.outer(
+            self.benchmark.task_of[self.at], np.arange(len(self.benchmark.tasks))
+        )
         member = member * self.weights[:, None]
         with np.errstate(invalid="ignore"):
             means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
-        means += np.multiply.outer(slope, self.scores.task_means(self.proxy[None])[0])
+        means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])
         means = np.clip(means, 0.0, 1.0)
-        return Prediction(full, fill_unseen_tasks(means, full, self.scores))
+        return Prediction(full, means if self.lines is None else self.lines.fill(means, full))
 
     def _slopes(self, answers: FloatArray) -> FloatArray:
         """Return each target's slope over the proxy, 0 if too little is known of it.
 
         The covariance is the sample's, the variance that of the proxy over all items.
         """
-        w = self.scores.item_weights
+        w = self.benchmark.item_weights
         variance = float(w @ (self.proxy - w @ self.proxy) ** 2)
         n = len(self.at)
         if n < 2 or variance <= 0:

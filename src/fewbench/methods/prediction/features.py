@@ -15,14 +15,41 @@ from fewbench.scores import Scores
 FloatArray = NDArray[np.float64]
 
 
-class Features(Protocol):
-    """Turns the sources' and the targets' answers on a subset into rows of numbers."""
+class FittedFeatures(Protocol):
+    """Turns targets' answers on a subset into rows of numbers."""
 
-    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
-        """Return the sources' features, shape (sources, features)."""
+    @property
+    def sources(self) -> FloatArray:
+        """The sources' features, shape (sources, features)."""
 
-    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+    def of_targets(self, answers: Answers) -> FloatArray:
         """Return the targets' features, shape (targets, features)."""
+
+
+class Features(Protocol):
+    """Which numbers a regression sees of a model's answers on a subset."""
+
+    def fit(self, scores: Scores, subset: Subset) -> FittedFeatures:
+        """Take from the sources what the features need."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Weighted sums of the scores on the chosen items.
+
+    Attributes
+    ----------
+    sources : ndarray, shape (sources, features)
+    weights : ndarray, shape (n, features), or None
+        None for the scores themselves.
+    """
+
+    sources: FloatArray
+    weights: FloatArray | None = None
+
+    def of_targets(self, answers: Answers) -> FloatArray:
+        """Return the targets' features, shape (targets, features)."""
+        return answers.scores if self.weights is None else answers.scores @ self.weights
 
 
 @dataclass(frozen=True)
@@ -31,13 +58,9 @@ class AnswerFeatures:
 
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many numbers from"),)
 
-    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
-        """Return the sources' features, shape (sources, n)."""
-        return scores.filled[:, scores.positions(subset.items)]
-
-    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
-        """Return the targets' features, shape (targets, n)."""
-        return answers.scores
+    def fit(self, scores: Scores, subset: Subset) -> Weighted:
+        """Take the sources' scores on the items."""
+        return Weighted(scores.filled[:, scores.positions(subset.items)])
 
 
 @dataclass(frozen=True)
@@ -46,19 +69,11 @@ class SubsetScore:
 
     needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
 
-    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
-        """Return the sources' features, shape (sources, 1)."""
-        at = scores.positions(subset.items)
-        return (scores.filled[:, at] @ self._weights(scores, subset))[:, None]
-
-    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
-        """Return the targets' features, shape (targets, 1)."""
-        return (answers.scores @ self._weights(scores, subset))[:, None]
-
-    @staticmethod
-    def _weights(scores: Scores, subset: Subset) -> FloatArray:
+    def fit(self, scores: Scores, subset: Subset) -> Weighted:
+        """Take the weights and the sources' scores on the subset."""
         weights = subset.weights_over(scores)
-        return np.asarray(weights / weights.sum())
+        weights = (weights / weights.sum())[:, None]
+        return Weighted(scores.filled[:, scores.positions(subset.items)] @ weights, weights)
 
 
 @dataclass(frozen=True)
@@ -73,21 +88,14 @@ class TaskMeans:
         Need("distinct sources", 10, "few sources to weigh tasks by"),
     )
 
-    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
-        """Return the sources' features, shape (sources, tasks with chosen items)."""
+    def fit(self, scores: Scores, subset: Subset) -> Weighted:
+        """Take the weights and the sources' means."""
         at = scores.positions(subset.items)
-        return np.asarray(scores.filled[:, at] @ self._weights(scores, subset))
-
-    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
-        """Return the targets' features, shape (targets, tasks with chosen items)."""
-        return np.asarray(answers.scores @ self._weights(scores, subset))
-
-    @staticmethod
-    def _weights(scores: Scores, subset: Subset) -> FloatArray:
-        tasks = scores.task_of[scores.positions(subset.items)]
+        tasks = scores.task_of[at]
         member = np.equal.outer(tasks, np.unique(tasks)) * subset.weights_over(scores)[:, None]
         total = member.sum(axis=0)
-        return np.asarray(member[:, total > 0] / total[total > 0])
+        weights = np.asarray(member[:, total > 0] / total[total > 0])
+        return Weighted(scores.filled[:, at] @ weights, weights)
 
 
 @dataclass(frozen=True)
@@ -103,30 +111,41 @@ class Signature:
         Need("probabilities", 1, "the signature is right and wrong alone"),
     )
 
-    def of_sources(self, scores: Scores, subset: Subset) -> FloatArray:
-        """Return the sources' signatures, shape (sources, n × options)."""
+    def fit(self, scores: Scores, subset: Subset) -> "Weighted | FittedSignature":
+        """Take the sources' signatures."""
         at = scores.positions(subset.items)
         if scores.probabilities is None:
-            return scores.filled[:, at]
+            return Weighted(scores.filled[:, at])
         options = scores.probabilities.of_items(at)
-        if np.isnan(options).any():
-            options = np.where(np.isnan(options), _mean_options(options), options)
-        return options.reshape(len(options), -1)
+        means = _mean_options(options)
+        options = np.where(np.isnan(options), means, options)
+        return FittedSignature(options.reshape(len(options), -1), means)
 
-    def of_targets(self, scores: Scores, subset: Subset, answers: Answers) -> FloatArray:
+
+@dataclass(frozen=True, eq=False)
+class FittedSignature:
+    """Signatures of option probabilities.
+
+    Attributes
+    ----------
+    sources : ndarray, shape (sources, n × options)
+    means : ndarray, shape (n, options)
+        What takes the place of probabilities that are missing.
+    """
+
+    sources: FloatArray
+    means: FloatArray
+
+    def of_targets(self, answers: Answers) -> FloatArray:
         """Return the targets' signatures; AnswersError if they lack option probabilities."""
-        if scores.probabilities is None:
-            return answers.scores
         if answers.probabilities is None:
             raise AnswersError(
                 "the method compares option probabilities, and the answers have none",
                 hint="tell the option probabilities too, or use a method on answers, such as "
-                "kmedoids-ridge",
+                "greedy-ridge",
             )
-        options = answers.probabilities
-        if np.isnan(options).any():  # a source in the place of a target, as in cross-fitting
-            known = scores.probabilities.of_items(scores.positions(subset.items))
-            options = np.where(np.isnan(options), _mean_options(known), options)
+        options = answers.probabilities  # NaN of a source in the place of a target
+        options = np.where(np.isnan(options), self.means, options)
         return options.reshape(len(answers.scores), -1)
 
 

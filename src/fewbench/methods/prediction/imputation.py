@@ -16,7 +16,7 @@ from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Imputation:
         check_number("rank", self.rank, 0)
         check_number("steps", self.steps, 1, 1_000_000)
         rank, steps = self._chosen(scores, subset, seed)
-        return FittedImputation(scores, principal_components(scores.filled, rank), steps)
+        return FittedImputation(scores.benchmark, principal_components(scores.filled, rank), steps)
 
     def _chosen(self, scores: Scores, subset: Subset, seed: int) -> tuple[int, int]:
         """Choose rank and steps by the error of held-out sources' full score; of ties the least."""
@@ -79,7 +79,7 @@ class Imputation:
 class FittedImputation:
     """The sources' components, and in how many steps they impute."""
 
-    scores: Scores
+    benchmark: Benchmark
     components: Components
     steps: int
 
@@ -89,4 +89,4 @@ class FittedImputation:
         As in the authors' program, means are taken of what is imputed as it comes.
         """
         items = self.components.impute(answers.items, answers.scores, self.steps)
-        return completed(self.scores, items, answers, tasks=tasks)
+        return completed(self.benchmark, items, answers, tasks=tasks)

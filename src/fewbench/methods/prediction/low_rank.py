@@ -14,7 +14,7 @@ from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,19 @@ class LowRankCompletion:
             weights=scores.item_weights,
             rng=np.random.default_rng(seed),
         )
-        return FittedLowRank(scores, model)
+        return FittedLowRank(scores.benchmark, model)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedLowRank:
     """A low-rank model of the sources."""
 
-    scores: Scores
+    benchmark: Benchmark
     model: LowRank
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
-        weights = np.column_stack([self.scores.item_weights, self.scores.task_weights])
+        weights = np.column_stack([self.benchmark.item_weights, self.benchmark.task_weights])
         means = self.model.average(answers.items, answers.scores, weights)
         items = self.model.complete(answers.items, answers.scores)
         return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
+from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
@@ -22,31 +22,44 @@ class Mean:
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
-        return FittedMean(scores, scores.task_of[at], subset.weights_over(scores))
+        return fitted_mean(scores, scores.task_of[at], subset.weights_over(scores))
+
+
+def fitted_mean(
+    scores: Scores, task_of: NDArray[np.intp], weights: NDArray[np.float64]
+) -> "FittedMean":
+    """Return the weighted mean over chosen items of these tasks and weights, shape (n,)."""
+    return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMean:
-    """Weights of the chosen items, shape (n,), and their tasks."""
+    """Weights of the chosen items, shape (n,), their tasks, and lines for tasks without any."""
 
-    scores: Scores
+    n_tasks: int
     task_of: NDArray[np.intp]
     weights: NDArray[np.float64]
+    lines: TaskLines | None
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores."""
         full = self.full(answers)
         if not tasks:
             return Prediction(full)
-        return Prediction(full, fill_unseen_tasks(self.seen_tasks(answers), full, self.scores))
+        return Prediction(full, self.tasks(answers, full))
 
     def full(self, answers: Answers) -> NDArray[np.float64]:
         """Return the weighted means, shape (targets,)."""
         return np.asarray(answers.scores @ (self.weights / self.weights.sum()))
 
-    def seen_tasks(self, answers: Answers) -> NDArray[np.float64]:
+    def tasks(self, answers: Answers, full: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the tasks' scores, shape (targets, tasks), given the full scores."""
+        seen = self._seen_tasks(answers)
+        return seen if self.lines is None else self.lines.fill(seen, full)
+
+    def _seen_tasks(self, answers: Answers) -> NDArray[np.float64]:
         """Return the tasks' weighted means, shape (targets, tasks); NaN where one has no item."""
-        member = np.equal.outer(self.task_of, np.arange(len(self.scores.tasks)))
+        member = np.equal.outer(self.task_of, np.arange(self.n_tasks))
         member = member * self.weights[:, None]
         mass = member.sum(axis=0)
         with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from fewbench.methods.item_response import NEEDS, SourceModel, source_model
 from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class PIRT:
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":
         """Fit the item response model of the sources; MethodError if a setting is out of range."""
         check_number("spread", self.spread, 0.001, 1000)
-        return FittedPIRT(scores, source_model(scores, self.dimensions), self.spread)
+        return FittedPIRT(scores.benchmark, source_model(scores, self.dimensions), self.spread)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedPIRT:
     """The sources' item response model, and the spread of abilities a priori."""
 
-    scores: Scores
+    benchmark: Benchmark
     model: SourceModel
     spread: float
 
@@ -55,5 +55,5 @@ class FittedPIRT:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         abilities = self.model.abilities(answers.items, answers.scores, self.spread)
         items = self.model.model.expected(abilities.means)
-        said = completed(self.scores, items, answers, tasks=tasks)
+        said = completed(self.benchmark, items, answers, tasks=tasks)
         return replace(said, notes=self.model.notes)

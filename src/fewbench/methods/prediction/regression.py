@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
-from fewbench.methods.prediction.features import Features, Signature
+from fewbench.methods.prediction.features import Features, FittedFeatures, Signature
 from fewbench.methods.prediction.reductions import NoReduction, Reduction, Transform
 from fewbench.methods.prediction.regressors import Fitted, Regressor
 from fewbench.methods.subset import Subset
@@ -52,22 +52,34 @@ class Regression:
             raise MethodError(
                 f"regression needs at least 2 source models, there are {scores.n_models}"
             )
-        x = self.features.of_sources(scores, subset)
+        features = self.features.fit(scores, subset)
+        x = features.sources
         varies = np.ptp(x, axis=0) > 1e-9  # less is rounding
         reduction = self.reduction if varies.any() else NoReduction()
         transform = reduction.fit(x[:, varies], seed)
         return FittedRegression(
-            self, scores, subset, seed, varies, transform, transform(x[:, varies])
+            self.regressor,
+            features,
+            scores.full_scores()[:, None],
+            scores.task_scores(),
+            seed,
+            varies,
+            transform,
+            transform(x[:, varies]),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRegression:
-    """A regression that knows the sources' reduced features z, shape (sources, dimensions)."""
+    """A regression that knows the sources' reduced features z, shape (sources, dimensions).
 
-    method: Regression
-    scores: Scores
-    subset: Subset
+    With their full scores, shape (sources, 1), and task scores, shape (sources, tasks).
+    """
+
+    regressor: Regressor
+    features: FittedFeatures
+    full: FloatArray
+    tasks: FloatArray
     seed: int
     varies: NDArray[np.bool_]
     transform: Transform
@@ -75,26 +87,26 @@ class FittedRegression:
 
     @cached_property
     def _full(self) -> Fitted:
-        return self._fit(self.scores.full_scores()[:, None])
+        return self._fit(self.full)
 
     @cached_property
     def _tasks(self) -> Fitted:
-        return self._fit(self.scores.task_scores())
+        return self._fit(self.tasks)
 
     def _fit(self, y: FloatArray) -> Fitted:
         if not self.z.shape[1]:  # all sources answered the same: their mean is all there is
             return lambda rows: np.tile(y.mean(axis=0), (len(rows), 1))
-        return self.method.regressor.fit(self.z, y, self.seed)
+        return self.regressor.fit(self.z, y, self.seed)
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, both in [0, 1]."""
-        x = self.method.features.of_targets(self.scores, self.subset, answers)
+        x = self.features.of_targets(answers)
         z = self.transform(x[:, self.varies])
         full = np.clip(self._full(z)[:, 0], 0.0, 1.0)
-        outside = self._outside(z) if self.method.regressor.interpolates else None
+        outside = self._outside(z) if self.regressor.interpolates else None
         if not tasks:
             return Prediction(full, outside=outside)
-        if len(self.scores.tasks) == 1:
+        if self.tasks.shape[1] == 1:
             return Prediction(full, full[:, None], outside=outside)
         return Prediction(full, np.clip(self._tasks(z), 0.0, 1.0), outside=outside)
 

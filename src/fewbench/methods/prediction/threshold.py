@@ -11,11 +11,11 @@ from fewbench.algorithms.completion.staircase import mean_threshold
 from fewbench.methods.base import Answers, FloatArray, IntArray, Prediction
 from fewbench.methods.ease import PROBABILITIES
 from fewbench.methods.needs import Need
-from fewbench.methods.prediction.unseen_tasks import fill_unseen_tasks
+from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for
 from fewbench.methods.selection.sorted_items import Order, groups, sorted_groups
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -57,25 +57,29 @@ class Threshold:
         """Sort the items; nothing else is learned."""
         check_words(self)
         group_of = groups(scores, by_task=self.by_task)
-        return FittedThreshold(scores, sorted_groups(scores, group_of, self.order), self.keep)
+        task_of = scores.task_of[scores.positions(subset.items)]
+        lines = lines_for(scores, task_of, np.ones(len(task_of)))
+        orders = sorted_groups(scores, group_of, self.order)
+        return FittedThreshold(scores.benchmark, lines, orders, self.keep)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedThreshold:
     """Positions of the items of each group, easiest first."""
 
-    scores: Scores
+    benchmark: Benchmark
+    lines: TaskLines | None
     orders: list[IntArray]
     keep: bool
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' scores and, if wanted, task scores."""
-        weights = self.scores.item_weights
-        items = np.full((len(answers.scores), self.scores.n_items), np.nan)
-        run = np.zeros(self.scores.n_items, dtype=np.bool_)
+        weights = self.benchmark.item_weights
+        items = np.full((len(answers.scores), self.benchmark.n_items), np.nan)
+        run = np.zeros(self.benchmark.n_items, dtype=np.bool_)
         run[answers.items] = True
         items[:, answers.items] = answers.scores
-        seen = np.zeros(self.scores.n_items, dtype=np.bool_)
+        seen = np.zeros(self.benchmark.n_items, dtype=np.bool_)
         for order in self.orders:
             at = np.flatnonzero(run[order])
             if len(at):
@@ -83,9 +87,9 @@ class FittedThreshold:
                 right = mean_threshold(items[:, order[at]], at, len(order))
                 rest = ~run[order] if self.keep else np.ones(len(order), dtype=np.bool_)
                 items[:, order[rest]] = _right_before(right, len(order))[:, rest]
-        if not seen.all():
+        if self.lines is not None and not seen.all():
             full = items[:, seen] @ (weights[seen] / weights[seen].sum())
-            filled = fill_unseen_tasks(self._task_means(items), full, self.scores)
+            filled = self.lines.fill(self._task_means(items), full)
             for task, order in enumerate(self.orders):  # groups are tasks, or all were seen
                 if not seen[order[0]]:
                     items[:, order] = _right_before(filled[:, task] * len(order), len(order))
@@ -93,8 +97,8 @@ class FittedThreshold:
 
     def _task_means(self, items: FloatArray) -> FloatArray:
         """Return the items' means by task, NaN where an item of the task has none."""
-        tasks = range(len(self.scores.tasks))
-        return np.column_stack([items[:, self.scores.task_of == t].mean(axis=1) for t in tasks])
+        tasks = range(len(self.benchmark.tasks))
+        return np.column_stack([items[:, self.benchmark.task_of == t].mean(axis=1) for t in tasks])
 
 
 def _right_before(right: FloatArray, size: int) -> FloatArray:

@@ -1,0 +1,112 @@
+"""Benchmark: the items that a model is scored on, without any model."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fewbench._names import some
+from fewbench.errors import ScoresError
+from fewbench.scores.check import check_labels, check_tasks
+from fewbench.scores.scale import Scale
+
+IntArray = NDArray[np.intp]
+Average = Literal["micro", "macro"]
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """Items, their tasks and attributes, and how the full score is made of them.
+
+    Parameters
+    ----------
+    items : DataFrame
+        One row per item, its index the item ids. Column `task`; others are kept.
+    scale : Scale
+        The user's scale.
+    average : {"micro", "macro"}
+        How the full score is defined: the mean over items, or the mean of the tasks' means.
+
+    Raises
+    ------
+    ScoresError
+        For ids that repeat or lack, or items without a task.
+
+    Examples
+    --------
+    >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
+    >>> Benchmark(items, average="macro").item_weights.tolist()
+    [0.25, 0.25, 0.5]
+    """
+
+    items: pd.DataFrame
+    scale: Scale = field(default_factory=Scale)
+    average: Average = "micro"
+
+    def __post_init__(self) -> None:
+        check_labels(self.items.index, "item")
+        if "task" not in self.items:
+            raise ScoresError("the items have no column 'task'", hint="give every item a task")
+        check_tasks(self.items["task"])
+        if self.average not in ("micro", "macro"):
+            raise ScoresError(f"unknown average {self.average!r}", hint="use micro or macro")
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @cached_property
+    def item_ids(self) -> NDArray[np.object_]:
+        """The items' ids, in order."""
+        return np.array(self.items.index, dtype=object)
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """The tasks' names, in order of first appearance."""
+        return [str(task) for task in pd.unique(self.items["task"])]
+
+    @cached_property
+    def task_of(self) -> IntArray:
+        """Each item's task as a position in `tasks`, shape (items,)."""
+        return pd.Index(self.tasks).get_indexer(pd.Index(self.items["task"])).astype(np.intp)
+
+    @cached_property
+    def item_weights(self) -> NDArray[np.float64]:
+        """Weight of each item in the full score, shape (items,), sum 1."""
+        if self.average == "micro":
+            return np.full(self.n_items, 1.0 / self.n_items)
+        sizes = np.bincount(self.task_of)
+        return np.asarray(1.0 / (len(self.tasks) * sizes[self.task_of]))
+
+    @cached_property
+    def task_weights(self) -> NDArray[np.float64]:
+        """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
+        member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
+        weights: NDArray[np.float64] = member / member.sum(axis=0)
+        weights.flags.writeable = False
+        return weights
+
+    def task_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
+        return np.asarray(values @ self.task_weights)
+
+    def positions(self, items: Iterable[str]) -> IntArray:
+        """Return the positions of item ids; ScoresError names those that are unknown."""
+        return positions_in(self.items.index, list(items), "item")
+
+
+def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> IntArray:
+    """Return the positions of labels; ScoresError names those that are unknown."""
+    found = index.get_indexer(pd.Index(labels, dtype=object))
+    unknown = [label for label, at in zip(labels, found, strict=True) if at < 0]
+    if unknown:
+        raise ScoresError(
+            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
+            hint=f"{kind}s there look like {some(index[:2])}",
+        )
+    return cast(IntArray, found.astype(np.intp))
