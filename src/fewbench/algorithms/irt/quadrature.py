@@ -17,6 +17,8 @@ CLOSE = 1e-3
 NEWTON_STEPS = 2
 A_VARIANCE, B_VARIANCE = 1.0, 4.0
 LARGEST_STEP = 1.0
+CERTAIN = 27.0
+"""Log odds beyond which chances are cut, to 1e-12 from 0 and 1."""
 
 
 def fit_by_quadrature(
@@ -39,6 +41,7 @@ def fit_by_quadrature(
         At most so many rounds.
     """
     run = (~np.isnan(values)).astype(np.float64)
+    whole = bool(run.all())
     right = np.nan_to_num(values)
     # Finer than what so many answers tell of an ability.
     nodes = np.linspace(-REACH, REACH, 61 + 4 * int(np.sqrt(values.shape[1])))
@@ -47,7 +50,8 @@ def fit_by_quadrature(
     posterior = _posterior(right, run, nodes, log_prior, a, b, g)
     for _ in range(steps):
         before = np.concatenate([a, b])
-        expected_right, expected_run = right.T @ posterior, run.T @ posterior
+        expected_right = right.T @ posterior
+        expected_run = posterior.sum(axis=0)[None] if whole else run.T @ posterior
         if form == "3pl":
             share = known_share(np.outer(a, nodes) + b[:, None], g[:, None])
             guessed = (expected_right * (1.0 - share)).sum(axis=1) + GUESSES[0]
@@ -84,10 +88,16 @@ def _posterior(
     """Return the probability of each ability of the grid, shape (models, nodes)."""
     from scipy.special import expit
 
-    chance = g[:, None] + (1.0 - g[:, None]) * expit(np.outer(a, nodes) + b[:, None])
-    chance = np.clip(chance, 1e-12, 1.0 - 1e-12)
-    wrong = np.log1p(-chance)
-    told = right @ (np.log(chance) - wrong) + run @ wrong + log_prior
+    log_odds = np.outer(a, nodes) + b[:, None]
+    if not g.any() and run.all() and np.abs(log_odds).max() < CERTAIN:
+        # Nothing is missing, and log odds are linear in the ability: no product over items.
+        wrong = np.log1p(-expit(log_odds)).sum(axis=0)
+        told = np.outer(right @ a, nodes) + (right @ b)[:, None] + wrong + log_prior
+    else:
+        chance = g[:, None] + (1.0 - g[:, None]) * expit(log_odds)
+        chance = np.clip(chance, 1e-12, 1.0 - 1e-12)
+        wrong = np.log1p(-chance)
+        told = right @ (np.log(chance) - wrong) + run @ wrong + log_prior
     told -= told.max(axis=1, keepdims=True)
     posterior = np.exp(told)
     return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
