@@ -101,6 +101,7 @@ def make_native_set(
     """
     among = np.setdiff1d(np.arange(len(columns)), probe)
     anchors = probe if anchored or not k else np.empty(0, dtype=np.intp)
+    to_tried = None
     if k == len(among):
         new = among
     elif not k:
@@ -115,15 +116,22 @@ def make_native_set(
     else:
         if len(among) > max(candidates, k):
             among = np.sort(rng.choice(among, max(candidates, k), replace=False))
-        distances = item_distances(columns, metric, standardise, among)
+        tried = np.concatenate([among, anchors])
+        to_tried = item_distances(columns, metric, standardise, tried)
+        distances = to_tried[:, : len(among)]
         if len(anchors):  # which makes plain k-medoids of it
-            near = item_distances(columns, metric, standardise, anchors).min(axis=1)
-            np.minimum(distances, near[:, None], out=distances)
+            near = to_tried[:, len(among) :].min(axis=1)
+            distances = np.minimum(distances, near[:, None])
         new = among[kmedoids(distances, k, rng, restarts=restarts).medoids]
     # In random order, so that of medoids equally near none is preferred for its place in the table.
     medoids = rng.permutation(np.concatenate([anchors, new]))
-    share = _shares(columns, medoids, metric, standardise, shared)
-    return NativeSet(np.sort(new), medoids, share, columns.mean(axis=1))
+    if to_tried is not None:  # what was worked out to choose the medoids serves once more
+        place = np.empty(len(columns), dtype=np.intp)
+        place[tried] = np.arange(len(tried))
+        to_medoids = to_tried[:, place[medoids]]
+    else:
+        to_medoids = item_distances(columns, metric, standardise, medoids)
+    return NativeSet(np.sort(new), medoids, _shares(to_medoids, shared), columns.mean(axis=1))
 
 
 def given_set(
@@ -135,15 +143,12 @@ def given_set(
     shared: bool = False,
 ) -> NativeSet:
     """Give every item to the nearest of given medoids, as where only some were answered."""
-    share = _shares(columns, medoids, metric, standardise, shared)
-    return NativeSet(medoids[:0], medoids, share, columns.mean(axis=1))
-
-
-def _shares(
-    columns: FloatArray, medoids: IntArray, metric: Metric, standardise: bool, shared: bool
-) -> NDArray[np.float32]:
     to_medoids = item_distances(columns, metric, standardise, medoids)
+    return NativeSet(medoids[:0], medoids, _shares(to_medoids, shared), columns.mean(axis=1))
+
+
+def _shares(to_medoids: NDArray[np.float32], shared: bool) -> NDArray[np.float32]:
     nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
     if not shared:
-        nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(len(medoids)))
+        nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(to_medoids.shape[1]))
     return np.asarray(nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32))
