@@ -1,6 +1,7 @@
 """How names and numbers of things appear in messages."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")  # and the quote put before them
 
@@ -16,6 +17,22 @@ def some(names: Iterable[object], most: int = 3) -> str:
     listed = [str(name) for name in names]
     head = ", ".join(repr(name) for name in listed[:most])
     return head if len(listed) <= most else f"{head} and {len(listed) - most} more"
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a hint for a name that is not known: the closest one, then `otherwise`.
+
+    Without `otherwise`, all known names are listed.
+
+    Examples
+    --------
+    >>> did_you_mean("groupe", ["group", "random"])
+    'did you mean group? use one of group, random'
+    """
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    rest = f"use one of {', '.join(names)}" if otherwise is None else otherwise
+    return f"did you mean {close[0]}? {rest}" if close else rest
 
 
 def as_cell(text: object) -> object:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fewbench._names import counted, some
+from fewbench._names import counted, did_you_mean, some
 from fewbench.audit.alike import spare_twins
 from fewbench.audit.audit import Audit
 from fewbench.audit.kinship import kinship
@@ -57,7 +57,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     """
     unknown = [word for word in words if word not in DROPS]
     if unknown:
-        raise ScoresError(f"cannot drop {some(unknown)}", hint=f"one of {', '.join(DROPS)}")
+        raise ScoresError(f"cannot drop {some(unknown)}", hint=did_you_mean(unknown[0], DROPS))
     gone: dict[str, set[str]] = {"models": set(), "items": set()}
     said = []
     for word in dict.fromkeys(words):

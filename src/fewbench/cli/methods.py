@@ -1,5 +1,6 @@
 """fewbench methods: the catalogue."""
 
+import inspect
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -7,48 +8,70 @@ from typing import Annotated
 
 import typer
 
+from fewbench._names import did_you_mean
 from fewbench.cli.options import Json, load
 from fewbench.cli.text import table
-from fewbench.methods import ADAPTIVE, ADVICE, CATALOGUE, obstacle
-from fewbench.methods.parts import STAGES
+from fewbench.errors import MethodError
+from fewbench.methods import ADAPTIVE, ADVICE, CATALOGUE, Need, StaticMethod, needs_of, obstacle
+from fewbench.methods.parts import STAGES, parts_of
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
 
 
 def methods(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show all that is known of one method.")
+    ] = None,
     scores_path: Annotated[
         Path | None,
-        typer.Argument(metavar="[SCORES]", help="Also say which methods cannot run on these."),
+        typer.Option("--scores", help="Also say which methods cannot run on these scores."),
     ] = None,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="List the parts that can be combined.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """List which methods to use, which cannot run here, all methods, and the parts to combine.
+    """List the methods: which to use, which cannot run here, and what each does.
 
     \b
     fewbench methods
-    fewbench methods scores.parquet
-    fewbench methods --json
+    fewbench methods greedy-ridge
+    fewbench methods --scores scores.parquet
+    fewbench methods --parts
     """
     scores = None if scores_path is None else load(scores_path)
-    stopped = {name: obstacle(entry.method, scores) for name, entry in CATALOGUE.items()}
-    cannot = {name: None if error is None else str(error) for name, error in stopped.items()}
+    if name is not None and name not in CATALOGUE:
+        raise MethodError(
+            f"unknown method {name!r}",
+            hint=did_you_mean(name, CATALOGUE, "fewbench methods lists them"),
+        )
+    wanted = CATALOGUE if name is None else {name: CATALOGUE[name]}
+    stopped = {one: obstacle(entry.method, scores) for one, entry in wanted.items()}
+    cannot = {one: None if error is None else str(error) for one, error in stopped.items()}
     if as_json:
         rows = [
-            {"name": name, "parts": entry.method.describe()}
-            | {"summary": entry.summary, "citation": entry.citation, "cannot": cannot[name]}
-            | {"use_for": [one.when for one in ADVICE if name in one.methods]}
-            for name, entry in CATALOGUE.items()
+            {"name": one, "parts": entry.method.describe()}
+            | {"summary": entry.summary, "citation": entry.citation, "cannot": cannot[one]}
+            | {"use_for": _uses(one)}
+            for one, entry in wanted.items()
         ]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
+    elif parts:
+        _print_parts()
+    elif name is not None:
+        _print_one(name, cannot[name])
+    else:
+        _print_all(cannot)
+
+
+def _uses(name: str) -> list[str]:
+    return [one.when for one in ADVICE if name in one.methods]
+
+
+def _print_all(cannot: dict[str, str | None]) -> None:
     print("Use these:\n")
-    print(
-        table(
-            ["where", "methods", "because"],
-            [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE],
-            left=3,
-        )
-    )
+    uses = [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE]
+    print(table(["where", "methods", "because"], uses, left=3))
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
         if reason is not None:
@@ -58,36 +81,49 @@ def methods(
         said = [[", ".join(names), reason] for reason, names in reasons.items()]
         print(table(["methods", "because"], said, left=2))
     print("\nAll methods:\n")
-    print(
-        table(
-            ["method", "what it does", "source"],
-            [[name, entry.summary, entry.citation] for name, entry in CATALOGUE.items()],
-            left=3,
-        )
-    )
-    print("\nAs parts, which can be combined and set otherwise:\n")
-    print(
-        table(
-            ["method", "parts"],
-            [[name, entry.method.describe()] for name, entry in CATALOGUE.items()],
-            left=2,
-        )
-    )
-    print("\nselector + features + reduction + regressor, or selector + predictor, with or without")
-    print("tasks before the selector; or tasks and a predictor (all items of these tasks):\n")
-    print(
-        table(
-            ["part", "name", "settings, with their defaults"],
-            [
-                [stage if at == 0 else "", name, settings_of(part)]
-                for stage, parts in STAGES.items()
-                for at, (name, part) in enumerate(parts.items())
-            ],
-            left=3,
-        )
-    )
-    print(f"\nThose that choose tasks also take: {settings_of(TaskSettings)}")
-    print("\nMethods that choose as answers come in, with their settings:\n")
+    rows = [[name, entry.summary] for name, entry in CATALOGUE.items()]
+    print(table(["method", "what it does"], rows, left=2))
+    print("\nMore of one: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
+
+
+def _print_one(name: str, cannot: str | None) -> None:
+    entry = CATALOGUE[name]
+    method = entry.method
+    print(f"{name}: {entry.summary}\n")
+    print(f"source   {entry.citation}")
+    print(f"parts    {method.describe()}")
+    print(f"asks     {'once' if method.asks_once else 'again after answers'}")
+    for use in _uses(name):
+        print(f"use      {use}")
+    for need in needs_of(method):
+        print(f"needs    {_need(need)}")
+    for extra in method.extras:
+        print(f"extra    {extra.package} ({extra.hint})")
+    if cannot is not None:
+        print(f"cannot   {cannot}")
+    whole = (method.selector, method.predictor) if isinstance(method, StaticMethod) else (method,)
+    for called, part in parts_of(*whole):
+        print(f"\n{called or name}\n")
+        print("\n".join(f"  {line}".rstrip() for line in (inspect.getdoc(part) or "").splitlines()))
+
+
+def _need(need: Need) -> str:
+    kind = "required" if need.required else "better with"
+    amount = need.what if need.least == 1 else f"{need.least} {need.what}"
+    return f"{kind}: {amount} (otherwise {need.without})"
+
+
+def _print_parts() -> None:
+    print("selector + features + reduction + regressor, or selector + predictor. Put tasks before")
+    print("the selector to choose tasks first; tasks + predictor runs all items of these tasks.\n")
+    rows = [
+        [stage if at == 0 else "", name, settings_of(part)]
+        for stage, parts in STAGES.items()
+        for at, (name, part) in enumerate(parts.items())
+    ]
+    print(table(["part", "name", "settings and defaults"], rows, left=3))
+    print(f"\nParts that choose tasks also take: {settings_of(TaskSettings)}")
+    print("\nMethods that ask again, with their settings:\n")
     listed = []
     for name, method in ADAPTIVE.items():
         for at, setting in enumerate(fields(method)):

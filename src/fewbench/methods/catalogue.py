@@ -4,10 +4,10 @@ A new method is one file with its class, one line in `fewbench.methods.parts` an
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, cast
 
+from fewbench._names import did_you_mean
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.adaptive.flash_helm import FlashHelm
@@ -422,11 +422,13 @@ def find_method(text: str) -> Method:
             f"{text!r} is {ALONE.get(stage, f'a {stage}')} alone, not a method",
             hint="join parts by +, as in random+answers+ridge; fewbench methods lists them",
         )
-    close = get_close_matches(name, CATALOGUE, n=1)
     raise MethodError(
         f"unknown method {text!r}",
-        hint=(f"did you mean {close[0]}? " if close else "")
-        + "fewbench methods lists them; or write parts, as in random+answers+ridge",
+        hint=did_you_mean(
+            name,
+            CATALOGUE,
+            "fewbench methods lists them; or write parts, as in random+answers+ridge",
+        ),
     )
 
 

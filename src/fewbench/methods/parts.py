@@ -13,7 +13,7 @@ reduction (by default none) may be left out; a part's settings stand in parenthe
 from dataclasses import replace
 from typing import Any, cast
 
-from fewbench._names import some
+from fewbench._names import did_you_mean, some
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction.ability import Ability
@@ -140,8 +140,11 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
         if stage is None:
             raise MethodError(
                 f"unknown method or part {piece.name!r}",
-                hint="fewbench methods lists them; parts are "
-                + "; ".join(f"{stage}: {', '.join(parts)}" for stage, parts in STAGES.items()),
+                hint=did_you_mean(
+                    piece.name,
+                    _NAMES.values(),
+                    "fewbench methods --parts lists them",
+                ),
             )
         if any(order.index(done) >= order.index(stage) for done in made):
             raise MethodError(
@@ -178,14 +181,24 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
 
 def describe(selector: Selector, predictor: Predictor) -> str:
     """Write a selector and a predictor as `combine` reads them, settings that differ only."""
-    written: list[Any] = [selector]
+    return "+".join(_write(part) for part in _pieces(selector, predictor))
+
+
+def parts_of(*whole: Any) -> list[tuple[str | None, Any]]:
+    """Return the parts of a selector and a predictor with their names; None for one of your own."""
+    pieces = _pieces(*whole) if len(whole) == 2 else list(whole)
+    return [(_NAMES.get(type(piece)), piece) for piece in pieces]
+
+
+def _pieces(selector: Selector, predictor: Predictor) -> list[Any]:
+    pieces: list[Any] = [selector]
     if isinstance(selector, WithinTasks) and not isinstance(selector.inside, WholeTasks):
-        written.append(selector.inside)
+        pieces.append(selector.inside)
     if isinstance(predictor, Regression):
-        written += [predictor.features, predictor.reduction, predictor.regressor]
+        pieces += [predictor.features, predictor.reduction, predictor.regressor]
     else:
-        written.append(predictor)
-    return "+".join(_write(part) for part in written if not isinstance(part, NoReduction))
+        pieces.append(predictor)
+    return [piece for piece in pieces if not isinstance(piece, NoReduction)]
 
 
 def _write(part: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from fewbench._names import some
+from fewbench._names import did_you_mean, some
 from fewbench.errors import MethodError
 
 _PIECE = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(([^()]*)\))?\s*")
@@ -57,7 +57,9 @@ def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
     if unknown:
         raise MethodError(
             f"{name} has no setting {some(unknown)}",
-            hint=f"it has {', '.join(known)}" if known else "it has no settings",
+            hint=did_you_mean(unknown[0], known, f"it has {', '.join(known)}")
+            if known
+            else "it has no settings",
         )
     optional = [setting.name for setting in fields(part) if NoneType in get_args(setting.type)]
     values = {

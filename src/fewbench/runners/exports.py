@@ -8,7 +8,7 @@ from glob import escape
 import numpy as np
 import pandas as pd
 
-from fewbench._names import some
+from fewbench._names import did_you_mean, some
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
 
@@ -36,7 +36,7 @@ def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
         that Inspect's command line does not take.
     """
     if harness not in EXPORTS:
-        raise FewbenchError(f"unknown harness {harness!r}", hint=f"one of {', '.join(EXPORTS)}")
+        raise FewbenchError(f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS))
     return EXPORTS[harness](scores.items.iloc[scores.positions(items)])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fewbench._names import some
+from fewbench._names import did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
@@ -58,7 +58,7 @@ class SplitSettings:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise StudyError(f"unknown split {self.kind!r}", hint=f"one of {', '.join(KINDS)}")
+            raise StudyError(f"unknown split {self.kind!r}", hint=did_you_mean(self.kind, KINDS))
         if not 0.0 < self.targets < 1.0:
             raise StudyError(f"a share of targets of {self.targets}", hint="use 0.25, say")
         if self.kind == "every" and self.targets > 0.5:
