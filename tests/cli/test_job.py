@@ -100,7 +100,7 @@ def test_several_targets(ok, cli, scores, answers, asked):
     ok("tell", "run", answers(dict.fromkeys(items["a"][:1], 1)), *ONE, "-t", "a")
     waiting = cli("ask", "run")
     assert waiting.code == 2
-    assert "2 targets wait for different items" in waiting.err
+    assert "2 targets need different items" in waiting.err
     assert ok("ask", "run", "-t", "a").split() == items["a"][1:]
     both = [[name, item, 1] for name in "ab" for item in items["a"]]
     assert "took 5 answers" in ok("tell", "run", answers([*both, ["c", "item-0", 1]]), *LONG)
@@ -166,9 +166,8 @@ def test_a_job_with_a_method_that_adapts(ok, cli, scores, answers, asked):
     waits = cli("ask", "run", "-t", "a")
     assert (waits.code, waits.out) == (0, "")
     assert "a waits for the answers of 'b'" in waits.err
-    early = cli("estimate", "run", "-t", "a")
-    assert early.code == 2
-    assert "waits for the answers of 'b'" in early.err
+    early = json.loads(ok("estimate", "run", "-t", "a", "--json"))["a"]
+    assert "4 of 9 items answered: the method would ask for more" in early["warnings"][0]
     ok("tell", "run", answers(dict.fromkeys(probe, 0)), *ONE, "-t", "b")
     then = asked()
     assert [len(then[name]) for name in "ab"] == [5, 5]
@@ -243,7 +242,7 @@ def test_items_not_asked_for_are_noted(cli, scores, answers, asked):
     items = asked()["target"]
     other = next(f"item-{at}" for at in range(40) if f"item-{at}" not in items)
     said = cli("tell", "run", answers({items[0]: 1, other: 1, "elsewhere": 0}), *ONE)
-    assert said.out.startswith("took 1 answers")
+    assert said.out.startswith("took 1 answer.")
     assert "2 items" in said.err
     assert "not asked" in said.err
 
@@ -256,8 +255,16 @@ def test_methods(ok):
     assert all(set(row) == keys for row in listed)
     lines = ok("methods").splitlines()
     for row in listed:
-        assert any(line.startswith(row["name"]) and row["citation"] in line for line in lines)
-        assert any(line.startswith(row["name"]) and row["parts"] in line for line in lines)
+        assert any(line.startswith(row["name"]) and row["summary"] in line for line in lines)
+    page = ok("methods", "greedy-ridge")
+    assert "greedy+answers+ridge" in page
+    assert "The ridge penalty" in page
+    assert "random-search" not in page
+    assert "medoids" in ok("methods", "--parts")
+
+
+def test_a_method_by_a_wrong_name(cli):
+    assert "did you mean greedy-ridge?" in cli("methods", "gredy-ridge").err
 
 
 @pytest.mark.parametrize("number", range(3))

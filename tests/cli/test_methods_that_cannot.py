@@ -72,14 +72,16 @@ def test_a_predictor_s_package_is_missed_before_answers_are_paid_for(ok, cli, sa
 def test_items_without_texts_and_too_few_sources(ok, cli, saved):
     path = saved()
     assert "cannot run" not in ok("methods")
-    listed = {r["name"]: r["cannot"] for r in json.loads(ok("methods", path, "--json"))}
+    listed = {r["name"]: r["cannot"] for r in json.loads(ok("methods", "--scores", path, "--json"))}
     assert "40 of 40 items have no text" in listed["clustering-semantic"]
     assert "40 of 40 items have no text" in listed["bm25-sim"]
     assert listed["greedy-ridge"] is None
     said = cli("start", path, "-m", "bm25-sim", "-n", 5, "-o", "run")
     assert "40 of 40 items have no text" in said.err
     few = saved(1)
-    listed = {row["name"]: row["cannot"] for row in json.loads(ok("methods", few, "--json"))}
+    listed = {
+        row["name"]: row["cannot"] for row in json.loads(ok("methods", "--scores", few, "--json"))
+    }
     assert "there is 1 source model, and 2 are needed" in listed["fluid"]
     said = cli("start", few, "-m", "fluid", "-n", 5, "-o", "run")
     assert "there is 1 source model, and 2 are needed" in said.err

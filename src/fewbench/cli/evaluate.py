@@ -37,7 +37,7 @@ from fewbench.evaluation.journal import Journal
 from fewbench.methods import Subset
 from fewbench.readers import Columns, are_logs, read
 from fewbench.readers.join.notes import NO_OPTIONS
-from fewbench.runners import EXPORTS, export_items, moved_documents, positions_in
+from fewbench.runners import EXPORTS, check_export, export_items, moved_documents, positions_in
 from fewbench.scores import Scale, Scores
 from fewbench.scores.table import HARNESS_VERSION
 
@@ -175,10 +175,12 @@ def ask(
     fewbench ask run --for lm-eval         lm_eval … --samples "$(fewbench ask run --for lm-eval)"
     fewbench ask run --for inspect         inspect eval … --sample-id "$(fewbench ask run …)"
     """
+    check_export(harness)
     evaluation = open_evaluation(folder, scores)
-    pending = evaluation.ask(at_most)
     if target is not None:
         _check_target(evaluation, target)
+    pending = evaluation.ask(at_most)
+    if target is not None:
         pending = {name: items for name, items in pending.items() if name == target}
     if as_json and harness != "ids":
         raise EvaluationError(

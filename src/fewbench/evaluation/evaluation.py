@@ -649,10 +649,15 @@ class Evaluation:
             )
         elif left and self.stop.cost is not None and not len(self._affordable(target)):
             found.append(f"the cost allowed {answered} of the {asked} items chosen")
-        elif left:
+        elif left and self.method.asks_once:
             found.append(
                 f"{answered} of {asked} items answered: the estimate uses {answered}; tell the "
                 f"missing {counted(left, 'answer')}, or skip items that cannot be answered"
+            )
+        elif left or target in self.waiting():
+            found.append(
+                f"{answered} of {self.provenance.budget} items answered: the method would ask for "
+                "more before it estimates"
             )
         if skipped:
             found.append(
@@ -689,7 +694,7 @@ class Evaluation:
         a fifth, the next below the number of answers.
         """
         answered, budget = len(self.record.answered(target)), self.provenance.budget
-        left = len(self.record.open(target)) > 0
+        left = len(self.record.open(target)) > 0 or target in self.waiting()
         if not left or answered >= 0.8 * budget or self.method.plain_sampling:
             return self.error_model
         steps = np.floor(np.log(answered / budget) / np.log(0.8))

@@ -15,6 +15,12 @@ from fewbench.scores import Scores
 UNFIT = re.compile(r"[,*?[]")
 
 
+def check_export(harness: str) -> None:
+    """Raise FewbenchError for a harness that items cannot be exported to."""
+    if harness not in EXPORTS:
+        raise FewbenchError(f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS))
+
+
 def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
     """Write items as one text that a harness, or a script, takes.
 
@@ -35,8 +41,7 @@ def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
         If the harness is unknown, the items are of another, have no known place in it, or ids
         that Inspect's command line does not take.
     """
-    if harness not in EXPORTS:
-        raise FewbenchError(f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS))
+    check_export(harness)
     return EXPORTS[harness](scores.items.iloc[scores.positions(items)])
 
 

@@ -1,0 +1,94 @@
+"""Answers that are incomplete, wrong at first, or not to be had; folders that are damaged."""
+
+import json
+
+ONE = ["--item", "id", "--score", "points"]
+LONG = ["--model", "llm", *ONE]
+
+
+def estimate(ok, *words):
+    return json.loads(ok("estimate", "run", "--json", *words))
+
+
+def test_a_missing_answer_is_said_and_can_be_skipped(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "greedy-ridge", "-n", "10", "-o", "run")
+    items = asked()["target"]
+    ok("tell", "run", answers(dict.fromkeys(items[:9], 1)), *ONE)
+    found = estimate(ok)["target"]
+    assert found["items_run"] == 9
+    assert any("9 of 10 items answered" in warning for warning in found["warnings"])
+    assert "skipped 1 item. Next: fewbench estimate" in ok("tell", "run", "--skip", items[9])
+    assert cli("ask", "run").out == ""
+    warnings = estimate(ok)["target"]["warnings"]
+    assert any("1 item skipped" in warning for warning in warnings)
+    assert not any("9 of 10" in warning for warning in warnings)
+    assert "cannot be skipped" in cli("tell", "run", "--skip", items[0]).err
+
+
+def test_a_wrong_answer_is_corrected_and_the_old_one_kept(
+    ok, cli, scores, answers, asked, tmp_path
+):
+    ok("start", scores, "-m", "random", "-n", "10", "-o", "run")
+    items = asked()["target"]
+    ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE)
+    other = answers({items[0]: 0})
+    assert "told before with another score" in cli("tell", "run", other, *ONE).err
+    assert "corrected 1 answer" in ok("tell", "run", other, *ONE, "--correct")
+    assert estimate(ok)["target"]["score"] < 1
+    written = (tmp_path / "run" / "answers.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in written.splitlines()]
+    assert [line["scores"] for line in lines if "scores" in line] == [[1.0] * 10, [0.0]]
+
+
+def test_finished_targets_are_printed_and_the_others_listed(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "random", "-n", "6", "-t", "a", "-t", "b", "-t", "c", "-o", "run")
+    items = asked()["a"]
+    told = [["a", item, 1] for item in items] + [["b", item, 0] for item in items[:2]]
+    ok("tell", "run", answers(told), *LONG)
+    said = cli("estimate", "run")
+    assert said.code == 0
+    assert said.out.startswith("a: 6 of 40 items run")
+    assert "b: " not in said.out
+    assert "not finished: b, 2 of 6 items answered" in said.err
+    assert "not finished: c, 0 of 6 items answered" in said.err
+    assert "2 of 6 items answered" in estimate(ok, "-t", "b")["b"]["warnings"][0]
+    assert "which target cannot answer" in cli("tell", "run", "--skip", items[0]).err
+
+
+def test_a_table_with_a_row_per_item(ok, scores, asked, tmp_path):
+    ok("start", scores, "-m", "random", "-n", "3", "-t", "a", "-t", "b", "-o", "run")
+    items = asked()["a"]
+    rows = "\n".join(f"{item},1,0" for item in items)
+    (tmp_path / "wide.csv").write_text(f"question,a,b\n{rows}\n", encoding="utf-8")
+    assert "took 6 answers" in ok("tell", "run", "wide.csv", "--transposed", "--item", "question")
+    assert [one["score"] for one in estimate(ok).values()] == [1.0, 0.0]
+
+
+def test_a_narrow_interval_ends_the_run(ok, cli, scores, answers, asked):
+    ok("start", scores, "-m", "random", "--half-width", "0.2", "-o", "run")
+    run = []
+    while items := asked().get("target"):
+        ok("tell", "run", answers(dict.fromkeys(items, len(run) % 3 > 0)), *ONE)
+        run += items
+    assert 10 <= len(run) < 40
+    found = estimate(ok)["target"]
+    assert found["interval"]["high"] - found["interval"]["low"] <= 0.4
+    assert any("decides when to stop" in warning for warning in found["warnings"])
+
+
+def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path):
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "run")
+    items = asked()["target"]
+    ok("tell", "run", answers(dict.fromkeys(items[:2], 1)), *ONE)
+    ok("tell", "run", answers(dict.fromkeys(items[2:], 1)), *ONE)
+    journal = tmp_path / "run" / "answers.jsonl"
+    whole = journal.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    journal.write_bytes(lines[0] + b"{broken\n" + lines[2])
+    damaged = cli("ask", "run")
+    assert "line 2 is damaged" in damaged.err
+    assert "fewbench repair run" in damaged.err
+    assert "dropped 1 damaged line" in ok("repair", "run")
+    assert asked()["target"] == items[:2]
+    assert b"{broken" in (tmp_path / "run" / "answers.jsonl.damaged").read_bytes()
+    assert "nothing is damaged" in ok("repair", "run")
