@@ -1,23 +1,89 @@
 """All commands by name."""
 
-from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from fewbench._version import __version__
-from fewbench.cli.audit import audit
-from fewbench.cli.compare import compare
-from fewbench.cli.demo import demo
-from fewbench.cli.evaluate import ask, estimate, start, tell
-from fewbench.cli.import_ import import_
-from fewbench.cli.methods import methods
-from fewbench.cli.natives import natives
-from fewbench.cli.select import select
-from fewbench.cli.tasks import tasks
-from fewbench.cli.transfer import transfer
+
+# Where a command is, and the first sentence of its help: a command is imported when it is used,
+# so that the version and the list of commands do not wait for pandas, SciPy and the others.
+COMMANDS = {
+    "import": (
+        "import_:import_",
+        "Read other models' per-item results and write them as one scores file.",
+    ),
+    "audit": (
+        "audit:audit",
+        "Look a table of past results over: what is wrong or peculiar, and what to do about it.",
+    ),
+    "methods": (
+        "methods:methods",
+        "List which methods to use, which cannot run here, all methods, and the parts to combine.",
+    ),
+    "select": (
+        "select:select",
+        "Choose the items; of a method that chooses as answers come in, the first ones.",
+    ),
+    "start": (
+        "evaluate:start",
+        "Open an evaluation of one or several new models, with any method.",
+    ),
+    "ask": ("evaluate:ask", "Print what to run next."),
+    "tell": ("evaluate:tell", "Give a target's answers, on the scale of the sources."),
+    "estimate": (
+        "evaluate:estimate",
+        "Print score, interval, rank and task scores, and what random sampling would have given.",
+    ),
+    "compare": (
+        "compare:compare",
+        "Compare methods by estimating models whose full score is known.",
+    ),
+    "natives": (
+        "natives:natives",
+        "Study the native sources of TailoredBench on models whose full score is known.",
+    ),
+    "demo": (
+        "demo:demo",
+        "Train a new classifier, ask it 50 of 1000 items, and check the estimate against the "
+        "truth.",
+    ),
+    "transfer": (
+        "transfer:transfer",
+        "Measure how well a model answers one task shown another's examples.",
+    ),
+    "tasks": (
+        "tasks:tasks",
+        "Choose few tasks that stand for all, and see how good the choice is.",
+    ),
+}
+
+
+class _Commands(TyperGroup):
+    """A group whose commands are listed by their help alone, and imported to be used."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(str(name)), rest
+
+
+def load_command(name: str) -> Any:
+    """Import a command, with its options, as typer makes it."""
+    module, _, member = COMMANDS[name][0].partition(":")
+    found = getattr(import_module(f"fewbench.cli.{module}"), member)
+    alone = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    return get_group(alone).commands[name]
+
 
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -53,20 +119,9 @@ def _all(
     """
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "import": import_,
-    "audit": audit,
-    "methods": methods,
-    "select": select,
-    "start": start,
-    "ask": ask,
-    "tell": tell,
-    "estimate": estimate,
-    "compare": compare,
-    "natives": natives,
-    "demo": demo,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
-app.add_typer(transfer, name="transfer")
-app.add_typer(tasks, name="tasks")
+def _listed() -> None:
+    """Stand for a command until it is used."""
+
+
+for _name, (_, _summary) in COMMANDS.items():
+    app.command(_name, help=_summary)(_listed)
