@@ -12,7 +12,7 @@ from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head
 from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._lm_eval.results import Results
+from fewbench.readers.harnesses.lm_eval.run_results import Results
 from fewbench.readers.identity import content_id, field_value
 from fewbench.readers.json_files import JsonLines, load_json
 from fewbench.readers.numbers import as_number, describe

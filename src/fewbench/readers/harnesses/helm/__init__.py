@@ -7,10 +7,16 @@ from pathlib import Path
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._helm.answers import Answers, read_answers
-from fewbench.readers.harnesses._helm.files import STATE, RunFiles, find_runs, stamp_of
-from fewbench.readers.harnesses._helm.instances import Instances, read_instances
-from fewbench.readers.harnesses._helm.options import CALIBRATED, SEPARATE, option_table
+from fewbench.readers.harnesses.helm.instances import (
+    CALIBRATED,
+    SEPARATE,
+    Answers,
+    Instances,
+    option_table,
+    read_answers,
+    read_instances,
+)
+from fewbench.readers.harnesses.helm.run_files import STATE, RunFiles, find_runs, stamp_of
 from fewbench.readers.run import UNKNOWN, Rows, Run
 
 GIVEN_ID = re.compile(r"id(\d{1,9})")
