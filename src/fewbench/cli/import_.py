@@ -25,8 +25,8 @@ from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import say
 from fewbench.errors import ReaderError
 from fewbench.readers import DAMAGED, FORMS, SAME_MODEL, Columns, Reading, join_attributes, read
+from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
-from fewbench.readers.parts import SUFFIX
 from fewbench.scores import Scores, save_scores
 
 

@@ -13,8 +13,8 @@ from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.harnesses.inspect_logs import InspectLogs
 from fewbench.readers.harnesses.inspect_logs.scored import option_table
-from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
+from fewbench.readers.values import content_id
 
 pytest.importorskip("inspect_ai", reason="logs of Inspect are read with inspect-ai")
 

@@ -12,12 +12,9 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.identity import ID_LENGTH, content_id, field_value
-from fewbench.readers.json_files import JsonLines, load_json
-from fewbench.readers.numbers import as_number, describe
-from fewbench.readers.run import MIXED_UP, UNKNOWN, Rows, Run
+from fewbench.readers.files import JsonLines, head, load_json
+from fewbench.readers.harness import MIXED_UP, UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value
 
 PLACED = re.compile(r"(?:id)?(\d{1,9})")
 LETTER = re.compile(r"[A-Z]")

@@ -12,12 +12,10 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.json_files import JsonObject
-from fewbench.readers.numbers import as_number
+from fewbench.readers.files import JsonObject
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
-from fewbench.readers.run import UNKNOWN, Rows, Run
+from fewbench.readers.values import as_number, content_id, field_value
 
 # The leaderboard's first files have colons in the time, later ones hyphens.
 NAME = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)\.parquet")

@@ -10,13 +10,10 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.files import JsonLines, head, load_json
+from fewbench.readers.harness import Rows, Run, Unit, Wants
 from fewbench.readers.harnesses.lm_eval.run_results import Results
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.json_files import JsonLines, load_json
-from fewbench.readers.numbers import as_number, describe
-from fewbench.readers.run import Rows, Run
+from fewbench.readers.values import as_number, content_id, describe, field_value
 
 SAMPLES = re.compile(r"(?P<stamp>\d{8}_\d{6})_samples_(?P<task>.+)\.jsonl", re.DOTALL)
 RESULTS = "_results.json"

@@ -10,13 +10,10 @@ from typing import Any, NamedTuple
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.json_files import load_json
-from fewbench.readers.numbers import as_number
+from fewbench.readers.files import head, load_json
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable
-from fewbench.readers.run import UNKNOWN, Rows, Run
+from fewbench.readers.values import as_number, content_id, field_value
 
 STAMP = re.compile(r"\d{8}_\d{6}")
 WRITTEN = ("configs", "predictions", "summary")  # beside the results

@@ -16,12 +16,9 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
-from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.json_files import load_json
-from fewbench.readers.numbers import as_number
-from fewbench.readers.run import Rows, Run
+from fewbench.readers.files import head, load_json
+from fewbench.readers.harness import Rows, Run, Unit, Wants
+from fewbench.readers.values import as_number, content_id, field_value
 
 SHEETS = (".xlsx", ".tsv", ".json")  # PRED_FORMAT
 STATUS = "status.json"

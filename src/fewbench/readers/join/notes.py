@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from fewbench._names import some
-from fewbench.readers.join.probabilities import Checked
-from fewbench.readers.join.task import Task
-from fewbench.readers.run import MIXED_UP, Run
+from fewbench.readers.harness import MIXED_UP, Run
+from fewbench.readers.join.task import Checked, Task
 
 MEETING = 0.1  # models with fewer items in common, as a share of the fewer, do not meet
 NO_OPTIONS = "no option probabilities are kept"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.harnesses.helm.instances import (
     CALIBRATED,
     SEPARATE,
@@ -17,7 +17,6 @@ from fewbench.readers.harnesses.helm.instances import (
     read_instances,
 )
 from fewbench.readers.harnesses.helm.run_files import STATE, RunFiles, find_runs, stamp_of
-from fewbench.readers.run import UNKNOWN, Rows, Run
 
 GIVEN_ID = re.compile(r"id(\d{1,9})")
 

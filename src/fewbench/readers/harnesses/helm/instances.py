@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from fewbench.errors import ReaderError
+from fewbench.readers.files import load_json
 from fewbench.readers.harness import Unit
 from fewbench.readers.harnesses.helm.run_files import SHOWN, RunFiles, at
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.json_files import load_json
-from fewbench.readers.numbers import as_number, describe
 from fewbench.readers.options import NO_ANSWER, OptionTable
+from fewbench.readers.values import as_number, content_id, describe, field_value
 
 CALIBRATION = "calibration"
 # What HELM measures of every request besides how good the answer is.

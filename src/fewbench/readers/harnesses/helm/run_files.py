@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
+from fewbench.readers.files import head, load_json
 from fewbench.readers.harness import Unit
-from fewbench.readers.json_files import load_json
-from fewbench.readers.numbers import describe
-from fewbench.readers.settings import setting
+from fewbench.readers.values import describe, setting
 from fewbench.scores.conditions import GENERATION, SHOTS
 
 STATISTICS, SHOWN, STATE = "per_instance_stats", "display_predictions", "scenario_state"

@@ -12,15 +12,14 @@ from typing import Any
 from fewbench._names import some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.harnesses.inspect_logs.scored import (
     Scored,
     content_of,
     option_table,
     score_samples,
 )
-from fewbench.readers.run import UNKNOWN, Rows, Run
-from fewbench.readers.settings import setting, shortened
+from fewbench.readers.values import setting, shortened
 from fewbench.scores.conditions import GENERATION
 
 # Of whole samples, what may be large and is not needed.

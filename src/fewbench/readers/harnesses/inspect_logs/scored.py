@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fewbench.readers.identity import content_id, field_value
 from fewbench.readers.options import NO_ANSWER, OptionTable
+from fewbench.readers.values import content_id, field_value
 
 LETTERS = string.ascii_uppercase
 MEDIA = ("image", "audio", "video", "document", "data")

@@ -12,7 +12,7 @@ import numpy as np
 
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
+from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants
 from fewbench.readers.harnesses.lm_eval.run_results import NAMES, Results
 from fewbench.readers.harnesses.lm_eval.samples import (
     OPEN,
@@ -25,8 +25,7 @@ from fewbench.readers.harnesses.lm_eval.samples import (
     prompt_of,
 )
 from fewbench.readers.options import OptionTable, recomputed
-from fewbench.readers.run import MIXED_UP, Rows, Run
-from fewbench.readers.settings import setting
+from fewbench.readers.values import setting
 from fewbench.scores.conditions import UNKNOWN_FORM
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"

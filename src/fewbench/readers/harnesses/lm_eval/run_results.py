@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fewbench.readers.json_files import JsonObject
-from fewbench.readers.settings import setting
+from fewbench.readers.files import JsonObject
+from fewbench.readers.values import setting
 from fewbench.scores.conditions import GENERATION, SAMPLER, SHOTS
 
 NO_VERSION = ("", "None", "N/A", "Yaml")

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.files import head
-from fewbench.readers.identity import ID_LENGTH, field_value
-from fewbench.readers.json_files import JsonLines, load_json
-from fewbench.readers.numbers import as_number, describe
+from fewbench.readers.files import JsonLines, head, load_json
 from fewbench.readers.options import OptionTable
+from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value
 
 NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
 NOT_METRICS = {
