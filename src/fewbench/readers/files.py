@@ -182,3 +182,29 @@ def load_json(path: Path) -> Any:
         raise ReaderError(
             f"{path}: not whole JSON ({error})", hint="copy it again, or delete it"
         ) from error
+
+
+def at(data: Any, *path: str | int) -> Any:
+    """Return what stands at a path of keys and indices in JSON, None if nothing does.
+
+    Examples
+    --------
+    >>> at({"result": {"completions": [{"text": "B"}]}}, "result", "completions", 0, "text")
+    'B'
+    >>> at({"result": None}, "result", "completions") is None
+    True
+    """
+    for key in path:
+        if isinstance(data, dict) and isinstance(key, str):
+            data = data.get(key)
+        elif isinstance(data, list) and isinstance(key, int) and key < len(data):
+            data = data[key]
+        else:
+            return None
+    return data
+
+
+def object_at(data: Any, *path: str | int) -> dict[str, Any]:
+    """Return the object that stands at a path in JSON, {} if none does."""
+    found = at(data, *path)
+    return found if isinstance(found, dict) else {}

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewbench._names import some
@@ -31,6 +31,24 @@ def as_number(value: Any) -> float | None:
         return float(value) if isinstance(value, bool | int | float | str) else None
     except (ValueError, OverflowError):
         return None
+
+
+def mean_of(values: Sequence[Any]) -> Any:
+    """Return the mean of values that are numbers, or the first value that is none.
+
+    Examples
+    --------
+    >>> mean_of([True, "0.5"]), mean_of([1, "C"])
+    (0.75, 'C')
+    """
+    numbers = [as_number(value) for value in values]
+    known = [number for number in numbers if number is not None]
+    return sum(known) / len(known) if len(known) == len(values) else values[numbers.index(None)]
+
+
+def is_position(value: Any) -> bool:
+    """Whether a value can be the position of a document in its task."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
 def describe(value: Any) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import JsonLines, head, load_json
+from fewbench.readers.files import JsonLines, head, load_json, object_at
 from fewbench.readers.harness import MIXED_UP, UNKNOWN, Rows, Run, Unit, Wants
-from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value
+from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value, mean_of
 
 PLACED = re.compile(r"(?:id)?(\d{1,9})")
 LETTER = re.compile(r"[A-Z]")
@@ -80,10 +80,10 @@ def _read_record(path: Path) -> _Record:
     listed = data.get("evaluation_results")
     results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     ran, made = data.get("evaluation_timestamp"), data.get("retrieved_timestamp")
-    rows = _object(data, "detailed_evaluation_results").get("total_rows")
+    rows = object_at(data, "detailed_evaluation_results").get("total_rows")
     return _Record(
         _metrics(results),
-        str(_object(data, "eval_library").get("name") or ""),
+        str(object_at(data, "eval_library").get("name") or ""),
         _time_of(ran) or _time_of(made),
         rows if isinstance(rows, int) else None,
     )
@@ -119,8 +119,8 @@ def _metrics(results: list[dict[str, Any]]) -> dict[tuple[str, str], _Metric]:
             if any(name == task for name, _ in found):
                 continue  # no telling which of them a row is of
             result_id = ""
-        config = _object(one, "metric_config")
-        details = _object(_object(one, "score_details"), "details")
+        config = object_at(one, "metric_config")
+        details = object_at(one, "score_details", "details")
         name, lower = config.get("metric_name"), config.get("lower_is_better")
         found[task, result_id] = _Metric(
             str(name or config.get("metric_id") or result_id or "score"),
@@ -140,11 +140,6 @@ def _metrics(results: list[dict[str, Any]]) -> dict[tuple[str, str], _Metric]:
 
 def _meaning(metric: _Metric) -> tuple[str, str | None, str]:
     return metric.name, metric.split, metric.perturbation
-
-
-def _object(data: dict[str, Any], key: str) -> dict[str, Any]:
-    found = data.get(key)
-    return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -168,13 +163,7 @@ class _Sample:
 
     def means(self) -> dict[str, Any]:
         """Return the mean of each metric; a score that is no number stands as it is."""
-        found: dict[str, Any] = {}
-        for name, values in self.scores.items():
-            numbers = [number for value in values if (number := as_number(value)) is not None]
-            whole = len(numbers) == len(values)
-            bad = next((value for value in values if as_number(value) is None), None)
-            found[name] = sum(numbers) / len(numbers) if whole else bad
-        return found
+        return {name: mean_of(values) for name, values in self.scores.items()}
 
     @property
     def is_repeated(self) -> bool:
@@ -215,8 +204,7 @@ class _SampleRow:
     @property
     def metadata(self) -> dict[str, Any]:
         """What the converter kept of the harness's row."""
-        found = self.row.get("metadata")
-        return found if isinstance(found, dict) else {}
+        return object_at(self.row, "metadata")
 
     @property
     def metric(self) -> _Metric:
@@ -261,7 +249,9 @@ class _SampleRow:
     def content(self, key: str | None) -> str:
         """Return what identifies the item; ReaderError if it lacks the field that is named."""
         if key is not None:
-            return self._field(key)
+            fields = {name: self.row.get(name) for name in ("sample_id", "sample_hash")}
+            fields |= {name: self.row["input"].get(name) for name in ("raw", "formatted")}
+            return field_value(fields | self.metadata, key, self.where)
         known = self.metadata.get("doc_hash")
         if isinstance(known, str) and known:
             return known[:ID_LENGTH]
@@ -283,12 +273,6 @@ class _SampleRow:
         said = self.row["input"]
         seen = known or said.get("formatted") or said.get("raw")
         return seen if isinstance(seen, str) else ""
-
-    def _field(self, key: str) -> str:
-        fields = {name: self.row.get(name) for name in ("sample_id", "sample_hash")}
-        fields |= {name: self.row["input"].get(name) for name in ("raw", "formatted")}
-        fields |= self.metadata
-        return field_value(fields, key, self.where)
 
 
 def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fewbench._names import some
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.files import JsonObject
+from fewbench.readers.files import JsonObject, object_at
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
 from fewbench.readers.values import as_number, content_id, field_value
@@ -22,17 +22,8 @@ NAME = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
 # What a run says of itself besides the model's settings.
 ASIDE = (
-    "cache_dir",
-    "config",
-    "end_time",
-    "job_id",
-    "lighteval_sha",
-    "max_samples",
-    "model_config",
-    "model_name",
-    "model_size",
-    "num_fewshot_seeds",
-    "start_time",
+    *("cache_dir", "config", "end_time", "job_id", "lighteval_sha", "max_samples"),
+    *("model_config", "model_name", "model_size", "num_fewshot_seeds", "start_time"),
     "total_evaluation_time_secondes",
 )
 NESTED = ("doc", "model_response", "metric")
@@ -100,31 +91,16 @@ def _model_of(path: Path) -> str:
     return home.name
 
 
-def _results_of(path: Path) -> Path | None:
+def _results_of(path: Path, stamp: str) -> Path | None:
     """Return the results_TIME.json of the same run, None if there is none where it belongs."""
-    found = _named(path)
-    if found is None:
-        return None
-    for folder in _folders(path.absolute()):
-        for time in (found.stamp, _with_colons(found.stamp)):
-            results = folder / f"results_{time}.json"
-            if results.is_file():
-                return results
-    return None
-
-
-def _folders(path: Path) -> Iterator[Path]:
-    above = path.parent.parent
-    yield from (path.parent, above)
-    for folder in list(above.parents)[:4]:
-        if folder.name == "details":
-            yield folder.parent / "results" / above.relative_to(folder)
-            break
-
-
-def _with_colons(stamp: str) -> str:
+    above = path.absolute().parent.parent
+    folders = [path.absolute().parent, above]
+    details = [folder for folder in list(above.parents)[:4] if folder.name == "details"]
+    folders += [one.parent / "results" / above.relative_to(one) for one in details[:1]]
     day, _, time = stamp.partition("T")
-    return f"{day}T{time.replace('-', ':')}"
+    names = [f"results_{stamp}.json", f"results_{day}T{time.replace('-', ':')}.json"]
+    there = (folder / name for folder in folders for name in names)
+    return next((results for results in there if results.is_file()), None)
 
 
 class _Results(JsonObject):
@@ -166,10 +142,7 @@ class _Results(JsonObject):
 
     def higher_is_better(self, task: str) -> dict[str, bool]:
         """Return for metrics whether higher is better."""
-        return dict(self._directions(task))
-
-    def _directions(self, task: str) -> Iterator[tuple[str, bool]]:
-        config = self._config(task)
+        config, found = self._config(task), {}
         listed = config.get("metrics", config.get("metric"))
         for metric in listed if isinstance(listed, list) else []:
             if not isinstance(metric, dict):
@@ -178,7 +151,8 @@ class _Results(JsonObject):
             for name in names if isinstance(names, list) else [names]:
                 told = higher.get(name) if isinstance(higher, dict) else higher
                 if isinstance(name, str) and isinstance(told, bool):
-                    yield name, told
+                    found[name] = told
+        return found
 
     def _config(self, task: str) -> dict[str, Any]:
         configs = self.part("config_tasks")
@@ -286,7 +260,6 @@ def _nested(row: dict[str, Any], names: list[str]) -> _Detail:
     unconditional = [float(value) for value in response.get("unconditioned_logprobs") or []]
     if len(logprobs) == 2 * len(choices) and not unconditional:
         logprobs, unconditional = logprobs[: len(choices)], logprobs[len(choices) :]
-    specific = doc.get("specific")
     return _Detail(
         question=str(doc["query"]),
         prompt=_text(response.get("input")),
@@ -296,7 +269,7 @@ def _nested(row: dict[str, Any], names: list[str]) -> _Detail:
         likelihoods=logprobs if len(logprobs) == len(choices) else [],
         unconditional=unconditional if len(unconditional) == len(choices) else [],
         scores=_scores(metric),
-        fields={**(specific if isinstance(specific, dict) else {}), **doc},
+        fields={**object_at(doc, "specific"), **doc},
         position=int(own) if own.isascii() and own.isdigit() and len(own) < 10 else UNKNOWN,
         images=tuple(_digest(image) for image in doc.get("images") or []),
     )
@@ -321,7 +294,6 @@ def _flat(row: dict[str, Any]) -> _Detail:
             for name, value in row.items()
             if name not in FLAT and not name.startswith("hash") and isinstance(value, float | int)
         }
-    specifics = row.get("specifics")
     return _Detail(
         question=_text(row.get("example")) or prompt,
         prompt=prompt,
@@ -331,7 +303,7 @@ def _flat(row: dict[str, Any]) -> _Detail:
         likelihoods=likelihoods,
         unconditional=unconditional,
         scores=_scores(metrics),
-        fields={**(specifics if isinstance(specifics, dict) else {}), **row},
+        fields={**object_at(row, "specifics"), **row},
     )
 
 
@@ -386,7 +358,7 @@ class Lighteval:
             if (told := _named(path)) is not None:
                 run = path.parent, told.stamp
                 if run not in runs:
-                    runs[run] = _results_of(path)
+                    runs[run] = _results_of(path, told.stamp)
                 results = runs[run]
                 units.append(Unit(path, (results,) if results else ()))
         return units

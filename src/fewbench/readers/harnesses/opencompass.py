@@ -51,9 +51,6 @@ class _Place(NamedTuple):
             pieces.append(piece)
         return pieces
 
-    def configs(self) -> list[Path]:
-        return sorted((self.work / "configs").glob("*.py"))
-
 
 def _place_of(path: Path) -> _Place | None:
     """Return what a file's path says, None if it is not OpenCompass's."""
@@ -373,7 +370,7 @@ class OpenCompass:
             unit = path if place.part == "results" else results if results.is_file() else beside[0]
             if unit not in found:
                 others = [one for one in beside if one != unit]
-                found[unit] = Unit(unit, (*others, *place.configs()))
+                found[unit] = Unit(unit, (*others, *sorted((place.work / "configs").glob("*.py"))))
         return list(found.values())
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:

@@ -290,7 +290,11 @@ class VLMEvalKit:
             if not _is_predictions(path.stem):
                 evaluated.add(path.with_name(made_of(path.stem, named[path.parent])[0]))
         units = [path for path in sheets if path.with_suffix("") not in evaluated]
-        return [Unit(path, (*_status_beside(path), *_predictions_beside(path))) for path in units]
+        status = {path: path.with_name(STATUS) for path in units}
+        return [
+            Unit(path, (*([beside] if beside.is_file() else []), *_predictions_beside(path)))
+            for path, beside in status.items()
+        ]
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the run that a sheet is."""
@@ -304,11 +308,6 @@ class VLMEvalKit:
         sheet = _read_sheet(path)
         rows, notes = _fill(path, dataset, sheet, wants)
         return [_run(rows, notes, path, (model, dataset, judge), status)]
-
-
-def _status_beside(path: Path) -> list[Path]:
-    status = path.with_name(STATUS)
-    return [status] if status.is_file() else []
 
 
 def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Rows, list[str]]:

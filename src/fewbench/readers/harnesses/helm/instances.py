@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from fewbench.errors import ReaderError
-from fewbench.readers.files import load_json
+from fewbench.readers.files import at, load_json, object_at
 from fewbench.readers.harness import Unit
-from fewbench.readers.harnesses.helm.run_files import SHOWN, RunFiles, at
+from fewbench.readers.harnesses.helm.run_files import SHOWN, RunFiles
 from fewbench.readers.options import NO_ANSWER, OptionTable
-from fewbench.readers.values import as_number, content_id, describe, field_value
+from fewbench.readers.values import as_number, content_id, describe, field_value, mean_of
 
 CALIBRATION = "calibration"
 # What HELM measures of every request besides how good the answer is.
@@ -75,8 +75,7 @@ class Instances:
             if not said:
                 self.wordless.add(own_id)
             return said or own_id
-        fields = at(instance, "extra_data")
-        fields = {"id": own_id} | (fields if isinstance(fields, dict) else {})
+        fields = {"id": own_id} | object_at(instance, "extra_data")
         return field_value(fields, key, f"{self.where or own_id}, instance {own_id!r}")
 
     def prompt(self, own_id: str) -> str:
@@ -165,11 +164,8 @@ class Answer:
         found: dict[str, Any] = {}
         for name in names:
             values = [trial.get(name) for trial in self.trials.values()]
-            numbers = [number for value in values if (number := as_number(value)) is not None]
-            if len(numbers) == len(values):
-                found[name] = sum(numbers) / len(numbers)
-            elif any(name in trial for trial in self.trials.values()):
-                found[name] = next(value for value in values if as_number(value) is None)
+            if any(name in trial for trial in self.trials.values()):
+                found[name] = mean_of(values)
         return found
 
     def agreed(self, name: str) -> float | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head, load_json
+from fewbench.readers.files import at, load_json, object_at
 from fewbench.readers.harness import Unit
 from fewbench.readers.values import describe, setting
 from fewbench.scores.conditions import GENERATION, SHOTS
@@ -30,23 +30,6 @@ SETTINGS = {
     "num_outputs": f"{GENERATION}num_outputs",
 }
 EMPTY = (b"", b"[", b"{")
-
-
-def find_runs(files: Sequence[Path]) -> list[Unit]:
-    """Return the runs that files belong to, each by its best source of scores."""
-    units: dict[Path, Unit] = {}
-    for path in files:
-        if path.suffix != ".json" or path.stem not in SOURCES or not _is_json(path):
-            continue
-        written = [path.with_name(f"{stem}.json") for stem in WRITTEN]
-        there = [one for one in written if one.is_file()]
-        source = there[0] if there else path
-        units.setdefault(source, Unit(source, tuple(one for one in there if one != source)))
-    return list(units.values())
-
-
-def _is_json(path: Path) -> bool:
-    return head(path).lstrip()[:1] in EMPTY
 
 
 @dataclass(frozen=True)
@@ -84,19 +67,13 @@ class RunFiles:
     @property
     def adapter(self) -> dict[str, Any]:
         """How instances became requests; {} if no file says it."""
-        known = self.spec.get("adapter_spec") or (self.state or {}).get("adapter_spec")
-        return known if isinstance(known, dict) else {}
+        return object_at(self.spec, "adapter_spec") or object_at(self.state, "adapter_spec")
 
     @property
     def name(self) -> str:
         """HELM's name of the run."""
         name = self.spec.get("name")
         return name if isinstance(name, str) and name else self.folder.name
-
-    @property
-    def task(self) -> str:
-        """The run's name without what is the model's."""
-        return task_of(self.name)
 
     def model(self) -> str:
         """Return the model's name; ReaderError if no file says it."""
@@ -164,26 +141,6 @@ def task_of(name: str) -> str:
     scenario = name.partition(":")[0]
     kept = [f"{key}={text}" for key, text in _arguments(name) if key not in OF_THE_MODEL]
     return f"{scenario}:{','.join(kept)}" if kept else scenario
-
-
-def at(data: Any, *path: str | int) -> Any:
-    """Return what stands at a path of keys and indices in JSON, None if nothing does.
-
-    Examples
-    --------
-    >>> at({"result": {"completions": [{"text": "B"}]}}, "result", "completions", 0, "text")
-    'B'
-    >>> at({"result": None}, "result", "completions") is None
-    True
-    """
-    for key in path:
-        if isinstance(data, dict) and isinstance(key, str):
-            data = data.get(key)
-        elif isinstance(data, list) and isinstance(key, int) and key < len(data):
-            data = data[key]
-        else:
-            return None
-    return data
 
 
 def _arguments(name: str) -> list[tuple[str, str]]:

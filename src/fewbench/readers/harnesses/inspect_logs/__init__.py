@@ -87,14 +87,9 @@ def read_log(path: Path, key: str | None = None) -> Log:
         ) from error
 
 
-def has_logprobs(header: Any) -> bool:
-    """Whether the model was asked for the probabilities of its words."""
-    asked = (header.plan.config, header.eval.model_generate_config)
-    return any(one is not None and one.logprobs for one in asked)
-
-
 def _needs_samples(header: Any, summaries: Sequence[Any], key: str | None) -> bool:
-    if has_logprobs(header) and any(one.choices for one in summaries):
+    asked = (header.plan.config, header.eval.model_generate_config)
+    if any(one and one.logprobs for one in asked) and any(one.choices for one in summaries):
         return True
     if _version(header) < CHOICES_SINCE:
         return True
@@ -127,7 +122,7 @@ def _version(header: Any) -> tuple[int, ...]:
 def variant_of(header: Any) -> str:
     """Return the arguments of task and solver: with others it is not a re-run."""
     spec = header.eval
-    given = {f"{name}": value for name, value in sorted((spec.task_args_passed or {}).items())}
+    given = dict(sorted((spec.task_args_passed or {}).items()))
     if spec.solver:
         given["solver"] = spec.solver
         given |= {f"solver.{k}": v for k, v in sorted((spec.solver_args_passed or {}).items())}
@@ -194,11 +189,6 @@ def positions_of(header: Any) -> dict[str, int]:
     if config.limit is None and len(ids) != dataset.samples:
         return {}
     return {str(own_id): first + at for at, own_id in enumerate(ids)}
-
-
-def order_of(header: Any) -> dict[str, int]:
-    """Return a place for each sample by which equal ones are told apart in the same order."""
-    return {str(own_id): at for at, own_id in enumerate(header.eval.dataset.sample_ids or [])}
 
 
 def notes_on(header: Any, scored: Scored) -> tuple[str, ...]:
@@ -274,7 +264,9 @@ class InspectLogs:
         total = header.eval.dataset.samples
         if total is not None and total < len({str(sample.id) for sample in log.samples}):
             total = None  # a source of samples that goes on while it runs does not know its size
-        order = order_of(header)
+        # Equal samples are told apart by their place in this order.
+        ids = header.eval.dataset.sample_ids or []
+        order = {str(own_id): at for at, own_id in enumerate(ids)}
         positions = positions_of(header) if total is not None else {}
         rows = Rows(path, "sample")
         for item in sorted(

@@ -13,7 +13,7 @@ import numpy as np
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head
 from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants
-from fewbench.readers.harnesses.lm_eval.run_results import NAMES, Results
+from fewbench.readers.harnesses.lm_eval.run_results import NAMES, Results, model_of_others
 from fewbench.readers.harnesses.lm_eval.samples import (
     OPEN,
     Documents,
@@ -66,18 +66,6 @@ class _Folder:
         if task is None and path.suffix == ".jsonl":
             return tuple(other for other in self.json if not other.name.startswith("samples_"))
         return (self.of_run[stamp],) if stamp in self.of_run else self.results
-
-
-def find_samples(files: Sequence[Path]) -> list[Unit]:
-    """Return the sample files among files, each with the results of its run beside it."""
-    folders: dict[Path, _Folder] = {}
-    units = []
-    for path in files:
-        if _is_samples(path):
-            if path.parent not in folders:
-                folders[path.parent] = _Folder(path.parent)
-            units.append(Unit(path, folders[path.parent].beside(path)))
-    return units
 
 
 def name_parts(path: Path) -> tuple[str | None, str]:
@@ -168,10 +156,7 @@ def identify(unit: Unit) -> Origin:
     results = Results.read(same_run[0]) if same_run else None
     model = results.model if results else None
     if model is None:
-        # Another run's results in this folder still name the model, unless they disagree.
-        others = {Results.read(other).model for other in unit.beside} - {None}
-        folder = unit.path.absolute().parent.name.replace("__", "/")
-        model = others.pop() if len(others) == 1 else folder
+        model = model_of_others(unit)
     return Origin(str(model), task, stamp, results, results.filters(task) if results else [])
 
 
@@ -233,7 +218,14 @@ class LmEval:
 
     def find(self, files: Sequence[Path]) -> list[Unit]:
         """Return the sample files, each with its run's results."""
-        return find_samples(files)
+        folders: dict[Path, _Folder] = {}
+        units = []
+        for path in files:
+            if _is_samples(path):
+                if path.parent not in folders:
+                    folders[path.parent] = _Folder(path.parent)
+                units.append(Unit(path, folders[path.parent].beside(path)))
+        return units
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return a run for each filter of a samples file."""

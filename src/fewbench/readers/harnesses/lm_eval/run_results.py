@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fewbench.readers.files import JsonObject
+from fewbench.readers.files import JsonObject, at
+from fewbench.readers.harness import Unit
 from fewbench.readers.values import setting
 from fewbench.scores.conditions import GENERATION, SAMPLER, SHOTS
 
@@ -107,9 +108,7 @@ class Results(JsonObject):
         if self.version(task) not in NO_VERSION:
             found["task version"] = setting(self.version(task))
         if shots:
-            sampler = config.get("fewshot_config")
-            sampler = sampler.get("sampler") if isinstance(sampler, dict) else None
-            found[SAMPLER] = setting(sampler or "default")
+            found[SAMPLER] = setting(at(config, "fewshot_config", "sampler") or "default")
             if chat:
                 found["examples as turns"] = setting(bool(self.data.get("fewshot_as_multiturn")))
         return found | _generation(config)
@@ -131,6 +130,13 @@ class Results(JsonObject):
         if self.data.get("chat_template") and not (prefix and prefix == str(prefix).rstrip()):
             return ""
         return str(config.get("target_delimiter", " "))
+
+
+def model_of_others(unit: Unit) -> str:
+    """Return the model that other runs' results in a folder name, unless they disagree."""
+    others = {Results.read(other).model for other in unit.beside} - {None}
+    folder = unit.path.absolute().parent.name.replace("__", "/")
+    return str(others.pop()) if len(others) == 1 else folder
 
 
 def _generation(config: dict[str, Any]) -> dict[str, str]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.files import JsonLines, head, load_json
+from fewbench.readers.files import JsonLines, head, load_json, object_at
 from fewbench.readers.options import OptionTable
-from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value
+from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value, is_position
 
 NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
 NOT_METRICS = {
@@ -97,8 +97,7 @@ def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
     """Return what identifies a document: lm-eval's hash of it, or the field that is named."""
     if key is None:
         return str(row["doc_hash"])[:ID_LENGTH]
-    doc = row.get("doc")
-    return field_value(doc if isinstance(doc, dict) else {}, key, where)
+    return field_value(object_at(row, "doc"), key, where)
 
 
 def prompt_of(row: dict[str, Any]) -> str:
@@ -130,7 +129,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     if not (isinstance(row["doc_hash"], str) and row["doc_hash"].strip()):
         raise ReaderError(f"{where}: 'doc_hash' is {describe(row['doc_hash'])}")
     doc_id = row.get("doc_id")
-    if isinstance(doc_id, bool) or not isinstance(doc_id, int) or not 0 <= doc_id < 2**31:
+    if not is_position(doc_id):
         raise ReaderError(f"{where}: 'doc_id' is not the position of a document")
     return row
 
