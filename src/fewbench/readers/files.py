@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from fewbench._content import text_encoding, why_not_utf8
 from fewbench.errors import ReaderError
+from fewbench.readers.values import describe
 
 HEAD = 4096
 
@@ -182,6 +183,14 @@ def load_json(path: Path) -> Any:
         raise ReaderError(
             f"{path}: not whole JSON ({error})", hint="copy it again, or delete it"
         ) from error
+
+
+def load_object(path: Path, what: str) -> dict[str, Any]:
+    """Read a JSON file that holds an object; ReaderError if it is not what it should be."""
+    data = load_json(path)
+    if not isinstance(data, dict):
+        raise ReaderError(f"{path}: {describe(data)}, not {what}")
+    return data
 
 
 def at(data: Any, *path: str | int) -> Any:

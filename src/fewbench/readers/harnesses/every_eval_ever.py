@@ -12,7 +12,7 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import JsonLines, head, load_json, object_at
+from fewbench.readers.files import JsonLines, head, load_object, object_at
 from fewbench.readers.harness import MIXED_UP, UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value, mean_of
 
@@ -74,9 +74,7 @@ class _Record:
 
 def _read_record(path: Path) -> _Record:
     """Read a record; ReaderError if it is torn."""
-    data = load_json(path)
-    if not isinstance(data, dict):
-        raise ReaderError(f"{path}: {describe(data)}, not a record of Every Eval Ever")
+    data = load_object(path, "a record of Every Eval Ever")
     listed = data.get("evaluation_results")
     results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     ran, made = data.get("evaluation_timestamp"), data.get("retrieved_timestamp")

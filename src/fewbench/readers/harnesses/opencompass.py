@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head, load_json
+from fewbench.readers.files import head, load_json, load_object
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable
 from fewbench.readers.values import as_number, content_id, field_value
@@ -230,9 +230,7 @@ def _likelihood(told: dict[str, Any]) -> float | None:
 
 
 def _read_results(path: Path) -> dict[str, Any]:
-    data = load_json(path)
-    if not isinstance(data, dict):
-        raise ReaderError(f"{path}: not an object, as OpenCompass writes its results")
+    data = load_object(path, "an object, as OpenCompass writes its results")
     if "error" in data and "details" not in data:
         raise ReaderError(
             f"{path}: the evaluation failed ({str(data['error'])[:200]})", hint="run it again"

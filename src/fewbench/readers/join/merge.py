@@ -212,85 +212,74 @@ def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameM
     of_model: dict[str, list[int]] = defaultdict(list)
     for at, run in enumerate(runs):
         of_model[run.model].append(at)
-    taken: list[Taken | None] = [None] * len(runs)
-    replaced = [0] * len(runs)
+    choice = _Choice(runs, items, numbers, same_model, [0] * len(runs))
+    taken: dict[int, Taken] = {}
     for own in of_model.values():
         if len(own) == 1:
             columns = items.columns[runs[own[0]].layout]
             taken[own[0]] = Taken(runs[own[0]], columns, np.arange(len(columns)))
             continue
-        chosen = _choose(runs, own, items, numbers, same_model, replaced)
+        chosen = choice.of_model(own)
         for at in own:
             columns = np.flatnonzero(chosen.run == at)
             taken[at] = Taken(runs[at], columns, chosen.row[columns])
-    return Merged([one for one in taken if one is not None], replaced)
+    return Merged([taken[at] for at in sorted(taken)], choice.replaced)
 
 
-def _choose(
-    runs: Sequence[Run],
-    own: list[int],
-    items: Items,
-    numbers: Numbers,
-    same_model: SameModel,
-    replaced: list[int],
-) -> Cells:
-    """Choose among the runs of one model, whose positions in `runs` are `own`."""
-    groups: dict[object, list[int]] = defaultdict(list)
-    for at in sorted(own, key=lambda at: runs[at].stamp):
-        run = runs[at]
-        key = "" if same_model == "newest" else (run.group, run.variant)
-        groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
-    told = Cells.empty(items)
-    for members in groups.values():
-        newest = Cells.empty(items)
-        for at in members:
-            _add(at, newest, runs, items, numbers, replaced)
-        _compare(runs, items, numbers, told, newest)
-        fresh = (newest.run >= 0) & (told.run < 0)
-        told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
-    return told
+@dataclass(frozen=True)
+class _Choice:
+    """The choice among a task's runs, which are named by their places in `runs`."""
 
+    runs: Sequence[Run]
+    items: Items
+    numbers: Numbers
+    same_model: SameModel
+    replaced: list[int]
 
-def _add(
-    at: int,
-    newest: Cells,
-    runs: Sequence[Run],
-    items: Items,
-    numbers: Numbers,
-    replaced: list[int],
-) -> None:
-    """Let a run replace older ones of its group; with one of the same time it must agree."""
-    columns = items.columns[runs[at].layout]
-    before = newest.run[columns]
-    older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
-    same_time = Cells.empty(items)
-    kept = columns[(before >= 0) & ~older]
-    rows = np.arange(len(columns))
-    same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
-    _compare(runs, items, numbers, newest, same_time)
-    for gone, count in Counter(before[older].tolist()).items():
-        replaced[gone] += count
-    newest.run[columns], newest.row[columns] = at, rows
+    def of_model(self, own: list[int]) -> Cells:
+        """Choose among the runs of one model."""
+        groups: dict[object, list[int]] = defaultdict(list)
+        for at in sorted(own, key=lambda at: self.runs[at].stamp):
+            run = self.runs[at]
+            key = "" if self.same_model == "newest" else (run.group, run.variant)
+            groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
+        told = Cells.empty(self.items)
+        for members in groups.values():
+            newest = Cells.empty(self.items)
+            for at in members:
+                self._add(at, newest)
+            self._compare(told, newest)
+            fresh = (newest.run >= 0) & (told.run < 0)
+            told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
+        return told
 
+    def _add(self, at: int, newest: Cells) -> None:
+        """Let a run replace older ones of its group; with one of the same time it must agree."""
+        runs, columns = self.runs, self.items.columns[self.runs[at].layout]
+        before = newest.run[columns]
+        older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
+        same_time = Cells.empty(self.items)
+        kept = columns[(before >= 0) & ~older]
+        rows = np.arange(len(columns))
+        same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
+        self._compare(newest, same_time)
+        for gone, count in Counter(before[older].tolist()).items():
+            self.replaced[gone] += count
+        newest.run[columns], newest.row[columns] = at, rows
 
-def _compare(
-    runs: Sequence[Run],
-    items: Items,
-    numbers: Numbers,
-    told: Cells,
-    new: Cells,
-) -> None:
-    """Raise ReaderError where two runs of which none is newer disagree on a cell."""
-    both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
-    pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
-    for old, other in sorted(pairs):
-        columns = both[(told.run[both] == old) & (new.run[both] == other)]
-        a = numbers(runs[old])[told.row[columns]]
-        b = numbers(runs[other])[new.row[columns]]
-        differ = np.flatnonzero(a != b)
-        if len(differ):
-            item = items.ids[columns[differ[0]]]
-            raise _disagree(runs[old], runs[other], item, len(differ), len(columns))
+    def _compare(self, told: Cells, new: Cells) -> None:
+        """Raise ReaderError where two runs of which none is newer disagree on a cell."""
+        both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
+        pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
+        for at, other in sorted(pairs):
+            columns = both[(told.run[both] == at) & (new.run[both] == other)]
+            a = self.numbers(self.runs[at])[told.row[columns]]
+            b = self.numbers(self.runs[other])[new.row[columns]]
+            differ = np.flatnonzero(a != b)
+            if len(differ):
+                item = self.items.ids[columns[differ[0]]]
+                shared = len(columns)
+                raise _disagree(self.runs[at], self.runs[other], item, len(differ), shared)
 
 
 def _disagree(one: Run, other: Run, item: str, differ: int, shared: int) -> ReaderError:

@@ -1,7 +1,7 @@
 """All models' answers to one task: which items, which rows of which runs, and the options."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,14 +52,8 @@ class Task:
 
     def prompts(self) -> list[str]:
         """Return the hashes of each item's prompts, as its column has them."""
-        groups: dict[object, list[Taken]] = defaultdict(list)
-        for taken in self.merged.taken:
-            run = taken.run
-            whole = len(taken.rows) == run.n_rows
-            key = (run.layout, run.prompts) if whole else id(taken)
-            groups[key, run.prompt_form].append(taken)
         counts: list[Counter[str]] = [Counter() for _ in self.items.ids]
-        for several in groups.values():
+        for several in self._alike(with_form=True):
             taken, form = several[0], several[0].run.prompt_form
             hashes = taken.run.columns["prompt"][taken.rows]
             for column, hashed in zip(taken.columns.tolist(), hashes.tolist(), strict=True):
@@ -68,6 +62,16 @@ class Task:
                     counts[column][text] += len(several)
         return [join_prompts(text for text, _ in count.most_common()) for count in counts]
 
+    def _alike(self, with_form: bool = False) -> Iterable[list[Taken]]:
+        """Return what is taken, grouped by runs with the same items and the same prompts."""
+        groups: dict[object, list[Taken]] = defaultdict(list)
+        for taken in self.merged.taken:
+            run = taken.run
+            whole = len(taken.rows) == run.n_rows
+            key = (run.layout, run.prompts) if whole else id(taken)
+            groups[key, run.prompt_form if with_form else ""].append(taken)
+        return groups.values()
+
     def settings(self) -> str:
         """Return the settings of the runs that count, as the column of the items has them."""
         different = {taken.run.task_settings for taken in self.merged.taken if len(taken.rows)}
@@ -75,12 +79,7 @@ class Task:
 
     def other_prompts(self, models: dict[str, int]) -> Counter[str]:
         """Count each model's items whose prompt is not the most frequent; ties go to the first."""
-        groups: dict[object, list[Taken]] = defaultdict(list)
-        for taken in self.merged.taken:
-            run = taken.run
-            whole = len(taken.rows) == run.n_rows
-            groups[(run.layout, run.prompts) if whole else id(taken)].append(taken)
-        members = [several for several in groups.values() if len(several[0].rows)]
+        members = [several for several in self._alike() if len(several[0].rows)]
         if len(members) < 2:
             return Counter()
         seen = [several[0].run.columns["prompt"][several[0].rows] for several in members]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
-from fewbench.readers.files import at, load_json, object_at
+from fewbench.readers.files import at, load_json, load_object, object_at
 from fewbench.readers.harness import Unit
-from fewbench.readers.values import describe, setting
+from fewbench.readers.values import setting
 from fewbench.scores.conditions import GENERATION, SHOTS
 
 STATISTICS, SHOWN, STATE = "per_instance_stats", "display_predictions", "scenario_state"
@@ -29,6 +29,7 @@ SETTINGS = {
     "max_tokens": f"{GENERATION}max_tokens",
     "num_outputs": f"{GENERATION}num_outputs",
 }
+OBJECT = "an object as HELM writes it"
 EMPTY = (b"", b"[", b"{")
 
 
@@ -59,8 +60,8 @@ class RunFiles:
         there = {path.stem: path for path in (unit.path, *unit.beside)}
         return cls(
             unit.path.absolute().parent,
-            _record(there["run_spec"]) if "run_spec" in there else {},
-            _record(there[STATE]) if STATE in there else None,
+            load_object(there["run_spec"], OBJECT) if "run_spec" in there else {},
+            load_object(there[STATE], OBJECT) if STATE in there else None,
             _counts(load_json(there["stats"])) if "stats" in there else {},
         )
 
@@ -159,10 +160,3 @@ def _counts(stats: Any) -> dict[str | None, int]:
         if at(one, "name", "perturbation") is None:
             found[split if isinstance(split, str) else None] = round(count)
     return found
-
-
-def _record(path: Path) -> dict[str, Any]:
-    data = load_json(path)
-    if not isinstance(data, dict):
-        raise ReaderError(f"{path}: {describe(data)}, not an object as HELM writes it")
-    return data
