@@ -192,13 +192,7 @@ class _Detail:
 
 
 def _read_details(path: Path) -> Iterator[tuple[int, _Detail]]:
-    """Yield row number, from 1, and row.
-
-    Raises
-    ------
-    ReaderError
-        If the file is torn, or of a form that lighteval does not write.
-    """
+    """Yield row number, from 1, and row; ReaderError if lighteval does not write such a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

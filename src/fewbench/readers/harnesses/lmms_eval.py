@@ -248,23 +248,13 @@ def _by_filter(
 def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
     if results is None:
         return {}
-    total, ran = results.sizes(task, logged)
-    offset = results.part("config").get("offset")
-    return {
-        "total": total,
-        "ran": None if offset else ran,  # lmms-eval forgets that an offset leaves fewer
-        "version": results.version(task),
-        "settings": tuple(sorted(results.arguments.items())),
-        "task_settings": tuple(sorted(_task_settings(results, task).items())),
-        "higher_is_better": results.directions(task),
-    }
-
-
-def _task_settings(results: Results, task: str) -> dict[str, str]:
-    """Return how a task was asked; of chat templates and system prompts lmms-eval logs nothing."""
-    unknown = ("chat template", "system prompt")
-    found = results.task_settings(task)
-    return {name: value for name, value in found.items() if name not in unknown}
+    known = results.known(task, logged)
+    if results.part("config").get("offset"):
+        known["ran"] = None  # lmms-eval forgets that an offset leaves fewer
+    # Of chat templates and system prompts lmms-eval logs nothing.
+    unlogged = ("chat template", "system prompt")
+    asked = known["task_settings"]
+    return known | {"task_settings": tuple(one for one in asked if one[0] not in unlogged)}
 
 
 def _score_key(results: Results | None, task: str) -> str:

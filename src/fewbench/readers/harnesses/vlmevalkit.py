@@ -120,13 +120,7 @@ def _predictions_beside(path: Path) -> list[Path]:
 
 
 def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str]:
-    """Return model and dataset; both may hold underscores, so the folder must tell.
-
-    Raises
-    ------
-    ReaderError
-        If it does not.
-    """
+    """Return model and dataset; both may hold underscores, so the folder must tell them apart."""
     for model in (status.model, _model_folder(path).name):
         if model and predictions.startswith(f"{model}_"):
             return model, predictions.removeprefix(f"{model}_")
@@ -137,13 +131,7 @@ def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str
 
 
 def _read_status(path: Path) -> _Status:
-    """Read the status.json beside a file.
-
-    Raises
-    ------
-    ReaderError
-        If it is torn.
-    """
+    """Read the status.json beside a file; ReaderError if it is torn."""
     beside = path.parent / STATUS
     data = load_json(beside) if beside.is_file() else {}
     if not isinstance(data, dict):
@@ -159,15 +147,7 @@ def _read_status(path: Path) -> _Status:
 
 
 def _read_sheet(path: Path) -> list[Row]:
-    """Return the rows of a sheet by the names of its columns; empty cells are None.
-
-    Raises
-    ------
-    ReaderError
-        If the file is torn, or is no table.
-    MissingExtraError
-        If it is an .xlsx file and openpyxl is not installed.
-    """
+    """Return the rows of a sheet by the names of its columns; empty cells are None."""
     suffix = path.suffix.lower()
     rows = {".xlsx": _read_xlsx, ".tsv": _read_tsv, ".json": _read_json}[suffix](path)
     if not rows:
@@ -342,13 +322,7 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
 
 
 def _metrics(path: Path, sheet: list[Row]) -> list[str]:
-    """Return the columns that are scores.
-
-    Raises
-    ------
-    ReaderError
-        If there are none, as in predictions that were not evaluated, or no `index`.
-    """
+    """Return the columns that are scores; ReaderError if there are none, or no `index`."""
     columns = list(sheet[0])
     if "index" not in columns:
         raise ReaderError(

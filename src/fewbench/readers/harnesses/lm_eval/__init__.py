@@ -26,7 +26,6 @@ from fewbench.readers.harnesses.lm_eval.samples import (
 )
 from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.values import setting
-from fewbench.scores.conditions import UNKNOWN_FORM
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 SAMPLES = re.compile(
@@ -273,37 +272,29 @@ _Part = tuple[str | None, int]  # the filter, or None and the how-manieth row of
 
 def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) -> Run:
     results, task = origin.results, origin.task
-    total, ran = results.sizes(task, len(rows)) if results else (None, None)
+    known = {} if results is None else results.known(task, len(rows))
+    total = known.get("total")
     if not _has_true_ids(rows.positions, total):
         rows.positions = [MIXED_UP] * len(rows)
     if total == len(rows):  # a whole run has the prompts of its own documents
         notes = tuple(note for note in notes if note != OPEN)
     if results is None:
         notes = (*notes, NO_RESULTS.format(origin.model))
+        if origin.stamp:  # of two runs that do not say whose they are, none is a re-run
+            known = {"variant": f"run={origin.stamp}"}
+    else:
+        known |= {
+            "suite": results.suite(task),
+            "variant": results.variant(task),
+            "settings": tuple((key, setting(text)) for key, text in known["settings"]),
+            "prompt_form": results.prompt_form,
+            "harness_version": results.harness_version,
+        }
     if named is None:
         notes = (*notes, UNNAMED_FILTER)
     if wrong := _wrong_scores(rows):
         notes = (*notes, f"{WRONG_SCORES} ({wrong} here)")
-    return rows.run(
-        origin.model,
-        task,
-        filter=named,
-        stamp=origin.stamp,
-        total=total,
-        ran=ran,
-        version=results.version(task) if results else "",
-        suite=results.suite(task) if results else "",
-        # Of two runs that do not say whose they are, the later need not be a re-run.
-        variant=results.variant(task) if results else f"run={origin.stamp}" if origin.stamp else "",
-        settings=tuple((key, setting(value)) for key, value in sorted(results.arguments.items()))
-        if results
-        else (),
-        task_settings=tuple(sorted(results.task_settings(task).items())) if results else (),
-        prompt_form=results.prompt_form if results else UNKNOWN_FORM,
-        harness_version=results.harness_version if results else "",
-        higher_is_better=results.directions(task) if results else {},
-        notes=notes,
-    )
+    return rows.run(origin.model, task, filter=named, stamp=origin.stamp, notes=notes, **known)
 
 
 def _wrong_scores(rows: Rows) -> int:

@@ -48,6 +48,18 @@ class Results(JsonObject):
         counts = self.part("n-samples", task)
         return _count(counts.get("original")), _count(counts.get("effective"))
 
+    def known(self, task: str, logged: int) -> dict[str, Any]:
+        """Return what the file says of a run of a task, by the fields of `Run`."""
+        total, ran = self.sizes(task, logged)
+        return {
+            "total": total,
+            "ran": ran,
+            "version": self.version(task),
+            "settings": tuple(sorted(self.arguments.items())),
+            "task_settings": tuple(sorted(self.task_settings(task).items())),
+            "higher_is_better": self.directions(task),
+        }
+
     def directions(self, task: str) -> dict[str, bool]:
         """Return for which metrics the file says whether a larger value is better."""
         told = self.part("higher_is_better", task)
