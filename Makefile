@@ -1,7 +1,7 @@
 # Every target makes its own .venv when there is none. Needs Python >= 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/pip install -qq --disable-pip-version-check --no-compile -c constraints.txt -e
+INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
 .PHONY: demo test lint bench zoo clean
 

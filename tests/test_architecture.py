@@ -92,19 +92,38 @@ HEAVY = {
 }
 
 
-def test_importing_fewbench_is_light():
-    """Nothing heavy is imported but what numpy, pandas and pydantic import themselves."""
-    program = (
-        "import sys, numpy, pandas, pydantic; before = set(sys.modules); import fewbench; "
-        "print(*(set(sys.modules) - before))"
-    )
+NUMERICAL = {"numpy", "pandas", "scipy", "pydantic", "pyarrow"}
+STARTS = {
+    "import fewbench": "import fewbench",
+    "fewbench --version": "from fewbench.cli import app; app(['--version'], standalone_mode=False)",
+    "fewbench --help": "from fewbench.cli import app; app(['--help'], standalone_mode=False)",
+}
+
+
+def newly_imported(first, code):
+    """What a fresh interpreter imports for `code` beyond what it imports for `first`."""
+    program = f"import sys\n{first}\nbefore = set(sys.modules)\n{code}\n"
+    program += "print(*(set(sys.modules) - before))"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    new = ran.stdout.split()
+    return ran.stdout.splitlines()[-1].split()
+
+
+def test_using_fewbench_is_light():
+    """Nothing heavy is imported but what numpy, pandas and pydantic import themselves."""
+    new = newly_imported("import numpy, pandas, pydantic", "import fewbench; fewbench.Evaluation")
     assert "fewbench.evaluation" in new
     heavy = [name for name in new if any(name == h or name.startswith(f"{h}.") for h in HEAVY)]
     assert not heavy
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_starting_is_lighter_still(start):
+    """Whoever only imports fewbench, or reads its help, does not wait for any numerical package."""
+    new = {name.split(".")[0] for name in newly_imported("pass", STARTS[start])}
+    assert "fewbench" in new
+    assert not new & (NUMERICAL | HEAVY - {"typer"})
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))

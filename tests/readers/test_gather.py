@@ -8,9 +8,9 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import gather, read
+from fewbench.readers.gather import load_part, save_part
 from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.harnesses.lm_eval import LmEval
-from fewbench.readers.parts import load_part, save_part
 
 
 @pytest.fixture

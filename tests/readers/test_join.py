@@ -8,8 +8,8 @@ import pytest
 
 from fewbench.errors import ReaderError
 from fewbench.readers import read
+from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
-from fewbench.readers.run import Rows
 
 LATER = "2026-01-02T10-00-00.000001"
 

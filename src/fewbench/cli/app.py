@@ -1,23 +1,86 @@
 """All commands by name."""
 
-from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from fewbench._version import __version__
-from fewbench.cli.audit import audit
-from fewbench.cli.compare import compare
-from fewbench.cli.demo import demo
-from fewbench.cli.evaluate import ask, estimate, repair, start, tell
-from fewbench.cli.import_ import import_
-from fewbench.cli.methods import methods
-from fewbench.cli.natives import natives
-from fewbench.cli.select import select
-from fewbench.cli.tasks import tasks
-from fewbench.cli.transfer import transfer
+
+# Where a command is, and the first sentence of its help: a command is imported when it is used,
+# so that the version and the list of commands do not wait for pandas, SciPy and the others.
+COMMANDS = {
+    "import": (
+        "import_:import_",
+        "Import other models' per-item results into one scores file.",
+    ),
+    "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
+    "methods": (
+        "methods:methods",
+        "List the methods: which to use, which cannot run here, and what each does.",
+    ),
+    "select": (
+        "select:select",
+        "Choose items to run.",
+    ),
+    "start": ("evaluate:start", "Start an evaluation of one or several target models."),
+    "ask": ("evaluate:ask", "Print the items to run next."),
+    "tell": (
+        "evaluate:tell",
+        "Record a target model's answers, on the scale of the source models.",
+    ),
+    "estimate": (
+        "evaluate:estimate",
+        "Print score, interval, rank and task scores, beside those of random sampling.",
+    ),
+    "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
+    "compare": (
+        "compare:compare",
+        "Compare methods by estimating models whose full score is known.",
+    ),
+    "natives": (
+        "natives:natives",
+        "Study the native sources of TailoredBench on models whose full score is known.",
+    ),
+    "demo": (
+        "demo:demo",
+        "Train a new classifier, estimate it from 50 of 1,000 items, and compare with the truth.",
+    ),
+    "transfer": (
+        "transfer:transfer",
+        "Measure how well a model answers one task shown another's examples.",
+    ),
+    "tasks": (
+        "tasks:tasks",
+        "Choose few tasks that stand for all, and see how good the choice is.",
+    ),
+}
+
+
+class _Commands(TyperGroup):
+    """A group whose commands are listed by their help alone, and imported to be used."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(str(name)), rest
+
+
+def load_command(name: str) -> Any:
+    """Import a command, with its options, as typer makes it."""
+    module, _, member = COMMANDS[name][0].partition(":")
+    found = getattr(import_module(f"fewbench.cli.{module}"), member)
+    alone = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    return get_group(alone).commands[name]
+
 
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -42,32 +105,20 @@ def _all(
     """Estimate what a model would score on a whole benchmark from a few of its items.
 
     \b
-    See it work:           fewbench demo
-    Read past results:     fewbench import logs/ -o scores.parquet
-    Judge methods on them: fewbench compare scores.parquet --methods greedy-ridge --budgets 50
-    Choose the items:      fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
-    See which to run:      fewbench ask run
-    Give the answers:      fewbench tell run answers.csv --item item --score score
-    Read the estimate:     fewbench estimate run
-    Run fewer tasks:       fewbench tasks select scores.parquet -k 3 --method fit
+    See it work:            fewbench demo
+    Import source results:  fewbench import logs/ -o scores.parquet
+    Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50
+    Choose items:           fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
+    Print items to run:     fewbench ask run
+    Record answers:         fewbench tell run answers.csv --item item --score score
+    Estimate the score:     fewbench estimate run
+    Run fewer tasks:        fewbench tasks select scores.parquet -k 3 --method fit
     """
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "import": import_,
-    "audit": audit,
-    "methods": methods,
-    "select": select,
-    "start": start,
-    "ask": ask,
-    "tell": tell,
-    "estimate": estimate,
-    "repair": repair,
-    "compare": compare,
-    "natives": natives,
-    "demo": demo,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
-app.add_typer(transfer, name="transfer")
-app.add_typer(tasks, name="tasks")
+def _listed() -> None:
+    """Stand for a command until it is used."""
+
+
+for _name, (_, _summary) in COMMANDS.items():
+    app.command(_name, help=_summary)(_listed)

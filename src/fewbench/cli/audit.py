@@ -30,24 +30,26 @@ QUIET = {"saturated": "nearly saturated items", "dates": "dates"}
 def audit(
     scores_path: ScoresPath,
     as_json: Json = False,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     dropped: Annotated[
         str | None,
-        typer.Option("--drop", help=f"With -o: leave out, of {', '.join(DROPS)}."),
+        typer.Option(
+            "--drop", help=f"With -o: comma-separated kinds to leave out: {', '.join(DROPS)}."
+        ),
     ] = None,
     families: Annotated[
-        bool, typer.Option("--families", help="With -o: name groups of like models as families.")
+        bool, typer.Option("--families", help="With -o: give similar models the same family.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the scores so changed, as .parquet."),
+        typer.Option("--output", "-o", help="Scores file to write (.parquet)."),
     ] = None,
     average: AverageOption = None,
     force: Force = False,
 ) -> None:
-    """Look a table of past results over: what is wrong or peculiar, and what to do about it.
+    """Check a results table for problems and suggest fixes.
 
-    Nothing is changed unless asked for, with --drop or --families, and then in a new file.
+    Nothing is changed, except in a new file with --drop or --families.
 
     \b
     fewbench audit scores.parquet
@@ -57,9 +59,9 @@ def audit(
     fewbench audit scores.parquet --families -o named.parquet
 
     \b
-    What can be left out:
-    duplicates  models with the row of another, of the same name or not
-    near-twins  all but one of each group that answers almost alike
+    Kinds to leave out:
+    duplicates  models with the same answers as another model
+    near-twins  all but one model of each group that answers almost alike
     constant    items with the same score from every model
     wrong-way   items on which better models do worse
     """

@@ -40,39 +40,47 @@ def compare(
         list[str] | None,
         typer.Option("--split", help=f"Comma-separated: {', '.join(KINDS)} (default: random)."),
     ] = None,
-    targets: Annotated[float, typer.Option(help="Share of the models to be targets.")] = 0.25,
+    targets: Annotated[float, typer.Option(help="Share of the models used as targets.")] = 0.25,
     gap: Annotated[
-        bool, typer.Option("--gap", help="performance: leave out 20 % between the two.")
+        bool,
+        typer.Option(
+            "--gap",
+            help="Split performance: leave out the 20 % of models between sources and targets.",
+        ),
     ] = False,
-    group_by: Annotated[str, typer.Option(help="group: the models' column.")] = "family",
+    group_by: Annotated[
+        str, typer.Option(help="Split group: column of the models that names the group.")
+    ] = "family",
     resample: Annotated[
         bool, typer.Option("--resample", help="Draw sources and targets with replacement.")
     ] = False,
-    repeats: Annotated[int, typer.Option(help="Divisions and seeds to average over.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(help="Number of random splits and seeds to average over.")
+    ] = 10,
     seed: Seed = 0,
     level: Annotated[float, typer.Option(help="Stated coverage of intervals.")] = 0.9,
     intervals: Annotated[
-        bool, typer.Option(help="Judge intervals too (most of the time goes there).")
+        bool, typer.Option(help="Measure the coverage of intervals too (takes most of the time).")
     ] = True,
     average: AverageOption = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes; all processors by default.")
+        int | None, typer.Option(help="Number of processes (default: all processors).")
     ] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all as JSON.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="File of finished cells; by default one a user.")
+        Path | None,
+        typer.Option(help="Cache file for finished results (default: in your cache directory)."),
     ] = None,
     use_cache: Annotated[
-        bool, typer.Option("--cached/--no-cache", help="Go on where a stopped run was.")
+        bool, typer.Option("--cached/--no-cache", help="Reuse finished results of earlier runs.")
     ] = True,
     force: Force = False,
 ) -> None:
     """Compare methods by estimating models whose full score is known.
 
-    Random sampling (random) and ridge regression on random items (random-ridge) always take part.
-    The exit code is 1 if a cell (a method at one budget on one division) failed: its reason is
-    shown, and all other cells stand.
+    random and random-ridge (ridge regression on random items) are always included. If a method
+    fails on a split, the table shows why, all other results stand, and the exit code is 1.
 
     \b
     fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
@@ -82,12 +90,12 @@ def compare(
 
     \b
     Splits:
-    random         targets drawn at random
+    random         targets are drawn at random
     every          every k-th model is a target
-    given          as the models' column role says (source or target)
-    chronological  the newest models, by date
-    performance    the strongest models; with --gap, the sources are much weaker
-    group          whole families (or another column: --group-by)
+    given          the column role of the models names sources and targets
+    chronological  the newest models are targets
+    performance    the strongest models are targets; with --gap, sources are much weaker
+    group          whole families (or another column, --group-by) are targets
     """
     check_outputs(json_path, report, inputs=[scores_path], force=force)
     check_outputs(cache, inputs=[scores_path], force=True)  # it grows, and is not replaced

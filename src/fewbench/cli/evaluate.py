@@ -500,6 +500,9 @@ def repair(folder: Folder) -> None:
     """Drop damaged lines of an evaluation's answers.
 
     The damaged file is kept as answers.jsonl.damaged. Answers on dropped lines are asked again.
+
+    \b
+    fewbench repair run
     """
     dropped = Journal(folder).repair()
     if dropped:

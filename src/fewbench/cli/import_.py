@@ -25,30 +25,39 @@ from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import say
 from fewbench.errors import ReaderError
 from fewbench.readers import DAMAGED, FORMS, SAME_MODEL, Columns, Reading, join_attributes, read
+from fewbench.readers.gather import SUFFIX
 from fewbench.readers.join.table import PROBABILITIES
-from fewbench.readers.parts import SUFFIX
 from fewbench.scores import Scores, save_scores
 
 
 def import_(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write, as .parquet.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files or folders to read.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Scores file to write (.parquet).")
+    ],
     form: Annotated[
-        str | None, typer.Option("--from", help=f"Instead of recognising it: {', '.join(FORMS)}.")
+        str | None,
+        typer.Option("--from", help=f"Format, if it is not recognized: {', '.join(FORMS)}."),
     ] = None,
     model: ModelColumn = None,
     item: ItemColumn = None,
     score: ScoreColumn = None,
-    task: Annotated[str | None, typer.Option(help="Long table: the items' task.")] = None,
-    date: Annotated[str | None, typer.Option(help="Long table: the models' date.")] = None,
-    family: Annotated[str | None, typer.Option(help="Long table: the models' family.")] = None,
+    task: Annotated[str | None, typer.Option(help="Long table: column with the task.")] = None,
+    date: Annotated[
+        str | None, typer.Option(help="Long table: column with the model's date.")
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Long table: column with the model's family.")
+    ] = None,
     keep_item: Annotated[
         list[str] | None,
-        typer.Option(help="Long table: a column to keep with the items, such as doc_id."),
+        typer.Option(help="Long table: column to keep with the items, such as doc_id. Repeatable."),
     ] = None,
     keep_model: Annotated[
         list[str] | None,
-        typer.Option(help="Long table: a column to keep with the models, such as role."),
+        typer.Option(help="Long table: column to keep with the models, such as role. Repeatable."),
     ] = None,
     transposed: Annotated[
         bool, typer.Option("--transposed", help="Wide table: rows are items.")
@@ -56,56 +65,55 @@ def import_(
     models: Annotated[
         Path | None,
         typer.Option(
-            help="Table of the models, one row each: column model (the id), and any of date, "
-            "family, role and others."
+            help="Table with one row per model: column model (the id), and any of date, family, "
+            "role and others."
         ),
     ] = None,
     items: Annotated[
         Path | None,
         typer.Option(
-            help="Table of the items, one row each: column item (the id), and any of task, doc_id "
+            help="Table with one row per item: column item (the id), and any of task, doc_id, cost "
             "and others."
         ),
     ] = None,
     metric: Metric = None,
     filter_: Filter = None,
     only_tasks: Annotated[
-        str | None, typer.Option(help="Logs: these tasks, as in 'mmlu_*,gsm8k'.")
+        str | None, typer.Option(help="Logs: comma-separated tasks to read, as in 'mmlu_*,gsm8k'.")
     ] = None,
     skip_tasks: Annotated[
-        str | None, typer.Option(help="Logs: not these tasks, as in wikitext.")
+        str | None, typer.Option(help="Logs: comma-separated tasks to leave out.")
     ] = None,
     key: Key = None,
     damaged: Annotated[
         str,
         typer.Option(
-            help=f"Logs that cannot be read: {', '.join(DAMAGED)} (skip, but take the whole rows "
-            "of files whose last line is torn)."
+            help=f"Logs: what to do with files that cannot be read: {', '.join(DAMAGED)} (rows: "
+            "skip, but keep the complete rows of truncated files)."
         ),
     ] = "stop",
     same_model: Annotated[
         str,
         typer.Option(
-            help="Logs: a model with different answers in two folders: "
-            f"{', '.join(SAME_MODEL)} (as two models)."
+            help="Logs: what to do if a model has different answers in two folders: "
+            f"{', '.join(SAME_MODEL)} (apart: import it as two models)."
         ),
     ] = "stop",
     workers: Annotated[
-        int | None, typer.Option(help="Logs: processes; all processors by default.")
+        int | None, typer.Option(help="Logs: number of processes (default: all processors).")
     ] = None,
     score_range: Annotated[
-        str | None, typer.Option("--range", help="Smallest and largest score, as in 0,100.")
+        str | None, typer.Option("--range", help="Lowest and highest possible score, as in 0,100.")
     ] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Scores are errors or losses.")
     ] = False,
     force: Force = False,
 ) -> None:
-    """Read other models' per-item results and write them as one scores file.
+    """Import other models' per-item results into one scores file.
 
-    The harness of logs is recognised by their content; folders are searched through. What became
-    of every file is written beside, as NAME.files.csv. An import that was stopped goes on where
-    it was when it is run again.
+    The harness is recognized by the content of the files. Folders are searched. NAME.files.csv
+    lists every file and how it was used. An interrupted import continues when you run it again.
 
     \b
     Logs:           fewbench import logs/ --metric acc -o scores.parquet

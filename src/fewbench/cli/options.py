@@ -16,33 +16,38 @@ from fewbench.scores import Average, Scale, Scores
 ScoresPath = Annotated[
     Path,
     typer.Argument(
-        metavar="SCORES", help="What fewbench import wrote, an .npz file, or a folder of logs."
+        metavar="SCORES", help="Scores file of fewbench import, .npz file, or folder of logs."
     ),
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder given to start -o.")]
-MovedScores = Annotated[
-    Path | None, typer.Option("--scores", help="Where the scores lie now, if they were moved.")
-]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
+MovedScores = Annotated[Path | None, typer.Option("--scores", help="Scores file, if it was moved.")]
 MethodName = Annotated[
-    str, typer.Option("--method", "-m", help="A name of fewbench methods, or parts joined by +.")
+    str,
+    typer.Option(
+        "--method", "-m", help="Method name (see fewbench methods), or parts joined by +."
+    ),
 ]
-Budget = Annotated[int, typer.Option("--budget", "-n", help="How many items to run.")]
-Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
+Budget = Annotated[int, typer.Option("--budget", "-n", help="Number of items to run.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 AverageOption = Annotated[
     Average | None,
-    typer.Option("--average", help="Full score: mean over items (micro) or over tasks (macro)."),
+    typer.Option(
+        "--average", help="Full score: mean over items (micro) or over task scores (macro)."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: the models' column.")]
-ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: the items' column.")]
-ScoreColumn = Annotated[str | None, typer.Option("--score", help="Long table: the scores' column.")]
-Metric = Annotated[str | None, typer.Option(help="Logs: which metric, if there are several.")]
+ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: column with the model.")]
+ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: column with the item id.")]
+ScoreColumn = Annotated[
+    str | None, typer.Option("--score", help="Long table: column with the score.")
+]
+Metric = Annotated[str | None, typer.Option(help="Logs: metric to read, if there are several.")]
 Filter = Annotated[
-    str | None, typer.Option("--filter", help="Logs: which filter, if there are several.")
+    str | None, typer.Option("--filter", help="Logs: filter to read, if there are several.")
 ]
 Key = Annotated[
     str | None,
-    typer.Option(help="Logs: the field that identifies an item, instead of its content."),
+    typer.Option(help="Logs: field that identifies an item (default: its content)."),
 ]
 
 

@@ -21,22 +21,26 @@ def select(
     method: MethodName,
     budget: Budget,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the subset as JSON.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="JSON file for the chosen items (default: print the ids)."
+        ),
     ] = None,
     harness: Annotated[
-        str, typer.Option("--for", help=f"Print items for: {', '.join(EXPORTS)}.")
+        str, typer.Option("--for", help=f"Output format: {', '.join(EXPORTS)}.")
     ] = "ids",
     seed: Seed = 0,
     average: AverageOption = None,
     force: Force = False,
 ) -> None:
-    """Choose the items; of a method that chooses as answers come in, the first ones.
+    """Choose items to run.
+
+    For adaptive methods, only the first batch.
 
     \b
     fewbench select scores.parquet --method greedy-ridge --budget 50 -o subset.json
     fewbench select scores.parquet --method greedy-ridge --budget 50 --for lm-eval
     Later:  fewbench start scores.parquet --subset subset.json -o run
-    A method that asks again is started with its own words: a note says which.
     """
     check_outputs(output, inputs=[scores_path], force=force)
     scores = load(scores_path, average)

@@ -13,7 +13,7 @@ from fewbench._content import refuse_pointer
 from fewbench._memory import check_arrays_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
-from fewbench.readers.reading import Reading
+from fewbench.readers.harness import Reading
 from fewbench.scores import Scale, Scores, from_arrays
 
 MOST_OPTIONS = 100_000

@@ -10,8 +10,8 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.every_eval_ever import EveryEvalEver
-from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
+from fewbench.readers.values import content_id
 from fewbench.scores import Scale
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

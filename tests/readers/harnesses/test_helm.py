@@ -13,8 +13,8 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Wants
 from fewbench.readers.harnesses.helm import Helm
-from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
+from fewbench.readers.values import content_id
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text())

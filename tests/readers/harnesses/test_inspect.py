@@ -11,10 +11,10 @@ import pytest
 
 from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._inspect.options import option_table
 from fewbench.readers.harnesses.inspect_logs import InspectLogs
-from fewbench.readers.identity import content_id
+from fewbench.readers.harnesses.inspect_logs.scored import option_table
 from fewbench.readers.join.table import join
+from fewbench.readers.values import content_id
 
 pytest.importorskip("inspect_ai", reason="logs of Inspect are read with inspect-ai")
 

@@ -14,9 +14,9 @@ import pytest
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.harnesses.lighteval import Lighteval
-from fewbench.readers.identity import content_id
 from fewbench.readers.join.table import join
 from fewbench.readers.options import compared, recomputed, softmax
+from fewbench.readers.values import content_id
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text("utf-8"))

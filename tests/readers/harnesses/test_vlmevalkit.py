@@ -12,8 +12,7 @@ import pytest
 from fewbench.errors import MissingExtraError, ReaderError, ScoresError
 from fewbench.readers import read
 from fewbench.readers.harness import Wants
-from fewbench.readers.harnesses._vlmevalkit.files import made_of
-from fewbench.readers.harnesses.vlmevalkit import VLMEvalKit
+from fewbench.readers.harnesses.vlmevalkit import VLMEvalKit, made_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vlmevalkit"
 # What toy.json says of the two models.

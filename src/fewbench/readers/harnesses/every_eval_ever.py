@@ -1,27 +1,294 @@
 """Every Eval Ever: {uuid}_samples.jsonl with the record {uuid}.json beside, schema 0.3."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._every_eval_ever.record import Record, read_record
-from fewbench.readers.harnesses._every_eval_ever.samples import (
-    Evaluation,
-    Sample,
-    SampleRow,
-    positions,
-)
-from fewbench.readers.json_files import JsonLines
-from fewbench.readers.run import MIXED_UP, UNKNOWN, Rows, Run
+from fewbench.readers.files import JsonLines, head, load_object, object_at
+from fewbench.readers.harness import MIXED_UP, UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value, mean_of
 
+PLACED = re.compile(r"(?:id)?(\d{1,9})")
+LETTER = re.compile(r"[A-Z]")
+# Harnesses whose own ids of documents say their place in the task.
+PLACING = ("lm_eval", "helm")
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 NAMED = re.compile(rf"({UUID})_samples\.jsonl")
 FIELDS = (b'"evaluation_id"', b'"evaluation_name"', b'"model_id"')
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A metric that samples refer to by `evaluation_result_id`.
+
+    Parameters
+    ----------
+    name : str
+    split : str or None
+        HELM's split, which its converter writes into the metric's details.
+    perturbation : str
+        HELM's perturbation, "" for questions as they are.
+    higher_is_better : bool or None
+    """
+
+    name: str
+    split: str | None = None
+    perturbation: str = ""
+    higher_is_better: bool | None = None
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A record, {uuid}.json; empty where there is none.
+
+    Parameters
+    ----------
+    metrics : dict
+        Task and `evaluation_result_id`, "" for results without one → metric.
+    library : str
+        The harness that ran the evaluation, as in "lm_eval" or "helm".
+    stamp : str
+        When the evaluation ran, else when the record was made, "" if neither is known.
+    n_rows : int or None
+        How many rows of samples the record says there are.
+    """
+
+    metrics: dict[tuple[str, str], _Metric] = field(default_factory=dict)
+    library: str = ""
+    stamp: str = ""
+    n_rows: int | None = None
+
+    def metric(self, task: str, result_id: str | None) -> _Metric:
+        """Return the metric of a row; by its bare id where the record does not have it."""
+        known = self.metrics.get((task, result_id or ""))
+        return known or _Metric("score" if result_id in (None, task) else str(result_id))
+
+
+def _read_record(path: Path) -> _Record:
+    """Read a record; ReaderError if it is torn."""
+    data = load_object(path, "a record of Every Eval Ever")
+    listed = data.get("evaluation_results")
+    results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    ran, made = data.get("evaluation_timestamp"), data.get("retrieved_timestamp")
+    rows = object_at(data, "detailed_evaluation_results").get("total_rows")
+    return _Record(
+        _metrics(results),
+        str(object_at(data, "eval_library").get("name") or ""),
+        _time_of(ran) or _time_of(made),
+        rows if isinstance(rows, int) else None,
+    )
+
+
+def _time_of(value: Any) -> str:
+    """Return a time as text that sorts; records have seconds since 1970, or ISO dates.
+
+    Examples
+    --------
+    >>> _time_of("1767261600"), _time_of("2026-01-01T11:00:00+01:00"), _time_of("long ago")
+    ('2026-01-01T10:00:00.000', '2026-01-01T10:00:00.000', '')
+    """
+    seconds = as_number(value)
+    try:
+        if seconds is not None and math.isfinite(seconds):
+            moment = datetime.fromtimestamp(seconds, UTC)
+        else:
+            moment = datetime.fromisoformat(str(value))
+    except (ValueError, OverflowError, OSError):
+        return ""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{zoned.microsecond // 1000:03}"
+
+
+def _metrics(results: list[dict[str, Any]]) -> dict[tuple[str, str], _Metric]:
+    found: dict[tuple[str, str], _Metric] = {}
+    for one in results:
+        task, result_id = one.get("evaluation_name"), one.get("evaluation_result_id")
+        if not isinstance(task, str):
+            continue
+        if not isinstance(result_id, str):
+            if any(name == task for name, _ in found):
+                continue  # no telling which of them a row is of
+            result_id = ""
+        config = object_at(one, "metric_config")
+        details = object_at(one, "score_details", "details")
+        name, lower = config.get("metric_name"), config.get("lower_is_better")
+        found[task, result_id] = _Metric(
+            str(name or config.get("metric_id") or result_id or "score"),
+            str(details.get("split") or "") or None,
+            str(details.get("perturbation") or ""),
+            not lower if isinstance(lower, bool) else None,
+        )
+    # Scorers of one task may report metrics of one name; then only the ids tell them apart.
+    times = Counter((task, *_meaning(metric)) for (task, _), metric in found.items())
+    return {
+        (task, result_id): metric
+        if times[task, *_meaning(metric)] == 1
+        else replace(metric, name=result_id or "score")
+        for (task, result_id), metric in found.items()
+    }
+
+
+def _meaning(metric: _Metric) -> tuple[str, str | None, str]:
+    return metric.name, metric.split, metric.perturbation
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """Whose answers to what a row is of."""
+
+    model: str
+    task: str
+    filter: str | None
+
+
+@dataclass
+class _Sample:
+    """What the rows of one sample say: metric → its scores, of which there may be several."""
+
+    place: int
+    own_id: str
+    content: str
+    prompt: str
+    scores: dict[str, list[Any]] = field(default_factory=dict)
+
+    def means(self) -> dict[str, Any]:
+        """Return the mean of each metric; a score that is no number stands as it is."""
+        return {name: mean_of(values) for name, values in self.scores.items()}
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the sample was scored more than once by one metric."""
+        return any(len(values) > 1 for values in self.scores.values())
+
+
+@dataclass(frozen=True)
+class _SampleRow:
+    """One line of a file of samples."""
+
+    row: dict[str, Any]
+    where: str
+    record: _Record
+
+    @classmethod
+    def of(cls, row: Any, where: str, record: _Record) -> "_SampleRow":
+        """Check a line; ReaderError if it is not a row of Every Eval Ever."""
+        if not isinstance(row, dict):
+            raise ReaderError(f"{where}: {describe(row)}, not a JSON object")
+        for name in ("model_id", "evaluation_name", "sample_id"):
+            value = row.get(name)
+            if isinstance(value, bool) or not isinstance(value, str | int) or not str(value):
+                raise ReaderError(
+                    f"{where}: {name!r} is {value!r:.40}, not a name",
+                    hint="every row of Every Eval Ever names its model, evaluation and sample",
+                )
+        for name in ("input", "evaluation"):
+            if not isinstance(row.get(name), dict):
+                raise ReaderError(f"{where}: {name!r} is {describe(row.get(name))}, not an object")
+        return cls(row, where, record)
+
+    @property
+    def own_id(self) -> str:
+        """The harness's own id of the sample."""
+        return str(self.row["sample_id"])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the converter kept of the harness's row."""
+        return object_at(self.row, "metadata")
+
+    @property
+    def metric(self) -> _Metric:
+        """The metric of the row."""
+        result_id = self.row.get("evaluation_result_id")
+        known = result_id if isinstance(result_id, str) and result_id else None
+        return self.record.metric(str(self.row["evaluation_name"]), known)
+
+    @property
+    def score(self) -> Any:
+        """The score as the row has it; None where lm-eval had none, for which 0 was written."""
+        if "lm_eval_metrics" in self.metadata and self.row.get("evaluation_result_id") is None:
+            return None
+        return self.row["evaluation"].get("score")
+
+    @property
+    def filter(self) -> str:
+        """lm-eval's filter, which its converter also puts behind the task; "" for others."""
+        named = self.metadata.get("filter")
+        return named if isinstance(named, str) else ""
+
+    def evaluation(self) -> _Evaluation:
+        """Return model, task and filter, or HELM's split in place of it."""
+        task = str(self.row["evaluation_name"])
+        if self.filter:
+            task = task.removesuffix(f"/{self.filter}")
+        return _Evaluation(str(self.row["model_id"]), task, self.filter or self.metric.split)
+
+    def metric_name(self) -> str:
+        """Return the metric's name, without the filter where only its id is known."""
+        name = self.metric.name
+        return name.removesuffix(f":{self.filter}") if self.filter else name
+
+    def identity(self, key: str | None) -> tuple[str, str]:
+        """Return what rows of one sample have in common.
+
+        The converter of HELM writes a row for every request, and options that were asked one by
+        one are requests of their own; there the id alone tells samples apart.
+        """
+        return self.own_id, "" if self.record.library == "helm" else self.content(key)
+
+    def content(self, key: str | None) -> str:
+        """Return what identifies the item; ReaderError if it lacks the field that is named."""
+        if key is not None:
+            fields = {name: self.row.get(name) for name in ("sample_id", "sample_hash")}
+            fields |= {name: self.row["input"].get(name) for name in ("raw", "formatted")}
+            return field_value(fields | self.metadata, key, self.where)
+        known = self.metadata.get("doc_hash")
+        if isinstance(known, str) and known:
+            return known[:ID_LENGTH]
+        said = self.row["input"]
+        question, options = said.get("raw"), said.get("choices") or []
+        answers = said.get("reference")
+        answers = [answers] if isinstance(answers, str) else answers or []
+        for what in (options, answers):
+            if not isinstance(what, list) or not all(isinstance(text, str) for text in what):
+                raise ReaderError(f"{self.where}: 'choices' or 'reference' is not a list of texts")
+        if not isinstance(question, str) or not question.strip():
+            raise ReaderError(f"{self.where}: 'input.raw' is {describe(question)}, not a text")
+        right = [_spelt(answer, options) for answer in answers]
+        return content_id(*(text.strip() for text in (question, *options, *right)))
+
+    def prompt(self) -> str:
+        """Return what the model saw, "" if not known."""
+        known = self.metadata.get("prompt_hash")
+        said = self.row["input"]
+        seen = known or said.get("formatted") or said.get("raw")
+        return seen if isinstance(seen, str) else ""
+
+
+def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:
+    """Return the samples' places in the task, None if their ids do not say them reliably."""
+    given = [PLACED.fullmatch(sample.own_id) for sample in samples]
+    if record.library not in PLACING or not all(given):
+        return None
+    places = [int(one[1]) for one in given if one]
+    rising = all(a < b for a, b in pairwise(places))
+    return places if rising or record.library == "helm" else None
+
+
+def _spelt(answer: str, options: list[str]) -> str:
+    """Return the text of an answer that is the letter of an option."""
+    if answer in options or not LETTER.fullmatch(answer.strip()):
+        return answer
+    index = ord(answer.strip()) - ord("A")
+    return options[index] if index < len(options) else answer
 
 
 class EveryEvalEver:
@@ -52,15 +319,15 @@ class EveryEvalEver:
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return a run for each model, task and filter of a file of samples."""
-        record = read_record(unit.beside[0]) if unit.beside else Record()
+        record = _read_record(unit.beside[0]) if unit.beside else _Record()
         lines = JsonLines(unit.path, wants.salvage)
-        samples: dict[Evaluation, dict[tuple[str, str], Sample]] = {}
+        samples: dict[_Evaluation, dict[tuple[str, str], _Sample]] = {}
         directions: dict[str, bool] = {}
         errors: list[str] = []
         perturbed: Counter[str] = Counter()
         count = 0
         for place, line in lines:
-            row = SampleRow.of(line, f"{unit.path}, line {place}", record)
+            row = _SampleRow.of(line, f"{unit.path}, line {place}", record)
             count += 1
             if row.row.get("error"):
                 errors.append(row.own_id)
@@ -75,7 +342,7 @@ class EveryEvalEver:
             identity = row.identity(wants.key)
             if identity not in own:
                 content = identity[1] or row.content(wants.key)
-                own[identity] = Sample(place, row.own_id, content, row.prompt())
+                own[identity] = _Sample(place, row.own_id, content, row.prompt())
             own[identity].scores.setdefault(name, []).append(row.score)
         notes = (*lines.notes, *_notes(unit, record, count, errors))
         if perturbed:
@@ -95,14 +362,14 @@ class EveryEvalEver:
 
 def _run(
     path: Path,
-    evaluation: Evaluation,
-    samples: list[Sample],
-    record: Record,
+    evaluation: _Evaluation,
+    samples: list[_Sample],
+    record: _Record,
     directions: dict[str, bool],
     notes: tuple[str, ...],
 ) -> Run:
     rows = Rows(path)
-    places = positions(samples, record)
+    places = _positions(samples, record)
     unknown = MIXED_UP if record.library == "lm_eval" else UNKNOWN
     for at, sample in enumerate(samples):
         rows.append(
@@ -126,7 +393,7 @@ def _run(
     )
 
 
-def _notes(unit: Unit, record: Record, count: int, errors: list[str]) -> list[str]:
+def _notes(unit: Unit, record: _Record, count: int, errors: list[str]) -> list[str]:
     notes = []
     if not unit.beside:
         notes.append(

@@ -1,21 +1,334 @@
 """lighteval: details_TASK_TIME.parquet, also of the first Open LLM Leaderboard."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fewbench._names import some
-from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._lighteval.details import Detail, read_details
-from fewbench.readers.harnesses._lighteval.files import home_of, model_of, named, results_of
-from fewbench.readers.harnesses._lighteval.results import Results
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.numbers import as_number
+from fewbench.errors import ReaderError, first_line
+from fewbench.readers.files import JsonObject, object_at
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
-from fewbench.readers.run import Rows, Run
+from fewbench.readers.values import as_number, content_id, field_value
+
+# The leaderboard's first files have colons in the time, later ones hyphens.
+NAME = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)\.parquet")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
+# What a run says of itself besides the model's settings.
+ASIDE = (
+    *("cache_dir", "config", "end_time", "job_id", "lighteval_sha", "max_samples"),
+    *("model_config", "model_name", "model_size", "num_fewshot_seeds", "start_time"),
+    "total_evaluation_time_secondes",
+)
+NESTED = ("doc", "model_response", "metric")
+# Of a flat row, columns that are not metrics although they may be numbers.
+FLAT = frozenset(
+    {
+        *("example", "instruction", "full_prompt", "predictions", "prediction_logits", "gold"),
+        *("input_tokens", "cont_tokens", "truncated", "padded", "pred_logits", "choices"),
+        *("gold_index", "metrics", "specifics", "num_effective_few_shots", "hashes", "hash"),
+        *("num_asked_few_shots", "instance_id", "doc_id", "id", "index"),
+        *("__index_level_0__", "non_truncated", "non_padded"),
+    }
+)
+# May be large, and is not needed.
+UNREAD = (
+    *("input_tokens", "cont_tokens", "padded", "truncated", "pred_logits", "prediction_logits"),
+    *("fewshot_samples", "output_tokens", "logits", "reasonings", "text", "text_post_processed"),
+)
+
+
+class _Named(NamedTuple):
+    """What the name of a file of details says; `stamp` with hyphens only."""
+
+    task: str
+    stamp: str
+
+
+def _named(path: Path) -> _Named | None:
+    """Return task and time of details_TASK_TIME.parquet, None for other names.
+
+    Examples
+    --------
+    >>> _named(Path("details_harness|arc:challenge|25_2023-07-19T16:22:31.218.parquet"))
+    _Named(task='harness|arc:challenge|25', stamp='2023-07-19T16-22-31.218')
+    >>> _named(Path("results_2023-07-19T16:22:31.218.parquet"))
+    """
+    found = NAME.fullmatch(path.name)
+    return _Named(found[1], found[2].replace(":", "-")) if found else None
+
+
+def _home_of(path: Path) -> Path:
+    """Return the folder of all runs of a model: the one above that of the run's time."""
+    folder = path.absolute().parent
+    return folder.parent if TIME.fullmatch(folder.name) else folder
+
+
+def _model_of(path: Path) -> str:
+    """Return the model by the folders: details/ORG/MODEL/TIME, or details_ORG__MODEL/TIME.
+
+    Examples
+    --------
+    >>> _model_of(Path("out/details/org/a/2026-01-01T10-00-00.0/details_x|0_T.parquet"))
+    'org/a'
+    >>> _model_of(Path("details_org__a/2026-01-01T10-00-00.0/details_x|0_T.parquet"))
+    'org/a'
+    """
+    home = _home_of(path)
+    if home.name.startswith("details_"):
+        return home.name.removeprefix("details_").removesuffix("_private").replace("__", "/", 1)
+    parts = home.parts
+    if "details" in parts[:-1]:
+        last = len(parts) - 1 - parts[::-1].index("details")
+        if last < len(parts) - 1:
+            return "/".join(parts[last + 1 :])
+    return home.name
+
+
+def _results_of(path: Path, stamp: str) -> Path | None:
+    """Return the results_TIME.json of the same run, None if there is none where it belongs."""
+    above = path.absolute().parent.parent
+    folders = [path.absolute().parent, above]
+    details = [folder for folder in list(above.parents)[:4] if folder.name == "details"]
+    folders += [one.parent / "results" / above.relative_to(one) for one in details[:1]]
+    day, _, time = stamp.partition("T")
+    names = [f"results_{stamp}.json", f"results_{day}T{time.replace('-', ':')}.json"]
+    there = (folder / name for folder in folders for name in names)
+    return next((results for results in there if results.is_file()), None)
+
+
+class _Results(JsonObject):
+    """One results file; every method is silent where the file is."""
+
+    @property
+    def model(self) -> str | None:
+        """The model's name."""
+        name = self.part("config_general").get("model_name")
+        return name.strip("/") if isinstance(name, str) and name.strip("/ ") else None
+
+    def sizes(self, task: str, logged: int) -> tuple[int | None, int | None]:
+        """Return how many documents a task has and how many were run, where the file tells.
+
+        Since 0.11 the file has no numbers; without --max-samples the logged rows are then all.
+        """
+        config = self._config(task)
+        total, ran = config.get("original_num_docs"), config.get("effective_num_docs")
+        if _is_count(total):
+            return total, ran if _is_count(ran) else None
+        general = self.part("config_general")
+        whole = "max_samples" in general and general["max_samples"] is None
+        return (logged if whole else None), None
+
+    def version(self, task: str) -> str:
+        """Return a task's version, "" if not known."""
+        found = self.part("versions").get(task, self._config(task).get("version"))
+        return "" if found is None else str(found)
+
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Return the model's arguments, and how it was let answer."""
+        general = self.part("config_general")
+        found = {key: value for key, value in general.items() if key not in ASIDE}
+        if isinstance(own := general.get("model_config"), dict):
+            found |= {key: value for key, value in own.items() if key not in ASIDE}
+        if isinstance(more := found.pop("generation_parameters", None), dict):
+            found |= more
+        return tuple((key, str(found[key])) for key in sorted(found) if found[key] is not None)
+
+    def higher_is_better(self, task: str) -> dict[str, bool]:
+        """Return for metrics whether higher is better."""
+        config, found = self._config(task), {}
+        listed = config.get("metrics", config.get("metric"))
+        for metric in listed if isinstance(listed, list) else []:
+            if not isinstance(metric, dict):
+                continue
+            names, higher = metric.get("metric_name"), metric.get("higher_is_better")
+            for name in names if isinstance(names, list) else [names]:
+                told = higher.get(name) if isinstance(higher, dict) else higher
+                if isinstance(name, str) and isinstance(told, bool):
+                    found[name] = told
+        return found
+
+    def _config(self, task: str) -> dict[str, Any]:
+        configs = self.part("config_tasks")
+        # Until 0.10 the key lacks the number of examples, which ends the task's name.
+        for name in (task, task.rpartition("|")[0]):
+            if isinstance(found := configs.get(name), dict):
+                return found
+        return {}
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """One row: a document, what the model made of it, and its scores."""
+
+    question: str
+    prompt: str
+    choices: list[str]
+    golds: list[str]
+    gold_index: list[int]
+    likelihoods: list[float]
+    scores: dict[str, Any]
+    fields: Mapping[str, Any] = field(repr=False)
+    unconditional: list[float] = field(default_factory=list)
+    position: int = UNKNOWN
+    images: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """What identifies the item: question, options, right answers; and its pictures."""
+        options = self.choices if len(self.choices) > len(self.golds) else []
+        texts = (self.question, *options, *self.golds)
+        return (*(text.strip() for text in texts), *self.images)
+
+
+def _read_details(path: Path) -> Iterator[tuple[int, _Detail]]:
+    """Yield row number, from 1, and row; ReaderError if lighteval does not write such a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            form, columns = _form(path, file.schema_arrow)
+            at = 0
+            for batch in file.iter_batches(columns=columns, batch_size=1024):
+                for row in batch.to_pylist():
+                    at += 1
+                    try:
+                        yield at, form(row)
+                    except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
+                        raise ReaderError(
+                            f"{path}, row {at}: not as lighteval writes it ({first_line(error)})"
+                        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise ReaderError(
+            f"{path}: not a whole Parquet file ({first_line(error)})", hint="copy it again"
+        ) from error
+
+
+def _form(path: Path, schema: Any) -> tuple[Callable[[dict[str, Any]], _Detail], list[str]]:
+    """Return what makes a detail of a row, and the columns that it needs."""
+    names = schema.names
+    for wrapped in ("{}", "__{}__"):
+        three = [wrapped.format(name) for name in NESTED]
+        if set(three) <= set(names):
+            doc, response, metric = three
+            return partial(_nested, names=three), [
+                *_parts(schema, doc),
+                *_parts(schema, response),
+                metric,
+            ]
+    if "full_prompt" in names:
+        return _flat, [name for name in names if name not in UNREAD]
+    raise ReaderError(
+        f"{path}: its columns are not those of details of lighteval ({', '.join(names[:8])} …)",
+        hint="they are doc, model_response and metric; before 0.11 example, full_prompt, metrics …",
+    )
+
+
+def _parts(schema: Any, name: str) -> list[str]:
+    """Return the parts of a column that are needed, by the names that Parquet has for them."""
+    import pyarrow as pa
+
+    kind = schema.field(name).type
+    if not pa.types.is_struct(kind):
+        return [name]
+    return [f"{name}.{part.name}" for part in kind if part.name not in UNREAD] or [name]
+
+
+def _nested(row: dict[str, Any], names: list[str]) -> _Detail:
+    doc, response, metric = (row[name] for name in names)
+    choices = [str(choice) for choice in doc.get("choices") or []]
+    gold_index = _indices(doc.get("gold_index"))
+    own = str(doc.get("id") or "")
+    logprobs = [float(value) for value in response.get("logprobs") or []]
+    unconditional = [float(value) for value in response.get("unconditioned_logprobs") or []]
+    if len(logprobs) == 2 * len(choices) and not unconditional:
+        logprobs, unconditional = logprobs[: len(choices)], logprobs[len(choices) :]
+    return _Detail(
+        question=str(doc["query"]),
+        prompt=_text(response.get("input")),
+        choices=choices,
+        golds=[choices[at] for at in gold_index if 0 <= at < len(choices)],
+        gold_index=gold_index,
+        likelihoods=logprobs if len(logprobs) == len(choices) else [],
+        unconditional=unconditional if len(unconditional) == len(choices) else [],
+        scores=_scores(metric),
+        fields={**object_at(doc, "specific"), **doc},
+        position=int(own) if own.isascii() and own.isdigit() and len(own) < 10 else UNKNOWN,
+        images=tuple(_digest(image) for image in doc.get("images") or []),
+    )
+
+
+def _flat(row: dict[str, Any]) -> _Detail:
+    choices = [str(choice) for choice in row.get("choices") or []]
+    gold_index = _indices(row.get("gold_index"))
+    golds = [choices[at] for at in gold_index if 0 <= at < len(choices)]
+    if not golds:
+        gold = row.get("gold")
+        golds = [
+            str(one) for one in (gold if isinstance(gold, list) else [gold]) if one is not None
+        ]
+    predictions = row.get("predictions") or []
+    likelihoods, unconditional = _likelihoods(predictions, len(choices))
+    prompt = _text(row.get("full_prompt"))
+    metrics = row.get("metrics")
+    if not isinstance(metrics, dict):
+        metrics = {
+            name: value
+            for name, value in row.items()
+            if name not in FLAT and not name.startswith("hash") and isinstance(value, float | int)
+        }
+    return _Detail(
+        question=_text(row.get("example")) or prompt,
+        prompt=prompt,
+        choices=choices,
+        golds=golds,
+        gold_index=gold_index,
+        likelihoods=likelihoods,
+        unconditional=unconditional,
+        scores=_scores(metrics),
+        fields={**object_at(row, "specifics"), **row},
+    )
+
+
+def _likelihoods(predictions: Any, count: int) -> tuple[list[float], list[float]]:
+    """Return log-likelihoods with and without the question; each may stand beside is_greedy."""
+    values = [one[0] if isinstance(one, list) and one else one for one in predictions]
+    if count < 2 or not all(isinstance(value, float | int) for value in values):
+        return [], []
+    found = [float(value) for value in values]
+    if len(found) == 2 * count:
+        return found[:count], found[count:]
+    return (found, []) if len(found) == count else ([], [])
+
+
+def _scores(metric: Any) -> dict[str, Any]:
+    """Return a row's metrics; those of which it has nothing are of other rows."""
+    return {str(name): value for name, value in metric.items() if value is not None}
+
+
+def _indices(value: Any) -> list[int]:
+    return [int(one) for one in (value if isinstance(value, list) else [value]) if one is not None]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else repr(value)
+
+
+def _digest(image: Any) -> str:
+    said = image.get("bytes") or image.get("path") if isinstance(image, dict) else image
+    raw = said if isinstance(said, bytes) else str(said).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(raw).hexdigest()
 
 
 class Lighteval:
@@ -36,10 +349,10 @@ class Lighteval:
         runs: dict[tuple[Path, str], Path | None] = {}
         units = []
         for path in files:
-            if (told := named(path)) is not None:
+            if (told := _named(path)) is not None:
                 run = path.parent, told.stamp
                 if run not in runs:
-                    runs[run] = results_of(path)
+                    runs[run] = _results_of(path, told.stamp)
                 results = runs[run]
                 units.append(Unit(path, (results,) if results else ()))
         return units
@@ -47,14 +360,14 @@ class Lighteval:
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the one run of a file of details."""
         path = unit.path
-        told = named(path)
+        told = _named(path)
         if told is None:
             raise ReaderError(
                 f"{path}: not named as lighteval names its files",
                 hint="it should be details_TASK_TIME.parquet, as lighteval wrote it",
             )
-        results = Results.read(unit.beside[0]) if unit.beside else Results(path, {})
-        details = list(read_details(path))
+        results = _Results.read(unit.beside[0]) if unit.beside else _Results(path, {})
+        details = list(_read_details(path))
         rows = Rows(path, "row")
         texts = _texts([detail for _, detail in details])
         notes: list[str] = []
@@ -76,10 +389,10 @@ class Lighteval:
         total, ran = results.sizes(told.task, len(details))
         return [
             rows.run(
-                results.model or model_of(path),
+                results.model or _model_of(path),
                 told.task,
                 stamp=told.stamp,
-                group=str(home_of(path)),
+                group=str(_home_of(path)),
                 total=total,
                 ran=ran,
                 version=results.version(told.task),
@@ -90,13 +403,13 @@ class Lighteval:
         ]
 
 
-def _content(path: Path, place: int, detail: Detail, key: str | None) -> str:
+def _content(path: Path, place: int, detail: _Detail, key: str | None) -> str:
     if key is None:
         return content_id(*detail.content)
     return field_value(detail.fields, key, f"{path}, row {place}")
 
 
-def _options(detail: Detail, texts: str) -> OptionTable | None:
+def _options(detail: _Detail, texts: str) -> OptionTable | None:
     if len(detail.likelihoods) < 2:
         return None
     right = detail.gold_index[0] if len(detail.gold_index) == 1 else NO_ANSWER
@@ -104,7 +417,7 @@ def _options(detail: Detail, texts: str) -> OptionTable | None:
     return OptionTable(detail.likelihoods, right, named_texts, detail.unconditional)
 
 
-def _texts(details: Sequence[Detail]) -> str:
+def _texts(details: Sequence[_Detail]) -> str:
     """Say whether `acc_norm` counts the space that options begin with, as its scores tell.
 
     lighteval has it both ways, and the file does not say which; "whole" if both explain as many.

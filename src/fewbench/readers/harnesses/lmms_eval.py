@@ -10,13 +10,10 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._lm_eval.results import Results
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.json_files import JsonLines, load_json
-from fewbench.readers.numbers import as_number, describe
-from fewbench.readers.run import Rows, Run
+from fewbench.readers.files import JsonLines, at, head, load_json, object_at
+from fewbench.readers.harness import Rows, Run, Unit, Wants
+from fewbench.readers.harnesses.lm_eval.run_results import Results, model_of_others
+from fewbench.readers.values import as_number, content_id, describe, field_value, is_position
 
 SAMPLES = re.compile(r"(?P<stamp>\d{8}_\d{6})_samples_(?P<task>.+)\.jsonl", re.DOTALL)
 RESULTS = "_results.json"
@@ -112,7 +109,7 @@ class _Sample:
 
     where: str
     place: int
-    row: Mapping[str, Any]
+    row: dict[str, Any]
     scores: Mapping[str, Any]
 
     @property
@@ -133,9 +130,8 @@ class _Sample:
         """Return what identifies the item."""
         if key is None:
             return content_id(str(self.doc_id), str(self.row.get("target")).strip())
-        doc = self.row.get("doc")  # until 0.3
         there = {name: self.row[name] for name in sorted(NOT_METRICS & self.row.keys())}
-        there |= doc if isinstance(doc, dict) else {}
+        there |= object_at(self.row, "doc")  # until 0.3
         return field_value(there, key, self.where)
 
 
@@ -162,11 +158,10 @@ def _open(unit: Unit, salvage: bool) -> _Log:
     if not isinstance(task, str) or not isinstance(rows, list):
         raise ReaderError(f"{unit.path}: not a log of lmms-eval: no task, or 'logs' is no list")
     listed = [one for one in config.get("metric_list") or () if isinstance(one, dict)]
-    metadata = config.get("metadata")
     told = {
         "config": data["args"],
         "configs": {task: config},
-        "versions": {task: metadata.get("version") if isinstance(metadata, dict) else None},
+        "versions": {task: at(config, "metadata", "version")},
         "higher_is_better": {
             task: {str(x.get("metric")): x.get("higher_is_better") for x in listed}
         },
@@ -181,7 +176,7 @@ def _samples(log: _Log, score_key: str) -> Iterator[_Sample]:
         if not isinstance(row, dict):
             raise ReaderError(f"{where}: not a JSON object")
         doc_id = row.get("doc_id")
-        if isinstance(doc_id, bool) or not isinstance(doc_id, int) or not 0 <= doc_id < 2**31:
+        if not is_position(doc_id):
             said = "absent" if "doc_id" not in row else describe(doc_id)
             raise ReaderError(f"{where}: 'doc_id' is {said}, not the position of a document")
         if "target" not in row:
@@ -253,23 +248,13 @@ def _by_filter(
 def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
     if results is None:
         return {}
-    total, ran = results.sizes(task, logged)
-    offset = results.part("config").get("offset")
-    return {
-        "total": total,
-        "ran": None if offset else ran,  # lmms-eval forgets that an offset leaves fewer
-        "version": results.version(task),
-        "settings": tuple(sorted(results.arguments.items())),
-        "task_settings": tuple(sorted(_task_settings(results, task).items())),
-        "higher_is_better": results.directions(task),
-    }
-
-
-def _task_settings(results: Results, task: str) -> dict[str, str]:
-    """Return how a task was asked; of chat templates and system prompts lmms-eval logs nothing."""
-    unknown = ("chat template", "system prompt")
-    found = results.task_settings(task)
-    return {name: value for name, value in found.items() if name not in unknown}
+    known = results.known(task, logged)
+    if results.part("config").get("offset"):
+        known["ran"] = None  # lmms-eval forgets that an offset leaves fewer
+    # Of chat templates and system prompts lmms-eval logs nothing.
+    unlogged = ("chat template", "system prompt")
+    asked = known["task_settings"]
+    return known | {"task_settings": tuple(one for one in asked if one[0] not in unlogged)}
 
 
 def _score_key(results: Results | None, task: str) -> str:
@@ -281,9 +266,7 @@ def _score_key(results: Results | None, task: str) -> str:
 def _model(unit: Unit, results: Results | None) -> str:
     if results:
         return str(results.model or results.part("config").get("model") or "")
-    others = {Results.read(path).model for path in unit.beside} - {None}
-    folder = unit.path.absolute().parent.name.replace("__", "/")
-    return str(others.pop()) if len(others) == 1 else folder
+    return model_of_others(unit)
 
 
 def _repeated(sample: _Sample, unnamed: bool) -> ReaderError:

@@ -1,30 +1,344 @@
 """OpenCompass: STAMP/results/MODEL/DATASET.json, with the predictions and configs beside."""
 
-from collections.abc import Sequence
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._opencompass.files import (
-    PIECE,
-    STAMP,
-    Config,
-    Place,
-    configured,
-    moved,
-    place_of,
+from fewbench.readers.files import head, load_json, load_object
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.options import NO_ANSWER, OptionTable
+from fewbench.readers.values import as_number, content_id, field_value
+
+STAMP = re.compile(r"\d{8}_\d{6}")
+WRITTEN = ("configs", "predictions", "summary")  # beside the results
+PIECE = re.compile(r"(.+)_(\d{1,6})")  # predictions in parts: DATASET_0.json, DATASET_1.json, …
+FROM = re.compile(r"\[\s*(\d{0,9})\s*:\s*\d*\s*\]")
+SETTINGS = ("type", "path", "max_seq_len", "max_out_len", "generation_kwargs", "meta_template")
+DETAILS = (b'"example_abbr"', b'"origin_prediction"', b'"is_correct"')
+NUMBERED = re.compile(r".*_(\d{1,9})")
+AGAIN = (
+    "run `opencompass CONFIG --mode eval --reuse STAMP --dump-eval-details`{}, or leave it out "
+    "with --damaged skip"
 )
-from fewbench.readers.harnesses._opencompass.items import (
-    Item,
-    pair_up,
-    read_predictions,
-    read_results,
-)
-from fewbench.readers.harnesses._opencompass.scores import METRIC, scores_of
-from fewbench.readers.identity import content_id
-from fewbench.readers.run import UNKNOWN, Rows, Run
+METRIC = "correct"
+RIGHT = ("correct", "is_correct", "cascade_correct")  # in this order, as OpenCompass looks
+
+
+class _Place(NamedTuple):
+    """Where a file stands: the folder of one call of OpenCompass, and what the names say."""
+
+    work: Path
+    part: str
+    model: str
+    task: str
+
+    def beside(self, part: str, task: str) -> Path:
+        return self.work / part / self.model / f"{task}.json"
+
+    def predictions(self) -> list[Path]:
+        """Return the predictions: one file, else its pieces up to the first that lacks."""
+        whole = self.beside("predictions", self.task)
+        if whole.is_file():
+            return [whole]
+        pieces: list[Path] = []
+        while (piece := self.beside("predictions", f"{self.task}_{len(pieces)}")).is_file():
+            pieces.append(piece)
+        return pieces
+
+
+def _place_of(path: Path) -> _Place | None:
+    """Return what a file's path says, None if it is not OpenCompass's."""
+    parts = path.absolute().parts
+    if path.suffix != ".json" or path.name.startswith("tmp_"):
+        return None
+    folders = [at for at, part in enumerate(parts[:-2]) if part in ("results", "predictions")]
+    start = head(path).lstrip()
+    told = b'"details"' in start and any(word in start for word in DETAILS)
+    if not folders:
+        return _moved(path) if told else None
+    at = folders[-1]
+    # Not made absolute if it need not be, so that files beside are named as the user names them.
+    up = len(parts) - at - 1
+    work = path.parents[up] if len(path.parents) > up else Path(*parts[:at])
+    if not told and not _is_work(work):
+        return None
+    if parts[at] == "results" and _is_of_an_evaluator(start, Path(*parts[: at + 1]), path):
+        return None
+    return _Place(work, parts[at], "/".join(parts[at + 1 : -1]), path.stem)
+
+
+def _moved(path: Path) -> _Place:
+    """Return the place of results that stand elsewhere than OpenCompass wrote them."""
+    return _Place(path.parent, "results", path.absolute().parent.name, path.stem)
+
+
+def _is_of_an_evaluator(start: bytes, results: Path, path: Path) -> bool:
+    """Whether a file is what an evaluator, such as a judge, keeps in or beside the results."""
+    if re.match(rb'\{\s*"0"\s*:', start):
+        return True
+    inside = [folder for folder in path.absolute().parents if results in folder.parents]
+    return any(folder.with_name(f"{folder.name}.json").is_file() for folder in inside)
+
+
+def _is_work(folder: Path) -> bool:
+    """Whether a folder is of one call of OpenCompass; other programs also write `results`."""
+    there = {name for name in WRITTEN if (folder / name).is_dir()}
+    if STAMP.fullmatch(folder.absolute().name):
+        return bool(there)
+    return "predictions" in there and len(there) > 1
+
+
+class _Config(NamedTuple):
+    """What the configs say: which part of the task was run, and with which model."""
+
+    known: bool = False
+    test_range: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def first(self) -> int:
+        """Return the position of the first row, UNKNOWN if rows are not the task's in order."""
+        if not self.known:
+            return UNKNOWN
+        start = FROM.fullmatch(self.test_range)
+        return int(start[1] or 0) if start else UNKNOWN if self.test_range else 0
+
+
+def _configured(paths: tuple[Path, ...], place: _Place) -> _Config:
+    """Read the configs that OpenCompass keeps of a run."""
+    ranges: set[str] = set()
+    settings: tuple[tuple[str, str], ...] = ()
+    for path in paths:
+        for abbr, named in _named(path, path.stat().st_mtime_ns if path.is_file() else 0):
+            if abbr == place.task and "reader_cfg" in named:
+                reader = next(_dicts(named["reader_cfg"]), {})
+                given = reader.get("test_range", ast.Constant(""))
+                value = given.value if isinstance(given, ast.Constant) else ast.unparse(given)
+                ranges.add(str(value or ""))
+            elif abbr == place.model and "type" in named:
+                settings = tuple((key, ast.unparse(named[key])) for key in SETTINGS if key in named)
+    known = len(ranges) == 1
+    return _Config(known, ranges.pop() if known else "", settings)
+
+
+@lru_cache(maxsize=16)
+def _named(path: Path, changed: int) -> list[tuple[object, dict[str, ast.expr]]]:
+    """Return all that a config gives a short name; what OpenCompass executes is parsed only."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes and the like in what others wrote
+            tree = ast.parse(path.read_bytes())
+        every = list(_dicts(tree))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    abbrs = [named.get("abbr") for named in every]
+    pairs = zip(abbrs, every, strict=True)
+    return [(abbr.value, named) for abbr, named in pairs if isinstance(abbr, ast.Constant)]
+
+
+def _dicts(tree: ast.AST) -> Iterator[dict[str, ast.expr]]:
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and isinstance(called, ast.Name) and called.id == "dict":
+            yield {pair.arg: pair.value for pair in node.keywords if pair.arg}
+
+
+class _Item(NamedTuple):
+    """What the details and the predictions say of one item."""
+
+    detail: dict[str, Any]
+    prediction: dict[str, Any]
+
+    @property
+    def labels(self) -> dict[str, dict[str, Any]]:
+        """What is said of each option, {} if the task is not by perplexity."""
+        told = self.detail.get("origin_prediction")
+        return {
+            name.removeprefix("label: "): value
+            for name, value in (told if isinstance(told, dict) else self.prediction).items()
+            if isinstance(value, dict) and ("PPL" in value or "Loglikelihood" in value)
+        }
+
+    @property
+    def gold(self) -> str:
+        for name in ("references", "refr", "answer"):
+            if name in self.detail:
+                return str(_only(self.detail[name]))
+        return str(_only(self.prediction.get("gold")))
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the model saw: a prompt, or one for each option; [] if neither file says it."""
+        options = [_text(value.get("prompt")) for value in self.labels.values()]
+        if options and all(options):
+            return options
+        shown = self.detail.get("prompt") or self.prediction.get("origin_prompt")
+        return [text] if (text := _text(shown)) else []
+
+    @property
+    def options(self) -> OptionTable | None:
+        labels = self.labels
+        values = [_likelihood(value) for value in labels.values()]
+        known = [value for value in values if value is not None]
+        if len(known) < max(2, len(values)):
+            return None
+        names = list(labels)
+        return OptionTable(known, names.index(self.gold) if self.gold in names else NO_ANSWER)
+
+    @property
+    def position(self) -> int:
+        """The position that details of 0.4.1 and newer tell; it is that in the whole task."""
+        named = NUMBERED.fullmatch(str(self.detail.get("example_abbr", "")))
+        return int(named[1]) if named else UNKNOWN
+
+    def field(self, key: str, where: str) -> str:
+        told = self.prediction | self.detail
+        return field_value({name: _only(value) for name, value in told.items()}, key, where)
+
+
+def _only(value: Any) -> Any:
+    """Return what a list of one holds: from 0.4.1 on a value stands in a list of repeats."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value
+
+
+def _text(prompt: Any) -> str:
+    """Return the text of a prompt: a text, messages, or a list of repeats of either."""
+    if isinstance(prompt, str):
+        return prompt.strip()
+    if not isinstance(prompt, list) or not prompt:
+        return ""
+    said = [one.get("prompt", one.get("content")) for one in prompt if isinstance(one, dict)]
+    if said:
+        return "\n".join(part for part in said if isinstance(part, str)).strip()
+    return _text(prompt[0])
+
+
+def _likelihood(told: dict[str, Any]) -> float | None:
+    if "Loglikelihood" in told:
+        return as_number(told["Loglikelihood"])
+    loss = as_number(
+        told["PPL"]
+    )  # the mean negative log-likelihood of a token, in spite of its name
+    return None if loss is None else -loss
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    data = load_object(path, "an object, as OpenCompass writes its results")
+    if "error" in data and "details" not in data:
+        raise ReaderError(
+            f"{path}: the evaluation failed ({str(data['error'])[:200]})", hint="run it again"
+        )
+    if not data.get("details"):
+        scores = [name for name, value in data.items() if as_number(value) is not None]
+        raise ReaderError(
+            f"{path}: no details of the single items, only {some(scores) if scores else 'nothing'}",
+            hint=AGAIN.format(" after deleting it"),
+        )
+    return data
+
+
+def _entries(path: Path, found: Any) -> list[dict[str, Any]]:
+    """Return what stands under "0", "1", …, or in a list."""
+    if isinstance(found, dict):
+        numbers = [key for key in found if key != "type"]
+        if sorted(numbers) != sorted(map(str, range(len(numbers)))):
+            raise ReaderError(
+                f"{path}: not numbered from 0 without a gap, but {some(numbers)}",
+                hint="the file is of an evaluator of its own form, or was cut by hand",
+            )
+        found = [found[str(number)] for number in range(len(numbers))]
+    if not isinstance(found, list):
+        raise ReaderError(f"{path}: the details are neither a list nor an object")
+    for number, entry in enumerate(found):
+        if not isinstance(entry, dict):
+            raise ReaderError(f"{path}, entry {number + 1}: not an object")
+    return found
+
+
+def _read_predictions(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    return [entry for path in paths for entry in _entries(path, load_json(path))]
+
+
+def _pair_up(path: Path, results: dict[str, Any], predictions: list[dict[str, Any]]) -> list[_Item]:
+    details = _entries(path, results["details"])
+    if not predictions:
+        return [_Item(detail, {}) for detail in details]
+    # With n runs of a dataset the predictions hold it n times, one after the other.
+    if not details or len(predictions) % len(details):
+        raise ReaderError(
+            f"{path}: {len(details)} items, and the predictions of the same name have "
+            f"{len(predictions)}",
+            hint="one of them is of another run: delete it, or evaluate again",
+        )
+    return [_Item(*pair) for pair in zip(details, predictions, strict=False)]
+
+
+def _scores_of(
+    path: Path, items: list[_Item], results: dict[str, Any]
+) -> tuple[list[Any], list[str]]:
+    """Return each item's scores, None where it has none, and notes on them."""
+    if not results:
+        if not all(
+            item.labels and {"prediction", "gold"} <= item.prediction.keys() for item in items
+        ):
+            raise ReaderError(f"{path}: predictions that were not evaluated", hint=AGAIN.format(""))
+        found = [{METRIC: str(item.prediction["prediction"]) == item.gold} for item in items]
+        return found, ["not evaluated by OpenCompass; right is the option of least perplexity"]
+    named = next((name for name in RIGHT if any(name in item.detail for item in items)), None)
+    if named is not None:
+        values = [item.detail.get(named) for item in items]
+        most = max((len(value) for value in values if isinstance(value, list)), default=1)
+        notes = [f"each item was run {most} times and has the mean"] if most > 1 else []
+        means = [_mean(value) for value in values]
+        return [None if value is None else {METRIC: value} for value in means], notes
+    if all({"predictions", "references"} <= item.detail.keys() for item in items):
+        return _compared(path, items, results)
+    metrics = [
+        name
+        for name in items[0].detail
+        if all(as_number(_only(item.detail.get(name))) is not None for item in items)
+    ]
+    if not metrics:
+        raise ReaderError(
+            f"{path}: the details do not say which items are right",
+            hint=f"an item has {some(items[0].detail, most=12)}",
+        )
+    return [{name: _only(item.detail[name]) for name in metrics} for item in items], []
+
+
+def _mean(value: Any) -> Any:
+    """Return the mean over repeats; what is not numbers stays what it is."""
+    numbers = [as_number(one) for one in value] if isinstance(value, list) else []
+    known = [number for number in numbers if number is not None]
+    if not known or len(known) < len(numbers):
+        return _only(value)
+    return sum(known) / len(known)
+
+
+def _compared(
+    path: Path, items: list[_Item], results: dict[str, Any]
+) -> tuple[list[Any], list[str]]:
+    """Compare answers and references, if that gives the accuracy that the file states."""
+    right = [str(item.detail["predictions"]) == str(item.detail["references"]) for item in items]
+    stated = as_number(results.get("accuracy"))
+    if stated is None or not abs(100 * sum(right) / len(right) - stated) < 0.006:
+        raise ReaderError(
+            f"{path}: the details do not say which items are right, and comparing the answers "
+            f"with the references gives {100 * sum(right) / len(right):.2f}, not the accuracy "
+            f"{stated if stated is not None else 'that the file should have'}",
+            hint="use an evaluator that gives details, such as AccwithDetailsEvaluator",
+        )
+    return [{METRIC: one} for one in right], [
+        "the details do not say which items are right; right is an answer that is the reference, "
+        "which gives the accuracy that the file states"
+    ]
 
 
 class OpenCompass:
@@ -44,7 +358,7 @@ class OpenCompass:
         """Return the results among files, and predictions that were never evaluated."""
         found: dict[Path, Unit] = {}
         for path in files:
-            place = place_of(path)
+            place = _place_of(path)
             if place is None:
                 continue
             if place.part == "predictions":
@@ -54,28 +368,28 @@ class OpenCompass:
             unit = path if place.part == "results" else results if results.is_file() else beside[0]
             if unit not in found:
                 others = [one for one in beside if one != unit]
-                found[unit] = Unit(unit, (*others, *place.configs()))
+                found[unit] = Unit(unit, (*others, *sorted((place.work / "configs").glob("*.py"))))
         return list(found.values())
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the run that a results file is."""
         path = unit.path
-        place = place_of(path) or moved(path)  # moved, if it was named with its form
+        place = _place_of(path) or _moved(path)  # moved, if it was named with its form
         beside = [one for one in unit.beside if one.suffix == ".json"]
         if place.part == "predictions":
             place = _evaluated(place)
             results: dict[str, Any] = {}
-            items = [Item({}, one) for one in read_predictions([path, *beside])]
+            items = [_Item({}, one) for one in _read_predictions([path, *beside])]
         else:
-            results = read_results(path)
-            items = pair_up(path, results, read_predictions(beside))
+            results = _read_results(path)
+            items = _pair_up(path, results, _read_predictions(beside))
         if not items:
             raise ReaderError(f"{path}: empty, no answer was logged", hint="delete it")
-        config = configured(tuple(one for one in unit.beside if one.suffix == ".py"), place)
-        return [_run(path, place, items, scores_of(path, items, results), config, wants)]
+        config = _configured(tuple(one for one in unit.beside if one.suffix == ".py"), place)
+        return [_run(path, place, items, _scores_of(path, items, results), config, wants)]
 
 
-def _evaluated(place: Place) -> Place:
+def _evaluated(place: _Place) -> _Place:
     """Return the place of predictions without the number of a piece."""
     piece = PIECE.fullmatch(place.task)
     if piece is None or place.beside("results", place.task).is_file():
@@ -89,10 +403,10 @@ def _evaluated(place: Place) -> Place:
 
 def _run(
     path: Path,
-    place: Place,
-    items: list[Item],
+    place: _Place,
+    items: list[_Item],
     scored: tuple[list[Any], list[str]],
-    config: Config,
+    config: _Config,
     wants: Wants,
 ) -> Run:
     scores, notes = scored

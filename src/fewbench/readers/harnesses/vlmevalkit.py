@@ -1,40 +1,249 @@
 """VLMEvalKit: MODEL/MODEL_DATASET_JUDGE_result.xlsx and other sheets with scores."""
 
+import csv
+import importlib
+import io
 import json
+import re
 import string
+import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fewbench._names import some
-from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._vlmevalkit.files import (
-    RUN,
-    STATUS,
-    Status,
-    is_predictions,
-    is_sheet,
-    made_of,
-    model_folder,
-    predictions_beside,
-    read_status,
-    split_name,
-)
-from fewbench.readers.harnesses._vlmevalkit.sheets import Row, read_sheet, text
-from fewbench.readers.identity import content_id, field_value
-from fewbench.readers.numbers import as_number
-from fewbench.readers.run import Rows, Run
+from fewbench.errors import MissingExtraError, ReaderError, first_line
+from fewbench.readers.files import head, load_json
+from fewbench.readers.harness import Rows, Run, Unit, Wants
+from fewbench.readers.values import as_number, content_id, field_value
 
+SHEETS = (".xlsx", ".tsv", ".json")  # PRED_FORMAT
+STATUS = "status.json"
+RUN = re.compile(r"T\d{8}[-_]\w+")  # the folder of one run, below that of the model
+# What an evaluation adds to the name of the predictions: the judge, if it had one, and a word.
+MADE = re.compile(
+    r"(?P<predictions>.+?)(?:_(?P<judge>exact_matching|extract_matching|openai|gpt4|"
+    r"(?:chatgpt|gpt|qwen|deepseek)-.+?))?(?P<word>_results?|_auxmatch|_detailed_results)?"
+)
+# Half-way sheets of an evaluation, which hold other rows or scores.
+HALF_WAY = re.compile(r".*_(vanilla(_\w+)?_result|tmp|checkpoint|PREV|processed|response|rating)")
+COLUMNS = (b"question", b"prediction", b"hit", b"score", b"eval_match")
+WHOLE = re.compile(r"(-?\d{1,15})\.0+")
+LONGEST = 2**30  # characters of an answer, which csv would bound by 131072
+Row = dict[str, Any]
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # datasets asked with options turned
 TURN = 1_000_000
 HIT = "hit"
 SCORES = (HIT, "score")
 MATCH = "eval_match"  # of question answering: how well each of the right answers was met
 FAILED = "Failed to obtain answer"
+
+
+class _Status(NamedTuple):
+    """What the status.json of a run says; older versions have none."""
+
+    model: str = ""
+    eval_id: str = ""
+    limit: str = ""
+
+
+def _model_folder(path: Path) -> Path:
+    """Return the folder that is named as the model."""
+    folder = path.absolute().parent
+    return folder.parent if RUN.fullmatch(folder.name) else folder
+
+
+def _is_sheet(path: Path) -> bool:
+    """Whether a file may be one of VLMEvalKit's: by the name, then by the first bytes."""
+    suffix = path.suffix.lower()
+    if suffix not in SHEETS or path.name == STATUS or HALF_WAY.fullmatch(path.stem):
+        return False
+    if not path.name.startswith(f"{_model_folder(path).name}_"):
+        found = MADE.fullmatch(path.stem)
+        is_judged = found and (found["judge"] or found["word"] == "_auxmatch")
+        if not is_judged and b'"eval_id"' not in head(path.parent / STATUS):
+            return False
+    start = head(path)
+    if suffix == ".xlsx":
+        return True
+    if suffix == ".json":
+        start = start.lstrip()
+        return start[:1] == b"[" and b'"index"' in start and b'"question"' in start
+    first = start.partition(b"\n")[0]
+    return b"index" in first and sum(column in first for column in COLUMNS) > 1
+
+
+def _is_predictions(stem: str) -> bool:
+    """Whether a name is of predictions, not of what an evaluation made of them.
+
+    Examples
+    --------
+    >>> _is_predictions("m_MMBench"), _is_predictions("m_MMBench_exact_matching_result")
+    (True, False)
+    """
+    found = MADE.fullmatch(stem)
+    return found is None or (found["judge"] is None and found["word"] is None)
+
+
+def made_of(stem: str, stems: Iterable[str]) -> tuple[str, str]:
+    """Return the predictions of which a sheet was made, and the judge ("" if none).
+
+    Parameters
+    ----------
+    stem : str
+        The sheet's name.
+    stems : iterable of str
+        Names of the predictions in its folder. They tell where a dataset's name ends, whatever
+        the judge is called.
+
+    Examples
+    --------
+    >>> made_of("m_a_b_mistral_result", ["m_a", "m_a_b"]), made_of("m_a_gpt-4o_result", [])
+    (('m_a_b', 'mistral'), ('m_a', 'gpt-4o'))
+    """
+    known = [name for name in stems if stem.startswith(f"{name}_")]
+    found = MADE.fullmatch(stem)
+    if not known:
+        return (found["predictions"], found["judge"] or "") if found else (stem, "")
+    predictions = max(known, key=len)
+    end = len(stem) - len(found["word"] or "") if found else len(stem)
+    return predictions, stem[len(predictions) : end].strip("_")
+
+
+def _predictions_beside(path: Path) -> list[Path]:
+    """Return all predictions in a file's folder."""
+    there = (other for other in path.parent.glob("*") if other.suffix.lower() in SHEETS)
+    return sorted(o for o in there if _is_predictions(o.stem) and o.name != STATUS and o != path)
+
+
+def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str]:
+    """Return model and dataset; both may hold underscores, so the folder must tell them apart."""
+    for model in (status.model, _model_folder(path).name):
+        if model and predictions.startswith(f"{model}_"):
+            return model, predictions.removeprefix(f"{model}_")
+    raise ReaderError(
+        f"{path}: its name does not tell the model from the dataset",
+        hint="keep it in the folder that VLMEvalKit made, which is named as the model",
+    )
+
+
+def _read_status(path: Path) -> _Status:
+    """Read the status.json beside a file; ReaderError if it is torn."""
+    beside = path.parent / STATUS
+    data = load_json(beside) if beside.is_file() else {}
+    if not isinstance(data, dict):
+        return _Status()
+    model, argv = data.get("model_name"), data.get("argv")
+    words = [str(word) for word in argv] if isinstance(argv, list) else []
+    limit = words[words.index("--limit") + 1 :] if "--limit" in words else []
+    return _Status(
+        model if isinstance(model, str) else "",
+        str(data.get("eval_id") or ""),
+        limit[0] if limit else "",
+    )
+
+
+def _read_sheet(path: Path) -> list[Row]:
+    """Return the rows of a sheet by the names of its columns; empty cells are None."""
+    suffix = path.suffix.lower()
+    rows = {".xlsx": _read_xlsx, ".tsv": _read_tsv, ".json": _read_json}[suffix](path)
+    if not rows:
+        raise ReaderError(f"{path}: empty, no answer was logged", hint="delete it")
+    return rows
+
+
+def _text(value: Any) -> str:
+    """Return a cell as text: whole numbers without ".0", as sheets turn 3 into 3.0.
+
+    Examples
+    --------
+    >>> _text(3.0), _text(" 3.0"), _text("Oslo "), _text(None), _text(0.5)
+    ('3', '3', 'Oslo', '', '0.5')
+    """
+    said = "" if value is None else str(value).strip()
+    whole = WHOLE.fullmatch(said)
+    return whole[1] if whole else said
+
+
+def _read_xlsx(path: Path) -> list[Row]:
+    try:
+        openpyxl: Any = importlib.import_module("openpyxl")
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: reading .xlsx files needs openpyxl",
+            hint="pip install 'fewbench[vlmevalkit]'; or run VLMEvalKit with PRED_FORMAT=tsv",
+        ) from error
+    try:
+        content = io.BytesIO(path.read_bytes())  # openpyxl leaves a torn file open
+    except OSError as error:
+        raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and dates that do not matter here
+            book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # a wrong stated size would cut rows off
+            lines = [list(line) for line in sheet.iter_rows(values_only=True)]
+    except Exception as error:  # zip, XML and openpyxl's own, by what is broken
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise ReaderError(
+            f"{path}: not a whole .xlsx file ({reason})", hint="copy it again, or delete it"
+        ) from error
+    return _with_header(path, lines)
+
+
+def _read_tsv(path: Path) -> list[Row]:
+    usual = csv.field_size_limit(LONGEST)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = [line for line in csv.reader(file, delimiter="\t", strict=True) if line]
+    except OSError as error:
+        raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, csv.Error) as error:  # the decoder's and the parser's
+        raise ReaderError(
+            f"{path}: not a whole table with tabs ({first_line(error)})",
+            hint="copy it again, or delete it",
+        ) from error
+    finally:
+        csv.field_size_limit(usual)
+    for number, line in enumerate(lines[1:], start=1):
+        if len(line) < len(lines[0]):
+            raise ReaderError(
+                f"{path}, row {number}: fewer cells than the table has columns",
+                hint="the file is torn; copy it again",
+            )
+    return _with_header(path, lines)
+
+
+def _read_json(path: Path) -> list[Row]:
+    rows = load_json(path)
+    if not isinstance(rows, list):
+        raise ReaderError(f"{path}: not a list of rows, as VLMEvalKit writes .json")
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise ReaderError(f"{path}, row {number}: not an object")
+    return rows
+
+
+def _with_header(path: Path, lines: Sequence[list[Any]]) -> list[Row]:
+    if not lines:
+        return []
+    names = [_text(name) for name in lines[0]]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise ReaderError(f"{path}: two columns are named {twice[0]!r}")
+    rows = []
+    for number, line in enumerate(lines[1:], start=1):
+        if len(line) > len(names) and any(cell not in (None, "") for cell in line[len(names) :]):
+            raise ReaderError(f"{path}, row {number}: more cells than the table has columns")
+        cells = zip(names, line, strict=False)
+        row = {name: None if cell == "" else cell for name, cell in cells if name}
+        if any(cell is not None for cell in row.values()):
+            rows.append(row)
+    return rows
 
 
 class VLMEvalKit:
@@ -52,34 +261,33 @@ class VLMEvalKit:
 
     def find(self, files: Sequence[Path]) -> list[Unit]:
         """Return the scored sheets, and predictions of which there are none."""
-        sheets = [path for path in files if is_sheet(path)]
+        sheets = [path for path in files if _is_sheet(path)]
         named: dict[Path, list[str]] = {}
         evaluated: set[Path] = set()
         for path in sheets:
             if path.parent not in named:
-                named[path.parent] = [other.stem for other in predictions_beside(path)]
-            if not is_predictions(path.stem):
+                named[path.parent] = [other.stem for other in _predictions_beside(path)]
+            if not _is_predictions(path.stem):
                 evaluated.add(path.with_name(made_of(path.stem, named[path.parent])[0]))
         units = [path for path in sheets if path.with_suffix("") not in evaluated]
-        return [Unit(path, (*_status_beside(path), *predictions_beside(path))) for path in units]
+        status = {path: path.with_name(STATUS) for path in units}
+        return [
+            Unit(path, (*([beside] if beside.is_file() else []), *_predictions_beside(path)))
+            for path, beside in status.items()
+        ]
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the run that a sheet is."""
         path = unit.path
-        status = read_status(path)
+        status = _read_status(path)
         source, judge = path.stem, ""
-        if not is_predictions(path.stem):
+        if not _is_predictions(path.stem):
             stems = [other.stem for other in unit.beside if other.name != STATUS]
             source, judge = made_of(path.stem, stems)
-        model, dataset = split_name(source, path, status)
-        sheet = read_sheet(path)
+        model, dataset = _split_name(source, path, status)
+        sheet = _read_sheet(path)
         rows, notes = _fill(path, dataset, sheet, wants)
         return [_run(rows, notes, path, (model, dataset, judge), status)]
-
-
-def _status_beside(path: Path) -> list[Path]:
-    status = path.with_name(STATUS)
-    return [status] if status.is_file() else []
 
 
 def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Rows, list[str]]:
@@ -90,7 +298,7 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
         number, row = asked[0]
         where = f"{path}, row {number}"
         scores = [_scores(one, metrics, dataset, f"{path}, row {at}") for at, one in asked]
-        failed += any(FAILED in text(one.get("prediction")) for _, one in asked)
+        failed += any(FAILED in _text(one.get("prediction")) for _, one in asked)
         if any(value is None for score in scores for value in score.values()):
             unscored.append(index)
             continue
@@ -114,13 +322,7 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
 
 
 def _metrics(path: Path, sheet: list[Row]) -> list[str]:
-    """Return the columns that are scores.
-
-    Raises
-    ------
-    ReaderError
-        If there are none, as in predictions that were not evaluated, or no `index`.
-    """
+    """Return the columns that are scores; ReaderError if there are none, or no `index`."""
     columns = list(sheet[0])
     if "index" not in columns:
         raise ReaderError(
@@ -144,7 +346,7 @@ def _by_index(path: Path, dataset: str, sheet: list[Row]) -> dict[str, list[tupl
     found: dict[str, list[tuple[int, Row]]] = defaultdict(list)
     seen: set[str] = set()
     for number, row in enumerate(sheet, start=1):
-        index = text(row.get("index"))
+        index = _text(row.get("index"))
         if not index:
             raise ReaderError(f"{path}, row {number}: no index")
         if index in seen:
@@ -153,12 +355,12 @@ def _by_index(path: Path, dataset: str, sheet: list[Row]) -> dict[str, list[tupl
                 hint="the sheet was joined from two; keep one of them",
             )
         seen.add(index)
-        group = text(row.get("g_index"))
+        group = _text(row.get("g_index"))
         if circular and not group and index.isascii() and index.isdigit():
             group = str(int(index) % TURN) if len(index) < 16 else index
         found[group or index].append((number, row))
     for group, asked in found.items():
-        asked.sort(key=lambda pair: text(pair[1].get("index")) != group)  # not turned: first
+        asked.sort(key=lambda pair: _text(pair[1].get("index")) != group)  # not turned: first
     return found
 
 
@@ -200,15 +402,15 @@ def _least(scores: list[dict[str, Any]], name: str) -> Any:
 
 
 def _content(index: str, row: Row) -> str:
-    letters = [letter for letter in string.ascii_uppercase if text(row.get(letter))]
-    answer = text(row.get("answer"))
-    right = text(row.get(answer)) if answer in letters else answer
-    options = [text(row[letter]) for letter in letters]
-    return content_id(index, text(row.get("question")), *options, right)
+    letters = [letter for letter in string.ascii_uppercase if _text(row.get(letter))]
+    answer = _text(row.get("answer"))
+    right = _text(row.get(answer)) if answer in letters else answer
+    options = [_text(row[letter]) for letter in letters]
+    return content_id(index, _text(row.get("question")), *options, right)
 
 
 def _run(
-    rows: Rows, notes: list[str], path: Path, named: tuple[str, str, str], status: Status
+    rows: Rows, notes: list[str], path: Path, named: tuple[str, str, str], status: _Status
 ) -> Run:
     model, dataset, judge = named
     folder = path.absolute().parent
@@ -219,7 +421,7 @@ def _run(
         dataset,
         filter=judge or "none",
         stamp=folder.name if RUN.fullmatch(folder.name) else status.eval_id,
-        group=str(model_folder(path)),
+        group=str(_model_folder(path)),
         ran=len(rows),
         higher_is_better={HIT: True},
         notes=tuple(notes),

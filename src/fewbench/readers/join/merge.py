@@ -1,7 +1,7 @@
-"""Which run each cell of a task is taken from."""
+"""Items of a task, one for each document, and the run from which each cell is taken."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,12 +9,158 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.errors import ReaderError
-from fewbench.readers.join.items import Items
-from fewbench.readers.run import Run
+from fewbench.readers.harness import Run
 
+Key = tuple[str, int]  # what the document says, and which of its occurrences
+Twins = dict[str, dict[str, int]]  # what equal documents say → address → which occurrence
+LAST = 2**31
 IntArray = NDArray[np.intp]
 Numbers = Callable[[Run], NDArray[np.float64]]
 SameModel = Literal["stop", "newest", "apart"]
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of one task.
+
+    Parameters
+    ----------
+    ids : list of str
+        TASK/CONTENT, and TASK/CONTENT#2, … for further occurrences of an equal document.
+    positions : list of (int or None)
+        In the task's split, None where no run says them reliably.
+    own_ids : list of str
+        The harness's own ids, "" where runs have none or disagree.
+    columns : dict of str to ndarray
+        Layout of a run → the item of each of its rows.
+    moved : int
+        How many items had different positions in different whole runs.
+    """
+
+    ids: list[str]
+    positions: list[int | None]
+    own_ids: list[str]
+    columns: dict[str, NDArray[np.intp]]
+    moved: int
+
+
+@dataclass(frozen=True)
+class _Row:
+    content: str
+    position: int
+    own_id: str
+    address: str  # what tells equal documents apart: position, else own id, else nothing
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Rows in the order of one or many runs; read anew each time, as there may be thousands."""
+
+    run: Run
+    is_whole: bool
+    has_positions: bool
+
+    def rows(self) -> Iterator[_Row]:
+        columns = self.run.columns
+        for content, position, own_id in zip(
+            *(columns[name].tolist() for name in ("content", "position", "own_id")), strict=True
+        ):
+            address = f"{position:>12}" if self.has_positions else own_id
+            yield _Row(content, position, own_id, address)
+
+
+def name_items(task: str, runs: Sequence[Run], key: str | None = None) -> Items:
+    """Find the items of a task from all its runs, in the order of the task's documents.
+
+    Raises
+    ------
+    ReaderError
+        If `key`, the field that identifies items, is the same for several of them and a run does
+        not tell which it answered.
+    """
+    # Whole runs are believed most, then those with positions, in order.
+    layouts = sorted(
+        _layouts(runs), key=lambda layout: (not layout.has_positions, not layout.is_whole)
+    )
+    twins = _twins(sorted(layouts, key=lambda layout: not layout.is_whole))
+    found: dict[Key, None] = {}
+    own: dict[Key, str] = {}
+    stated: dict[Key, dict[bool, set[int]]] = defaultdict(lambda: {True: set(), False: set()})
+    for layout in layouts:
+        for name, row in _keyed(layout, twins, task, key):
+            found[name] = None
+            if own.setdefault(name, row.own_id) != row.own_id:
+                own[name] = ""
+            if layout.has_positions:
+                stated[name][layout.is_whole].add(row.position)
+    believed = {name: stated[name][True] or stated[name][False] for name in found}
+    positions = {name: next(iter(at)) if len(at) == 1 else None for name, at in believed.items()}
+    order = sorted(
+        found, key=lambda name: LAST if positions[name] is None else positions[name] or 0
+    )
+    column = {name: at for at, name in enumerate(order)}
+    return Items(
+        ids=[f"{task}/{content}" + (f"#{n + 1}" if n else "") for content, n in order],
+        positions=[positions[name] for name in order],
+        own_ids=[own[name] for name in order],
+        columns={
+            layout.run.layout: np.array(
+                [column[name] for name, _ in _keyed(layout, twins, task, key)]
+            )
+            for layout in layouts
+        },
+        moved=sum(len(at) > 1 for at in believed.values()),
+    )
+
+
+def _layouts(runs: Sequence[Run]) -> list[_Layout]:
+    """Return the different layouts; a run of the whole task lends the name of being whole."""
+    whole = {run.layout for run in runs if run.is_whole}
+    first: dict[str, Run] = {}
+    for run in runs:
+        first.setdefault(run.layout, run)
+    return [
+        _Layout(run, name in whole, bool((run.columns["position"] >= 0).all()))
+        for name, run in first.items()
+    ]
+
+
+def _twins(layouts: list[_Layout]) -> Twins:
+    """Return the addresses of documents that occur more than once, from the best run of them."""
+    twins: Twins = {}
+    for layout in layouts:
+        often = {content for content, n in _counts(layout).items() if n > 1}
+        places: dict[str, set[str]] = defaultdict(set)
+        for row in layout.rows() if often else ():
+            if row.content in often and row.address:
+                places[row.content].add(row.address)
+        for content, addresses in places.items():
+            if len(addresses) > len(twins.get(content, {})):
+                twins[content] = {address: n for n, address in enumerate(sorted(addresses))}
+    return twins
+
+
+def _counts(layout: _Layout) -> Counter[str]:
+    return Counter(layout.run.columns["content"].tolist())
+
+
+def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterator[tuple[Key, _Row]]:
+    """Yield each row with its key; equal documents are told apart by address, else by order."""
+    by_order = {
+        row.content for row in layout.rows() if row.address not in twins.get(row.content, {})
+    }
+    counts = _counts(layout)
+    met: Counter[str] = Counter()
+    for row in layout.rows():
+        n = met[row.content] if row.content in by_order else twins[row.content][row.address]
+        if key and row.content in by_order and (row.content in twins or counts[row.content] > 1):
+            raise ReaderError(
+                f"{layout.run.path}: several items of task {task!r} have {row.content!r} as their "
+                f"{key!r}, and the file does not tell which of them it is",
+                hint="name a field with --key that is different for every item",
+            )
+        met[row.content] += 1
+        yield (row.content, n), row
 
 
 @dataclass(frozen=True)
@@ -66,85 +212,74 @@ def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameM
     of_model: dict[str, list[int]] = defaultdict(list)
     for at, run in enumerate(runs):
         of_model[run.model].append(at)
-    taken: list[Taken | None] = [None] * len(runs)
-    replaced = [0] * len(runs)
+    choice = _Choice(runs, items, numbers, same_model, [0] * len(runs))
+    taken: dict[int, Taken] = {}
     for own in of_model.values():
         if len(own) == 1:
             columns = items.columns[runs[own[0]].layout]
             taken[own[0]] = Taken(runs[own[0]], columns, np.arange(len(columns)))
             continue
-        chosen = _choose(runs, own, items, numbers, same_model, replaced)
+        chosen = choice.of_model(own)
         for at in own:
             columns = np.flatnonzero(chosen.run == at)
             taken[at] = Taken(runs[at], columns, chosen.row[columns])
-    return Merged([one for one in taken if one is not None], replaced)
+    return Merged([taken[at] for at in sorted(taken)], choice.replaced)
 
 
-def _choose(
-    runs: Sequence[Run],
-    own: list[int],
-    items: Items,
-    numbers: Numbers,
-    same_model: SameModel,
-    replaced: list[int],
-) -> Cells:
-    """Choose among the runs of one model, whose positions in `runs` are `own`."""
-    groups: dict[object, list[int]] = defaultdict(list)
-    for at in sorted(own, key=lambda at: runs[at].stamp):
-        run = runs[at]
-        key = "" if same_model == "newest" else (run.group, run.variant)
-        groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
-    told = Cells.empty(items)
-    for members in groups.values():
-        newest = Cells.empty(items)
-        for at in members:
-            _add(at, newest, runs, items, numbers, replaced)
-        _compare(runs, items, numbers, told, newest)
-        fresh = (newest.run >= 0) & (told.run < 0)
-        told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
-    return told
+@dataclass(frozen=True)
+class _Choice:
+    """The choice among a task's runs, which are named by their places in `runs`."""
 
+    runs: Sequence[Run]
+    items: Items
+    numbers: Numbers
+    same_model: SameModel
+    replaced: list[int]
 
-def _add(
-    at: int,
-    newest: Cells,
-    runs: Sequence[Run],
-    items: Items,
-    numbers: Numbers,
-    replaced: list[int],
-) -> None:
-    """Let a run replace older ones of its group; with one of the same time it must agree."""
-    columns = items.columns[runs[at].layout]
-    before = newest.run[columns]
-    older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
-    same_time = Cells.empty(items)
-    kept = columns[(before >= 0) & ~older]
-    rows = np.arange(len(columns))
-    same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
-    _compare(runs, items, numbers, newest, same_time)
-    for gone, count in Counter(before[older].tolist()).items():
-        replaced[gone] += count
-    newest.run[columns], newest.row[columns] = at, rows
+    def of_model(self, own: list[int]) -> Cells:
+        """Choose among the runs of one model."""
+        groups: dict[object, list[int]] = defaultdict(list)
+        for at in sorted(own, key=lambda at: self.runs[at].stamp):
+            run = self.runs[at]
+            key = "" if self.same_model == "newest" else (run.group, run.variant)
+            groups[key if run.stamp else at].append(at)  # of runs without a time none is newer
+        told = Cells.empty(self.items)
+        for members in groups.values():
+            newest = Cells.empty(self.items)
+            for at in members:
+                self._add(at, newest)
+            self._compare(told, newest)
+            fresh = (newest.run >= 0) & (told.run < 0)
+            told.run[fresh], told.row[fresh] = newest.run[fresh], newest.row[fresh]
+        return told
 
+    def _add(self, at: int, newest: Cells) -> None:
+        """Let a run replace older ones of its group; with one of the same time it must agree."""
+        runs, columns = self.runs, self.items.columns[self.runs[at].layout]
+        before = newest.run[columns]
+        older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
+        same_time = Cells.empty(self.items)
+        kept = columns[(before >= 0) & ~older]
+        rows = np.arange(len(columns))
+        same_time.run[kept], same_time.row[kept] = at, rows[(before >= 0) & ~older]
+        self._compare(newest, same_time)
+        for gone, count in Counter(before[older].tolist()).items():
+            self.replaced[gone] += count
+        newest.run[columns], newest.row[columns] = at, rows
 
-def _compare(
-    runs: Sequence[Run],
-    items: Items,
-    numbers: Numbers,
-    told: Cells,
-    new: Cells,
-) -> None:
-    """Raise ReaderError where two runs of which none is newer disagree on a cell."""
-    both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
-    pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
-    for old, other in sorted(pairs):
-        columns = both[(told.run[both] == old) & (new.run[both] == other)]
-        a = numbers(runs[old])[told.row[columns]]
-        b = numbers(runs[other])[new.row[columns]]
-        differ = np.flatnonzero(a != b)
-        if len(differ):
-            item = items.ids[columns[differ[0]]]
-            raise _disagree(runs[old], runs[other], item, len(differ), len(columns))
+    def _compare(self, told: Cells, new: Cells) -> None:
+        """Raise ReaderError where two runs of which none is newer disagree on a cell."""
+        both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
+        pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
+        for at, other in sorted(pairs):
+            columns = both[(told.run[both] == at) & (new.run[both] == other)]
+            a = self.numbers(self.runs[at])[told.row[columns]]
+            b = self.numbers(self.runs[other])[new.row[columns]]
+            differ = np.flatnonzero(a != b)
+            if len(differ):
+                item = self.items.ids[columns[differ[0]]]
+                shared = len(columns)
+                raise _disagree(self.runs[at], self.runs[other], item, len(differ), shared)
 
 
 def _disagree(one: Run, other: Run, item: str, differ: int, shared: int) -> ReaderError:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from fewbench._names import some
-from fewbench.readers.join.probabilities import Checked
-from fewbench.readers.join.task import Task
-from fewbench.readers.run import MIXED_UP, Run
+from fewbench._names import counted, some
+from fewbench.readers.harness import MIXED_UP, Run
+from fewbench.readers.join.task import Checked, Task
 
 MEETING = 0.1  # models with fewer items in common, as a share of the fewer, do not meet
 NO_OPTIONS = "no option probabilities are kept"
@@ -57,12 +56,12 @@ def _taken(tasks: list[Task]) -> Iterator[str]:
         named[task.metric, task.filter].append(task.name)
     for (metric, filtered), names in named.items():
         under = f", filter {filtered!r}," if filtered not in (None, "none") else ""
-        yield f"metric {metric!r}{under} of {count(len(names), 'task')}: {some(names)}"
+        yield f"metric {metric!r}{under} of {counted(len(names), 'task')}: {some(names)}"
     for task in tasks:
         if task.derived:
             yield (
-                f"task {task.name!r}: {task.metric!r} is not logged in {count(task.derived, 'run')}"
-                " and computed from the log-likelihoods"
+                f"task {task.name!r}: {task.metric!r} is not logged in "
+                f"{counted(task.derived, 'run')} and computed from the log-likelihoods"
             )
 
 
@@ -82,7 +81,7 @@ def _parts(tasks: list[Task]) -> Iterator[str]:
         for run in task.runs:
             if run.ran is not None and run.ran != run.n_rows:
                 yield (
-                    f"{run.path} has {count(run.n_rows, 'document')}, its results file says "
+                    f"{run.path} has {counted(run.n_rows, 'document')}, its results file says "
                     f"{run.ran}: a copy cut short, or a run with --samples"
                 )
             elif run.total is not None and run.n_rows < run.total:
@@ -98,7 +97,7 @@ def _not_run(tasks: list[Task], values: NDArray[np.float64], models: list[str]) 
     for at, model in enumerate(models):
         lacking = [task.name for task, there in zip(tasks, ran, strict=True) if not there[at]]
         if lacking:
-            yield f"model {model!r} did not run {count(len(lacking), 'task')}: {some(lacking)}"
+            yield f"model {model!r} did not run {counted(len(lacking), 'task')}: {some(lacking)}"
 
 
 def _of_files(runs: list[Run]) -> Iterator[str]:
@@ -177,8 +176,8 @@ def _other_items(task: Task) -> Iterator[str]:
             more = len(np.setdiff1d(items[digest], items[usual]))
             less = len(np.setdiff1d(items[usual], items[digest]))
             yield (
-                f"task {task.name!r}: whole runs of {some(names)} have {count(more, 'item')} that "
-                f"most models' lack and lack {less}: another version of these items"
+                f"task {task.name!r}: whole runs of {some(names)} have {counted(more, 'item')} "
+                f"that most models' lack and lack {less}: another version of these items"
             )
 
 
@@ -213,7 +212,7 @@ def _prompts(tasks: list[Task], models: dict[str, int]) -> Iterator[str]:
         yield (
             "not all models saw the same prompts (few-shot examples, chat template or system "
             "instruction differ); other than most: "
-            + ", ".join(f"{model!r} on {count(n, 'item')}" for model, n in other.most_common(5))
+            + ", ".join(f"{model!r} on {counted(n, 'item')}" for model, n in other.most_common(5))
             + (f" and {len(other) - 5} more models" if len(other) > 5 else "")
         )
 
@@ -222,13 +221,13 @@ def _positions(tasks: list[Task]) -> Iterator[str]:
     for task in tasks:
         if task.items.moved:
             yield (
-                f"task {task.name!r}: {count(task.items.moved, 'item')} stood at different "
+                f"task {task.name!r}: {counted(task.items.moved, 'item')} stood at different "
                 "positions in different runs, so their doc_id is left empty"
             )
         unknown = sum(at is None for at in task.items.positions) - task.items.moved
         if unknown and any((run.columns["position"] == MIXED_UP).any() for run in task.runs):
             yield (
-                f"task {task.name!r}: the positions of {count(unknown, 'item')} are not known, "
+                f"task {task.name!r}: the positions of {counted(unknown, 'item')} are not known, "
                 "because runs with --samples out of order log wrong ones; add a whole run"
             )
 
@@ -239,11 +238,6 @@ def _misfits(tasks: list[Task], options: Checked) -> Iterator[str]:
         if total:
             yield (
                 f"task {task.name!r}: the logged log-likelihoods do not explain "
-                f"{count(total, 'score')} of {task.metric!r} (models {some(misfits)}); "
+                f"{counted(total, 'score')} of {task.metric!r} (models {some(misfits)}); "
                 "take their option probabilities with care"
             )
-
-
-def count(n: int, what: str) -> str:
-    """Return "1 item", "2 items"."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

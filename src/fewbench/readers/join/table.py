@@ -1,9 +1,11 @@
 """Runs → one table: metric and filter chosen, tasks joined, scores and probabilities filled."""
 
+import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +13,155 @@ import numpy as np
 import pandas as pd
 
 from fewbench._memory import check_fits
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.errors import ReaderError
-from fewbench.readers.join.choice import Preference, require
+from fewbench.readers.harness import Reading, Run
 from fewbench.readers.join.merge import SameModel
-from fewbench.readers.join.names import told_apart
 from fewbench.readers.join.notes import notes_on
-from fewbench.readers.join.probabilities import check_options, write_probabilities
-from fewbench.readers.join.task import Task, join_task
+from fewbench.readers.join.task import Task, check_options, join_task, write_probabilities
 from fewbench.readers.options import COMPARED
-from fewbench.readers.reading import Reading
-from fewbench.readers.run import Run
 from fewbench.scores import Scale, Scores, from_arrays
 from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
+
+
+class Preference:
+    """What the user named, and the tasks for which that does not decide.
+
+    Parameters
+    ----------
+    option : str
+        The option's name, "metric" or "filter".
+    named : str, optional
+        Names in order of preference, separated by commas: the first that a task has is taken. A
+        task that has only one takes that.
+    of_task : mapping of str to str, optional
+        Task → its name, where that is known: it goes before the names.
+
+    Examples
+    --------
+    >>> metric = Preference("metric", "acc")
+    >>> metric.of("mmlu", ["acc_norm", "acc"]), metric.of("gsm8k", ["exact_match"])
+    ('acc', 'exact_match')
+    """
+
+    def __init__(
+        self, option: str, named: str | None = None, of_task: Mapping[str, str] | None = None
+    ) -> None:
+        self.option = option
+        self.named = [name.strip() for name in (named or "").split(",") if name.strip()]
+        self._of_task = {} if self.named else of_task or {}
+        self._met: dict[str, None] = {}
+        self._open: list[tuple[str, list[str]]] = []
+
+    def of(self, task: str, candidates: Iterable[str]) -> str | None:
+        """Return the one to take, None if that is not decided (see `require`)."""
+        there = list(dict.fromkeys(candidates))
+        self._met |= dict.fromkeys(there)
+        fitting = [name for name in self.names_for(task) if name in there]
+        if fitting or len(there) == 1:
+            return (fitting or there)[0]
+        self._open.append((task, there))
+        return None
+
+    def names_for(self, task: str) -> list[str]:
+        """Return what is wanted of a task, best first."""
+        return [self._of_task[task]] if task in self._of_task else self.named
+
+    @property
+    def unknown(self) -> str:
+        """What is wrong if none of the names is anywhere, empty if one is."""
+        if not self.named or self._met.keys() & set(self.named):
+            return ""
+        there = some(list(self._met), most=8)
+        return f"no task has the {self.option} {some(self.named)}; there is {there}"
+
+    @property
+    def question(self) -> str:
+        """What is left to ask, empty if nothing is."""
+        if not self._open:
+            return ""
+        listed = "; ".join(
+            f"task {task!r} has {', '.join(map(repr, names))}" for task, names in self._open[:3]
+        )
+        more = f" and {len(self._open) - 3} more tasks" if len(self._open) > 3 else ""
+        return f"which {self.option}? {listed}{more}"
+
+    @property
+    def advice(self) -> str:
+        """An option that would answer the question, by the first name of every open task."""
+        known = [name for name in self.named if name in self._met]
+        first = dict.fromkeys([*known, *(names[0] for _, names in self._open)])
+        return f"--{self.option} {','.join(first)}"
+
+
+def require(*preferences: Preference) -> None:
+    """Raise ReaderError if a task was left open, with all that must be named."""
+    for preference in preferences:
+        if preference.unknown:
+            raise ReaderError(preference.unknown, hint="the names are those in the logs")
+    left = [preference for preference in preferences if preference.question]
+    if left:
+        raise ReaderError(
+            "; ".join(preference.question for preference in left),
+            hint=f"such as {' '.join(preference.advice for preference in left)}; for each task the "
+            "first name that it has is taken",
+        )
+
+
+def told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs, with MODEL@FOLDER for models that ran a task in several folders.
+
+    Where a task was also run with several settings in a folder, the newest keeps that name and the
+    others are MODEL@SETTINGS: so every model has all of its tasks.
+    """
+    folders = {model: _folder_labels(own) for model, own in _by_model(runs).items()}
+    named = [replace(run, model=run.model + folders[run.model][run.group]) for run in runs]
+    settings = {model: _other_settings(own) for model, own in _by_model(named).items()}
+    return [
+        replace(run, model=f"{run.model}@{run.variant.replace(', ', '+')}")
+        if (run.task, run.variant) in settings[run.model]
+        else run
+        for run in named
+    ]
+
+
+def _by_model(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        found[run.model].append(run)
+    return found
+
+
+def _folder_labels(runs: list[Run]) -> dict[str, str]:
+    """Return what to add to a model's name for each folder: where those of one task part."""
+    of_task: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        of_task[run.task].add(run.group)
+    apart = [folders for folders in of_task.values() if len(folders) > 1]
+    parts = {run.group: run.group.strip(os.sep).split(os.sep) for run in runs}
+    if not apart:
+        return dict.fromkeys(parts, "")
+    first = min(_shared([parts[one] for one in folders]) for folders in apart)
+    for last in range(first + 1, max(map(len, parts.values())) + 1):
+        labels = {folder: "/".join(own[first:last]) or "." for folder, own in parts.items()}
+        if all(len({labels[one] for one in folders}) == len(folders) for folders in apart):
+            break
+    return {folder: f"@{label}" for folder, label in labels.items()}
+
+
+def _shared(paths: list[list[str]]) -> int:
+    """Return how many parts all paths begin with."""
+    return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
+
+
+def _other_settings(runs: list[Run]) -> set[tuple[str, str]]:
+    """Return task and settings of runs that another run of the task, with others, came after."""
+    newest: dict[str, Run] = {}
+    for run in sorted(runs, key=lambda run: run.stamp):
+        newest[run.task] = run
+    return {(run.task, run.variant) for run in runs if run.variant != newest[run.task].variant}
 
 
 def join(

@@ -1,19 +1,23 @@
-"""All models' answers to one task: which items, and which rows of which runs."""
+"""All models' answers to one task: which items, which rows of which runs, and the options."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._files import reserve
 from fewbench.errors import ReaderError
-from fewbench.readers.join.items import Items, name_items
-from fewbench.readers.join.merge import Merged, SameModel, Taken, merge
-from fewbench.readers.options import COMPARED, recomputed
-from fewbench.readers.run import Run
+from fewbench.readers.harness import Run
+from fewbench.readers.join.merge import Items, Merged, SameModel, Taken, merge, name_items
+from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.scores import Scale
 from fewbench.scores.conditions import join_prompts, join_settings
+
+IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,8 @@ class Task:
 
     def prompts(self) -> list[str]:
         """Return the hashes of each item's prompts, as its column has them."""
-        groups: dict[object, list[Taken]] = defaultdict(list)
-        for taken in self.merged.taken:
-            run = taken.run
-            whole = len(taken.rows) == run.n_rows
-            key = (run.layout, run.prompts) if whole else id(taken)
-            groups[key, run.prompt_form].append(taken)
         counts: list[Counter[str]] = [Counter() for _ in self.items.ids]
-        for several in groups.values():
+        for several in self._alike(with_form=True):
             taken, form = several[0], several[0].run.prompt_form
             hashes = taken.run.columns["prompt"][taken.rows]
             for column, hashed in zip(taken.columns.tolist(), hashes.tolist(), strict=True):
@@ -64,6 +62,16 @@ class Task:
                     counts[column][text] += len(several)
         return [join_prompts(text for text, _ in count.most_common()) for count in counts]
 
+    def _alike(self, with_form: bool = False) -> Iterable[list[Taken]]:
+        """Return what is taken, grouped by runs with the same items and the same prompts."""
+        groups: dict[object, list[Taken]] = defaultdict(list)
+        for taken in self.merged.taken:
+            run = taken.run
+            whole = len(taken.rows) == run.n_rows
+            key = (run.layout, run.prompts) if whole else id(taken)
+            groups[key, run.prompt_form if with_form else ""].append(taken)
+        return groups.values()
+
     def settings(self) -> str:
         """Return the settings of the runs that count, as the column of the items has them."""
         different = {taken.run.task_settings for taken in self.merged.taken if len(taken.rows)}
@@ -71,12 +79,7 @@ class Task:
 
     def other_prompts(self, models: dict[str, int]) -> Counter[str]:
         """Count each model's items whose prompt is not the most frequent; ties go to the first."""
-        groups: dict[object, list[Taken]] = defaultdict(list)
-        for taken in self.merged.taken:
-            run = taken.run
-            whole = len(taken.rows) == run.n_rows
-            groups[(run.layout, run.prompts) if whole else id(taken)].append(taken)
-        members = [several for several in groups.values() if len(several[0].rows)]
+        members = [several for several in self._alike() if len(several[0].rows)]
         if len(members) < 2:
             return Counter()
         seen = [several[0].run.columns["prompt"][several[0].rows] for several in members]
@@ -189,3 +192,122 @@ def _check_direction(run: Run, metric: str, scale: Scale) -> None:
         if higher
         else "add --lower-is-better, with --range LOW,HIGH where it is not 0,1",
     )
+
+
+@dataclass
+class Checked:
+    """What is known of the options of all tasks before probabilities are written.
+
+    Parameters
+    ----------
+    lacking : str or None
+        Why there can be none.
+    n_options : list of ndarray of int, shape (items,)
+        One array a task.
+    misfits : list of Counter
+        For each task, model → on how many items the log-likelihoods do not explain its score.
+    """
+
+    lacking: str | None = None
+    n_options: list[IntArray] = field(default_factory=list)
+    misfits: list[Counter[str]] = field(default_factory=list)
+
+
+def check_options(tasks: Sequence[Task]) -> Checked:
+    """See whether all tasks' runs say of each option how likely the model finds it."""
+    found = Checked()
+    for task in tasks:
+        found.lacking = _check_task(task, found)
+        if found.lacking:
+            break
+    return found
+
+
+def write_probabilities(
+    tasks: Sequence[Task], models: dict[str, int], checked: Checked, path: Path | None
+) -> NDArray[np.float32]:
+    """Return probabilities, shape (models, items, options), NaN where not run.
+
+    With a path they are written there, as .npy, and memory holds one run of them at a time.
+    """
+    sizes = [len(task.items.ids) for task in tasks]
+    shape = (len(models), sum(sizes), max(int(n.max()) for n in checked.n_options))
+    out: NDArray[np.float32]
+    if path is None:
+        out = np.empty(shape, np.float32)
+    else:
+        out = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+        reserve(path)
+    by_model: dict[int, list[tuple[int, Task, Any]]] = {}
+    for task, start in zip(tasks, np.cumsum([0, *sizes[:-1]]), strict=True):
+        for taken in task.merged.taken:
+            by_model.setdefault(models[taken.run.model], []).append((int(start), task, taken))
+    for model in range(len(models)):
+        row = np.full(shape[1:], np.nan, np.float32)
+        for start, task, taken in by_model.get(model, []):
+            chances = _chances(taken.run, task.metric)[taken.rows]
+            columns = start + taken.columns
+            row[columns, : chances.shape[1]] = chances
+            # Options that this run never saw are padding, except in rows that are NaN throughout.
+            row[columns, chances.shape[1] :] = 0 * chances[:, :1]
+        out[model] = row
+    return out
+
+
+def _check_task(task: Task, found: Checked) -> str | None:
+    n_items = len(task.items.ids)
+    n_options = np.zeros(n_items, np.intp)
+    has_finite = np.zeros(n_items, bool)
+    width = max(
+        (run.columns["options"].shape[1] for run in task.runs if run.has_options), default=0
+    )
+    lengths = np.full((n_items, width), np.nan)
+    right = np.full(n_items, NO_ANSWER)
+    misfits: Counter[str] = Counter()
+    for taken in task.merged.taken:
+        run = taken.run
+        if not run.has_options:
+            return (
+                f"task {task.name!r} is not multiple choice or does not log log-likelihoods; to "
+                "keep those of the others, read them without it (--skip-tasks)"
+            )
+        counts = run.columns["counts"][taken.rows]
+        if ((n_options[taken.columns] > 0) & (n_options[taken.columns] != counts)).any():
+            return f"models had different options in task {task.name!r}"
+        n_options[taken.columns] = counts
+        columns = {name: run.columns[name] for name in ("options", "counts", "right")}
+        if _reordered(columns, taken, lengths, right):
+            return f"models had their options in another order in task {task.name!r}"
+        chances = softmax(compared(columns["options"], task.metric), columns["counts"])
+        has_finite[taken.columns] |= np.isfinite(chances[taken.rows, 0])
+        if task.metric in COMPARED:
+            expected, score = recomputed(columns, task.metric), task.numbers(run)
+            differ = np.isfinite(expected) & np.isin(score, (0.0, 1.0)) & (expected != score)
+            if count := int(differ[taken.rows].sum()):
+                misfits[run.model] += count
+    found.n_options.append(n_options)
+    found.misfits.append(misfits)
+    if not has_finite.all():
+        return f"some items of task {task.name!r} have no finite log-likelihoods"
+    return None
+
+
+def _reordered(
+    columns: dict[str, Any], taken: Taken, lengths: NDArray[np.float64], right: IntArray
+) -> bool:
+    """Whether a run's options differ from those seen before, by length of text or right answer.
+
+    `lengths`, shape (items, options), and `right`, shape (items,), take up what is new.
+    """
+    texts = columns["options"][taken.rows, :, CHARACTERS]
+    seen = lengths[taken.columns, : texts.shape[1]]
+    differ = (np.isfinite(seen) & np.isfinite(texts) & (seen != texts)).any()
+    lengths[taken.columns, : texts.shape[1]] = np.where(np.isfinite(seen), seen, texts)
+    answers, before = columns["right"][taken.rows], right[taken.columns]
+    differ |= ((answers >= 0) & (before >= 0) & (answers != before)).any()
+    right[taken.columns] = np.where(before >= 0, before, answers)
+    return bool(differ)
+
+
+def _chances(run: Run, metric: str) -> NDArray[np.float32]:
+    return softmax(compared(run.columns["options"], metric), run.columns["counts"])

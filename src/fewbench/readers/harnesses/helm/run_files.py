@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fewbench.errors import ReaderError
-from fewbench.readers.files import head
+from fewbench.readers.files import at, load_json, load_object, object_at
 from fewbench.readers.harness import Unit
-from fewbench.readers.json_files import load_json
-from fewbench.readers.numbers import describe
-from fewbench.readers.settings import setting
+from fewbench.readers.values import setting
 from fewbench.scores.conditions import GENERATION, SHOTS
 
 STATISTICS, SHOWN, STATE = "per_instance_stats", "display_predictions", "scenario_state"
@@ -31,24 +29,8 @@ SETTINGS = {
     "max_tokens": f"{GENERATION}max_tokens",
     "num_outputs": f"{GENERATION}num_outputs",
 }
+OBJECT = "an object as HELM writes it"
 EMPTY = (b"", b"[", b"{")
-
-
-def find_runs(files: Sequence[Path]) -> list[Unit]:
-    """Return the runs that files belong to, each by its best source of scores."""
-    units: dict[Path, Unit] = {}
-    for path in files:
-        if path.suffix != ".json" or path.stem not in SOURCES or not _is_json(path):
-            continue
-        written = [path.with_name(f"{stem}.json") for stem in WRITTEN]
-        there = [one for one in written if one.is_file()]
-        source = there[0] if there else path
-        units.setdefault(source, Unit(source, tuple(one for one in there if one != source)))
-    return list(units.values())
-
-
-def _is_json(path: Path) -> bool:
-    return head(path).lstrip()[:1] in EMPTY
 
 
 @dataclass(frozen=True)
@@ -78,27 +60,21 @@ class RunFiles:
         there = {path.stem: path for path in (unit.path, *unit.beside)}
         return cls(
             unit.path.absolute().parent,
-            _record(there["run_spec"]) if "run_spec" in there else {},
-            _record(there[STATE]) if STATE in there else None,
+            load_object(there["run_spec"], OBJECT) if "run_spec" in there else {},
+            load_object(there[STATE], OBJECT) if STATE in there else None,
             _counts(load_json(there["stats"])) if "stats" in there else {},
         )
 
     @property
     def adapter(self) -> dict[str, Any]:
         """How instances became requests; {} if no file says it."""
-        known = self.spec.get("adapter_spec") or (self.state or {}).get("adapter_spec")
-        return known if isinstance(known, dict) else {}
+        return object_at(self.spec, "adapter_spec") or object_at(self.state, "adapter_spec")
 
     @property
     def name(self) -> str:
         """HELM's name of the run."""
         name = self.spec.get("name")
         return name if isinstance(name, str) and name else self.folder.name
-
-    @property
-    def task(self) -> str:
-        """The run's name without what is the model's."""
-        return task_of(self.name)
 
     def model(self) -> str:
         """Return the model's name; ReaderError if no file says it."""
@@ -168,26 +144,6 @@ def task_of(name: str) -> str:
     return f"{scenario}:{','.join(kept)}" if kept else scenario
 
 
-def at(data: Any, *path: str | int) -> Any:
-    """Return what stands at a path of keys and indices in JSON, None if nothing does.
-
-    Examples
-    --------
-    >>> at({"result": {"completions": [{"text": "B"}]}}, "result", "completions", 0, "text")
-    'B'
-    >>> at({"result": None}, "result", "completions") is None
-    True
-    """
-    for key in path:
-        if isinstance(data, dict) and isinstance(key, str):
-            data = data.get(key)
-        elif isinstance(data, list) and isinstance(key, int) and key < len(data):
-            data = data[key]
-        else:
-            return None
-    return data
-
-
 def _arguments(name: str) -> list[tuple[str, str]]:
     """Return the arguments in a run's name; a comma may also stand within one."""
     _, _, listed = name.partition(":")
@@ -204,10 +160,3 @@ def _counts(stats: Any) -> dict[str | None, int]:
         if at(one, "name", "perturbation") is None:
             found[split if isinstance(split, str) else None] = round(count)
     return found
-
-
-def _record(path: Path) -> dict[str, Any]:
-    data = load_json(path)
-    if not isinstance(data, dict):
-        raise ReaderError(f"{path}: {describe(data)}, not an object as HELM writes it")
-    return data

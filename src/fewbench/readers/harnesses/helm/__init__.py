@@ -6,12 +6,26 @@ from pathlib import Path
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Unit, Wants
-from fewbench.readers.harnesses._helm.answers import Answers, read_answers
-from fewbench.readers.harnesses._helm.files import STATE, RunFiles, find_runs, stamp_of
-from fewbench.readers.harnesses._helm.instances import Instances, read_instances
-from fewbench.readers.harnesses._helm.options import CALIBRATED, SEPARATE, option_table
-from fewbench.readers.run import UNKNOWN, Rows, Run
+from fewbench.readers.files import head
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.harnesses.helm.instances import (
+    CALIBRATED,
+    SEPARATE,
+    Answers,
+    Instances,
+    option_table,
+    read_answers,
+    read_instances,
+)
+from fewbench.readers.harnesses.helm.run_files import (
+    EMPTY,
+    SOURCES,
+    STATE,
+    WRITTEN,
+    RunFiles,
+    stamp_of,
+    task_of,
+)
 
 GIVEN_ID = re.compile(r"id(\d{1,9})")
 
@@ -32,7 +46,19 @@ class Helm:
 
     def find(self, files: Sequence[Path]) -> list[Unit]:
         """Return the runs, each by its statistics and with its other files beside."""
-        return find_runs(files)
+        units: dict[Path, Unit] = {}
+        for path in files:
+            if (
+                path.suffix != ".json"
+                or path.stem not in SOURCES
+                or head(path).lstrip()[:1] not in EMPTY
+            ):
+                continue
+            written = [path.with_name(f"{stem}.json") for stem in WRITTEN]
+            there = [one for one in written if one.is_file()]
+            source = there[0] if there else path
+            units.setdefault(source, Unit(source, tuple(one for one in there if one != source)))
+        return list(units.values())
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return a run for each split of a run of HELM."""
@@ -58,7 +84,7 @@ class Helm:
         return [
             rows.run(
                 files.model(),
-                files.task,
+                task_of(files.name),
                 filter=split or "none",
                 stamp=stamp,
                 group=files.group(stamp),
@@ -89,18 +115,13 @@ def _rows(
             instances.content(own_id, wants.key),
             answer.scores(names),
             answer.place,
-            position=_position(own_id),
+            # HELM's own ids are places among all instances of the scenario.
+            position=int(given[1]) if (given := GIVEN_ID.fullmatch(own_id)) else UNKNOWN,
             own_id=own_id,
             prompt=instances.prompt(own_id),
             options=options,
         )
     return parts, untold
-
-
-def _position(own_id: str) -> int:
-    """Return the place among all instances of the scenario, which HELM's own ids are."""
-    given = GIVEN_ID.fullmatch(own_id)
-    return int(given[1]) if given else UNKNOWN
 
 
 def _eval_size(answers: Answers, instances: Instances) -> int:

@@ -1,13 +1,116 @@
-"""Scores of Inspect's scorers as numbers, one for each item."""
+"""Samples of an Inspect log: what identifies them, their scores and their options."""
 
 import math
+import re
+import string
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from fewbench.readers.options import NO_ANSWER, OptionTable
+from fewbench.readers.values import content_id, field_value
+
+LETTERS = string.ascii_uppercase
+MEDIA = ("image", "audio", "video", "document", "data")
+NOT_LOGGED = "<base64-data-removed>"
+BEFORE = re.compile(r"answer\s*:\s*[*$({]*\s*$", re.IGNORECASE)
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def content_of(path: Path, place: int, sample: Any, key: str | None) -> str:
+    """Return the identity of an item: its content, or what the user's key names.
+
+    Raises
+    ------
+    ReaderError
+        If the sample lacks the key.
+    """
+    if key is None:
+        return content_id(*_content(sample))
+    fields = {"id": sample.id, "input": sample.input} | (sample.metadata or {})
+    return field_value(fields, key, f"{path}, sample {place} (id {sample.id!r})")
+
+
+def answer_indices(sample: Any) -> list[int]:
+    """Return which choices are right; [] if the target does not name them by letters."""
+    choices = sample.choices or []
+    targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
+    letters = [one for target in targets for one in target.replace(",", " ").split()]
+    if not all(len(one) == 1 and one in LETTERS[: len(choices)] for one in letters):
+        return []
+    return [LETTERS.index(one) for one in letters]
+
+
+def _content(sample: Any) -> list[str]:
+    """Return question, choices and right answers as texts; pictures and the like last."""
+    choices = [str(choice).strip() for choice in sample.choices or []]
+    right = [choices[at] for at in answer_indices(sample)]
+    if not right:
+        targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
+        right = [target.strip() for target in targets]
+    if isinstance(sample.input, str):
+        return [sample.input.strip(), *choices, *right]
+    texts, media = [], []
+    for message in sample.input:
+        parts = message.content
+        for part in [parts] if isinstance(parts, str) else parts:
+            text = part if isinstance(part, str) else getattr(part, "text", None)
+            if text is not None:
+                texts.append(text.strip())
+            else:
+                media += [str(getattr(part, name)) for name in MEDIA if hasattr(part, name)]
+    if any(NOT_LOGGED in one for one in media):  # then only the id tells such samples apart
+        media.append(str(sample.id))
+    return ["\n".join(texts), *choices, *right, *media]
+
+
+def option_table(sample: Any) -> OptionTable | None:
+    """Return the log-probability of each option's letter where the answer was given.
+
+    Taken only where it is sure what is meant: a single answer "ANSWER: X", of which X is a token
+    by itself, with the probabilities of all letters there. None otherwise, such as for several
+    answers, options shuffled by the solver, or letters that are not among the likeliest tokens.
+    """
+    choices = sample.choices or []
+    output = getattr(sample, "output", None)
+    if not 2 <= len(choices) <= len(LETTERS) or output is None or len(output.choices) != 1:
+        return None
+    if any("shuffled" in (one.explanation or "") for one in (sample.scores or {}).values()):
+        return None
+    logprobs = output.choices[0].logprobs
+    tokens = logprobs.content if logprobs is not None else []
+    letters = LETTERS[: len(choices)]
+    for at in range(len(tokens) - 1, -1, -1):
+        said = tokens[at].token.strip()
+        if len(said) == 1 and said in letters:
+            break
+    else:
+        return None
+    if not BEFORE.search("".join(token.token for token in tokens[:at])):
+        return None
+    likely: dict[str, list[float]] = {letter: [] for letter in letters}
+    for other in tokens[at].top_logprobs or []:
+        if other.token.strip() in likely:  # " A" and "A" are the same answer
+            likely[other.token.strip()].append(other.logprob)
+    if not all(likely.values()):
+        return None
+    right = answer_indices(sample)
+    return OptionTable(
+        [_sum(values) for values in likely.values()],
+        right[0] if len(right) == 1 else NO_ANSWER,
+        [str(choice) for choice in choices],
+    )
+
+
+def _sum(values: list[float]) -> float:
+    """Return the log of the sum of probabilities, given as logs."""
+    most = max(values)
+    if most == -math.inf:
+        return most
+    return most + math.log(math.fsum(math.exp(value - most) for value in values))
 
 
 @dataclass

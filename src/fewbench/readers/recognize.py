@@ -7,10 +7,10 @@ from pathlib import Path
 from fewbench._names import some
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.gather import Damaged, Progress
+from fewbench.readers.harness import Reading
 from fewbench.readers.harnesses import HARNESSES
 from fewbench.readers.join.merge import SameModel
 from fewbench.readers.logs import LogOptions, find_logs, read_logs
-from fewbench.readers.reading import Reading
 from fewbench.readers.tables import Columns
 from fewbench.scores import Scale, Scores, load_scores
 

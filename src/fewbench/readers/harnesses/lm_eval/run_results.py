@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from fewbench.readers.json_files import JsonObject
-from fewbench.readers.settings import setting
+from fewbench.readers.files import JsonObject, at
+from fewbench.readers.harness import Unit
+from fewbench.readers.values import setting
 from fewbench.scores.conditions import GENERATION, SAMPLER, SHOTS
 
 NO_VERSION = ("", "None", "N/A", "Yaml")
@@ -46,6 +47,18 @@ class Results(JsonObject):
             return (logged if "limit" in config and config["limit"] is None else None), None
         counts = self.part("n-samples", task)
         return _count(counts.get("original")), _count(counts.get("effective"))
+
+    def known(self, task: str, logged: int) -> dict[str, Any]:
+        """Return what the file says of a run of a task, by the fields of `Run`."""
+        total, ran = self.sizes(task, logged)
+        return {
+            "total": total,
+            "ran": ran,
+            "version": self.version(task),
+            "settings": tuple(sorted(self.arguments.items())),
+            "task_settings": tuple(sorted(self.task_settings(task).items())),
+            "higher_is_better": self.directions(task),
+        }
 
     def directions(self, task: str) -> dict[str, bool]:
         """Return for which metrics the file says whether a larger value is better."""
@@ -107,9 +120,7 @@ class Results(JsonObject):
         if self.version(task) not in NO_VERSION:
             found["task version"] = setting(self.version(task))
         if shots:
-            sampler = config.get("fewshot_config")
-            sampler = sampler.get("sampler") if isinstance(sampler, dict) else None
-            found[SAMPLER] = setting(sampler or "default")
+            found[SAMPLER] = setting(at(config, "fewshot_config", "sampler") or "default")
             if chat:
                 found["examples as turns"] = setting(bool(self.data.get("fewshot_as_multiturn")))
         return found | _generation(config)
@@ -131,6 +142,13 @@ class Results(JsonObject):
         if self.data.get("chat_template") and not (prefix and prefix == str(prefix).rstrip()):
             return ""
         return str(config.get("target_delimiter", " "))
+
+
+def model_of_others(unit: Unit) -> str:
+    """Return the model that other runs' results in a folder name, unless they disagree."""
+    others = {Results.read(other).model for other in unit.beside} - {None}
+    folder = unit.path.absolute().parent.name.replace("__", "/")
+    return str(others.pop()) if len(others) == 1 else folder
 
 
 def _generation(config: dict[str, Any]) -> dict[str, str]:

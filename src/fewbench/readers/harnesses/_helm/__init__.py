@@ -1,1 +1,0 @@
-"""Parts of the reader of HELM's files."""

@@ -1,1 +1,0 @@
-"""Parts of the reader of lm-evaluation-harness logs; `lm_eval` joins them."""

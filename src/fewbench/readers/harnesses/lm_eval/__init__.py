@@ -1,0 +1,331 @@
+"""lm-evaluation-harness: samples_TASK_TIME.jsonl with results_TIME.json, of every version."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from fewbench.errors import ReaderError
+from fewbench.readers.files import head
+from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants
+from fewbench.readers.harnesses.lm_eval.run_results import NAMES, Results, model_of_others
+from fewbench.readers.harnesses.lm_eval.samples import (
+    OPEN,
+    Documents,
+    SampleRows,
+    content_of,
+    filter_of,
+    metrics_of,
+    option_table,
+    prompt_of,
+)
+from fewbench.readers.options import OptionTable, recomputed
+from fewbench.readers.values import setting
+
+STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
+SAMPLES = re.compile(
+    rf"samples_(?P<task>.+?)(?:_(?P<stamp>{STAMP}))?\.(?:jsonl?|parquet)", re.DOTALL
+)
+ENDING = re.compile(rf"_(?P<stamp>{STAMP})\.json$")
+HUB = re.compile(r"(?P<org>.+?)__(?P<model>.+)__(?P<task>leaderboard_.+)")
+NO_RESULTS = (
+    "without its run's results file beside; taken for model {!r} by the name of the file, the "
+    "folder or the folder's other runs, and whether higher is better is not checked"
+)
+NO_TASK = "not named samples_TASK_TIME, so its name is taken for the task"
+WRONG_SCORES = (
+    "scores that the log-likelihoods contradict: lm-eval 0.4.5 to 0.4.8 mixes up the requests of "
+    "tasks with acc_mutual_info, so run it again with another version"
+)
+UNNAMED_FILTER = "written before lm-eval 0.4.7 and does not name its filter"
+
+
+class _Folder:
+    """The JSON files of a folder: results by the time of their run, and all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.json = sorted(folder.glob("*.json"))
+        self.results = tuple(path for path in self.json if path.name.startswith("results_"))
+        # With --output_path X.json the results are X_TIME.json beside the samples.
+        stamped = ((ENDING.search(path.name), path) for path in self.json)
+        self.of_run = {
+            found["stamp"]: path
+            for found, path in reversed(list(stamped))
+            if found and not SAMPLES.fullmatch(path.name)
+        }
+
+    def beside(self, path: Path) -> tuple[Path, ...]:
+        """Return the results of the same run, else all in the folder that may name the model."""
+        task, stamp = name_parts(path)
+        if task is None and path.suffix == ".jsonl":
+            return tuple(other for other in self.json if not other.name.startswith("samples_"))
+        return (self.of_run[stamp],) if stamp in self.of_run else self.results
+
+
+def name_parts(path: Path) -> tuple[str | None, str]:
+    """Return task and time stamp of a samples file; None before 0.4.3, when names held neither.
+
+    Examples
+    --------
+    >>> name_parts(Path("samples_mmlu_anatomy_2024-08-01T10-00-00.123.jsonl"))
+    ('mmlu_anatomy', '2024-08-01T10-00-00.123')
+    """
+    name = SAMPLES.fullmatch(path.name)
+    return (name["task"], name["stamp"] or "") if name else (None, "")
+
+
+def hub_parts(path: Path) -> tuple[str, str] | None:
+    """Return model and task of the Parquet files of the Open LLM Leaderboard v2, else None.
+
+    Examples
+    --------
+    >>> hub_parts(Path("org__model__leaderboard_musr/latest/0000.parquet"))
+    ('org/model', 'leaderboard_musr')
+    """
+    if path.suffix.lower() != ".parquet":
+        return None
+    for folder in path.parts[-2:-4:-1]:
+        if name := HUB.fullmatch(folder):
+            return name["org"] + "/" + name["model"], name["task"]
+    return None
+
+
+def _is_samples(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    named = SAMPLES.fullmatch(path.name) is not None
+    if suffix == ".parquet":
+        return named or hub_parts(path) is not None
+    if suffix == ".jsonl" and not named:
+        start = head(path).lstrip()
+        if start[:1] == b"[":
+            return b'"doc_id"' in start  # 0.4.2 and older
+        # Renamed; other harnesses write neither of these, or not in the first place.
+        return start.startswith(b'{"doc_id"') and b'"doc":' in start and b'"target":' in start
+    if suffix == ".json":
+        return named and b'"doc_id"' in head(path)
+    return suffix == ".jsonl" and _may_be_rows(path)
+
+
+def _may_be_rows(path: Path) -> bool:
+    """Whether the first line is lm-eval's; a torn line is left to the reader to name."""
+    start = head(path)
+    line = start.partition(b"\n")[0]
+    try:
+        row = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(row, dict) or "doc_hash" in row or "doc_id" in row
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a file's name and the results beside it say; `stamp` is "" if not known.
+
+    `results` are those of the same run. `filters` names the task's filters in the order of the
+    rows, also where only another model's results are there; [] if nothing names them.
+    """
+
+    model: str
+    task: str
+    stamp: str
+    results: Results | None
+    filters: list[str]
+
+
+def identify(unit: Unit) -> Origin:
+    """Find out model, task and time of a samples file.
+
+    Raises
+    ------
+    ReaderError
+        If results beside are torn, or the file is of a version that names its task only there.
+    """
+    if on_hub := hub_parts(unit.path):
+        return Origin(*on_hub, "", None, [])
+    task, stamp = name_parts(unit.path)
+    if task is None and head(unit.path).lstrip()[:1] == b"[":
+        return _before_0_4_3(unit)
+    task = task or unit.path.stem
+    same_run = [path for path in unit.beside if stamp and path.name.endswith(f"_{stamp}.json")]
+    results = Results.read(same_run[0]) if same_run else None
+    model = results.model if results else None
+    if model is None:
+        model = model_of_others(unit)
+    return Origin(str(model), task, stamp, results, results.filters(task) if results else [])
+
+
+def _before_0_4_3(unit: Unit) -> Origin:
+    """Read MODEL_ARGS_TASK.jsonl, which only the results beside can tell apart.
+
+    A second model run into the same folder overwrote them, so they may be of another model; the
+    tasks are still in them.
+    """
+    name = unit.path.name.removesuffix(".jsonl")
+    unread: ReaderError | None = None
+    for path in unit.beside:
+        try:
+            results = Results.read(path)
+            tasks = results.part("configs")
+            arguments = results.part("config").get("model_args")
+        except ReaderError as error:
+            unread = unread or error  # the results, torn, or a file of something else
+            continue
+        for task in sorted(tasks, key=len, reverse=True):
+            if not name.endswith(f"_{task}"):
+                continue
+            written = name.removesuffix(f"_{task}")
+            if isinstance(arguments, str) and written == re.sub("/|=", "__", arguments):
+                return Origin(results.model or written, task, "", results, results.filters(task))
+            return Origin(_model_in(written), task, "", None, results.filters(task))
+    if unread:
+        raise unread
+    raise ReaderError(
+        f"{unit.path}: written by lm-eval 0.4.2 or older, and no results file beside it tells "
+        "its model from its task",
+        hint="put results.json of the run beside it",
+    )
+
+
+def _model_in(written: str) -> str:
+    """Return the model of arguments in a file's name, where / and = are both written __.
+
+    Examples
+    --------
+    >>> _model_in("pretrained__org__a,dtype__float16")
+    'org/a'
+    """
+    pairs = dict(part.split("__", 1) for part in written.split(",") if "__" in part)
+    found = next((pairs[key] for key in NAMES if pairs.get(key)), written)
+    return found.replace("__", "/")
+
+
+class LmEval:
+    """What lm-eval writes with `--log_samples --output_path`, 0.4.0 to 0.4.13.
+
+    An item is a document, known by lm-eval's own hash of it (computed here for versions before
+    0.4.3, which log the document only), so that runs of a subset, in any order, join with whole
+    runs. Also reads the details of the Open LLM Leaderboard v2, which lm-eval wrote.
+    """
+
+    name = "lm-eval"
+    files = "samples_TASK_TIME.jsonl, written with --log_samples --output_path"
+
+    def find(self, files: Sequence[Path]) -> list[Unit]:
+        """Return the sample files, each with its run's results."""
+        folders: dict[Path, _Folder] = {}
+        units = []
+        for path in files:
+            if _is_samples(path):
+                if path.parent not in folders:
+                    folders[path.parent] = _Folder(path.parent)
+                units.append(Unit(path, folders[path.parent].beside(path)))
+        return units
+
+    def read(self, unit: Unit, wants: Wants) -> list[Run]:
+        """Return a run for each filter of a samples file."""
+        origin = identify(unit)
+        results, task = origin.results, origin.task
+        delimiter = results.delimiter(task) if results else " "
+        rows = SampleRows(unit.path, wants.salvage)
+        parts: dict[_Part, Rows] = {}
+        met: Counter[tuple[str | None, int, str]] = Counter()
+        documents = Documents()
+        for place, row in rows:
+            if not rows.is_table:  # which has every field in every document
+                documents.add(row, place)
+            where = f"{unit.path}, {rows.place_word} {place}"
+            named = filter_of(row, where)
+            if parts and (named is None) != (next(iter(parts))[0] is None):
+                raise ReaderError(f"{where}: some rows name their filter and some do not")
+            document = named, row["doc_id"], "" if named is None else row["doc_hash"]
+            time = met[document]
+            if named is not None and time:
+                raise _repeated(named, row["doc_id"], where)
+            met[document] += 1
+            if time >= max(len(origin.filters), 1):
+                raise _unnamed(row["doc_id"], where)
+            part = parts.setdefault((named, time), Rows(unit.path, rows.place_word))
+            metrics = metrics_of(row, where)
+            part.append(
+                content_of(row, wants.key, where),
+                {name: row[name] for name in metrics},
+                place,
+                position=row["doc_id"],
+                prompt=prompt_of(row),
+                options=None if part.options is None else option_table(row, metrics, delimiter),
+            )
+        if not parts:
+            raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
+        torn = (*rows.lines.notes, *documents.check(unit.path, rows.place_word))
+        if task == unit.path.stem:
+            torn = (*torn, NO_TASK)
+        return [_run(filled, _name(part, origin), origin, torn) for part, filled in parts.items()]
+
+
+_Part = tuple[str | None, int]  # the filter, or None and the how-manieth row of a document
+
+
+def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) -> Run:
+    results, task = origin.results, origin.task
+    known = {} if results is None else results.known(task, len(rows))
+    total = known.get("total")
+    if not _has_true_ids(rows.positions, total):
+        rows.positions = [MIXED_UP] * len(rows)
+    if total == len(rows):  # a whole run has the prompts of its own documents
+        notes = tuple(note for note in notes if note != OPEN)
+    if results is None:
+        notes = (*notes, NO_RESULTS.format(origin.model))
+        if origin.stamp:  # of two runs that do not say whose they are, none is a re-run
+            known = {"variant": f"run={origin.stamp}"}
+    else:
+        known |= {
+            "suite": results.suite(task),
+            "variant": results.variant(task),
+            "settings": tuple((key, setting(text)) for key, text in known["settings"]),
+            "prompt_form": results.prompt_form,
+            "harness_version": results.harness_version,
+        }
+    if named is None:
+        notes = (*notes, UNNAMED_FILTER)
+    if wrong := _wrong_scores(rows):
+        notes = (*notes, f"{WRONG_SCORES} ({wrong} here)")
+    return rows.run(origin.model, task, filter=named, stamp=origin.stamp, notes=notes, **known)
+
+
+def _wrong_scores(rows: Rows) -> int:
+    """Count scores of a task with acc_mutual_info that its log-likelihoods contradict."""
+    if "acc_mutual_info" not in rows.values or not rows.options or "acc" not in rows.values:
+        return 0
+    expected = recomputed(OptionTable.columns(rows.options), "acc")
+    return int((np.isfinite(expected) & (expected != rows.values["acc"])).sum())
+
+
+def _has_true_ids(doc_ids: list[int], total: int | None) -> bool:
+    """Whether doc_ids can be believed: `--samples` out of order makes lm-eval mix them up."""
+    whole = total == len(doc_ids) == len(set(doc_ids))
+    return whole or all(a < b for a, b in pairwise(doc_ids))
+
+
+def _name(part: _Part, origin: Origin) -> str | None:
+    named, time = part
+    return origin.filters[time] if named is None and origin.filters else named
+
+
+def _unnamed(doc_id: int, where: str) -> ReaderError:
+    return ReaderError(
+        f"{where}: document {doc_id} has a second row; before 0.4.7 lm-eval wrote one for "
+        "each filter, and no results file beside names the filters",
+        hint="put the run's results file beside it, or run it again with lm-eval 0.4.7 or newer",
+    )
+
+
+def _repeated(named: str, doc_id: int, where: str) -> ReaderError:
+    return ReaderError(
+        f"{where}: document {doc_id} is logged a second time for filter {named!r}",
+        hint="the file was joined from two; keep one of them",
+    )

@@ -1,0 +1,341 @@
+"""Rows of an lm-eval samples file: what each says, and whether it says it of its own document."""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import compress
+from json.encoder import encode_basestring
+from pathlib import Path
+from typing import Any
+
+from fewbench.errors import ReaderError, first_line
+from fewbench.readers.files import JsonLines, head, load_json, object_at
+from fewbench.readers.options import OptionTable
+from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value, is_position
+
+NO_DOCUMENT = hashlib.sha256(b"null").hexdigest()
+NOT_METRICS = {
+    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"),
+    *("doc_hash", "prompt_hash", "target_hash", "filter", "metrics"),
+}
+OPEN = (
+    "no document has the hash that is logged with it, and none is long enough to be found in its "
+    "prompt: do not use this file if lm-eval ran with --cache_requests"
+)
+LEAST = 16  # characters of a text that tells a document from others
+WORDS = {None: "null", True: "true", False: "false"}
+
+
+class SampleRows:
+    """Place and row of every document in a file: lines, one indented array, or Parquet.
+
+    lm-eval 0.4.3 and newer write a line a row; 0.4.2 and older one indented array; the datasets
+    of the Open LLM Leaderboard are also stored as Parquet.
+    """
+
+    def __init__(self, path: Path, salvage: bool = False) -> None:
+        self.path = path
+        self.lines = JsonLines(path, salvage)
+        self.is_array = re.match(rb"\s*\[\s*[{\]]", head(path)) is not None
+        self.is_table = path.suffix.lower() == ".parquet"
+
+    @property
+    def place_word(self) -> str:
+        """What a place in the file is called."""
+        return "row" if self.is_array or self.is_table else "line"
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield place and row; ReaderError for a row that is not one of lm-eval."""
+        rows = self._table() if self.is_table else self._array() if self.is_array else self.lines
+        for place, row in rows:
+            yield place, _checked(row, f"{self.path}, {self.place_word} {place}")
+
+    def _array(self) -> Iterator[tuple[int, Any]]:
+        data = load_json(self.path)
+        yield from enumerate(data if isinstance(data, list) else [data], start=1)
+
+    def _table(self) -> Iterator[tuple[int, Any]]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        place = 0
+        try:
+            for batch in pq.ParquetFile(self.path).iter_batches(batch_size=1024):
+                for row in batch.to_pylist():
+                    place += 1
+                    yield place, {key: value for key, value in row.items() if value is not None}
+        except (pa.ArrowException, OSError) as error:
+            raise ReaderError(f"{self.path}: not whole Parquet ({first_line(error)})") from error
+
+
+def filter_of(row: dict[str, Any], where: str) -> str | None:
+    """Return a row's filter; None before 0.4.7, when rows did not name it."""
+    if "filter" not in row and "metrics" not in row:
+        return None
+    if not isinstance(row.get("filter"), str):
+        raise ReaderError(f"{where}: 'filter' is {describe(row.get('filter'))}, not a name")
+    return str(row["filter"])
+
+
+def metrics_of(row: dict[str, Any], where: str) -> list[str]:
+    """Return the names of a row's metrics: before 0.4.7, every field that is nothing else."""
+    if "metrics" not in row:
+        return [key for key in row if key not in NOT_METRICS]
+    names = row["metrics"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ReaderError(f"{where}: 'metrics' is not a list of names")
+    lacking = [name for name in names if name not in row]
+    if lacking:
+        raise ReaderError(f"{where}: no value for {lacking[0]!r}, which 'metrics' names")
+    return list(dict.fromkeys(names))
+
+
+def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
+    """Return what identifies a document: lm-eval's hash of it, or the field that is named."""
+    if key is None:
+        return str(row["doc_hash"])[:ID_LENGTH]
+    return field_value(object_at(row, "doc"), key, where)
+
+
+def prompt_of(row: dict[str, Any]) -> str:
+    """Return the hash of what the model saw first, as newer versions log it; "" if unknown."""
+    known = row.get("prompt_hash")
+    if isinstance(known, str):
+        return known
+    requests = row.get("arguments")
+    if isinstance(requests, list) and requests and isinstance(requests[0], list):
+        prompt = requests[0][0] if requests[0] else None
+        return _sha256(prompt) if isinstance(prompt, str) else ""
+    return ""
+
+
+def _checked(row: Any, where: str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise ReaderError(f"{where}: not a JSON object")
+    if row.get("doc_hash") == NO_DOCUMENT:
+        raise ReaderError(
+            f"{where}: 'doc_hash' is that of no document, as lmms-eval 0.2.3 writes it for every "
+            "row: its items cannot be told apart",
+            hint="run it again with a newer lmms-eval",
+        )
+    if "doc_hash" not in row:
+        if "doc" not in row:
+            raise ReaderError(f"{where}: no 'doc_hash' and no 'doc', so not a row of lm-eval")
+        # What lm-eval 0.4.3 and newer do, so that older runs join with newer ones.
+        row["doc_hash"] = _sha256(json.dumps(row["doc"], indent=2, ensure_ascii=False))
+    if not (isinstance(row["doc_hash"], str) and row["doc_hash"].strip()):
+        raise ReaderError(f"{where}: 'doc_hash' is {describe(row['doc_hash'])}")
+    doc_id = row.get("doc_id")
+    if not is_position(doc_id):
+        raise ReaderError(f"{where}: 'doc_id' is not the position of a document")
+    return row
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> OptionTable | None:
+    """Return what a row says of each option, None if it is not multiple choice.
+
+    Parameters
+    ----------
+    row : dict
+        A line of a samples file.
+    metrics : list of str
+        The metrics of the row; `acc_mutual_info` doubles the requests.
+    delimiter : str
+        What stands between prompt and option; it does not count as part of the option.
+
+    Examples
+    --------
+    >>> found = option_table(
+    ...     {
+    ...         "resps": [[["-1.5", "False"]], [["-inf", "False"]]],
+    ...         "arguments": {"gen_args_0": {"arg_0": "2 + 2 =", "arg_1": " four"},
+    ...                       "gen_args_1": {"arg_0": "2 + 2 =", "arg_1": " five!"}},
+    ...         "target": "0",
+    ...     }, ["acc"], " ")
+    >>> found
+    OptionTable(likelihoods=[-1.5, -inf], right=0, texts=['four', 'five!'], unconditional=[])
+    """
+    likelihoods = _likelihoods(row.get("resps"))
+    if likelihoods is None:
+        return None
+    requests = _requests(row.get("arguments"), len(likelihoods))
+    unconditional: list[float] = []
+    if "acc_mutual_info" in metrics:
+        # Up to 0.4.4 the requests alternate, later all with the question come first.
+        without = [request[:1] == [""] for request in requests]
+        unconditional = list(compress(likelihoods, without))
+        given = [not bare for bare in without]
+        likelihoods, requests = list(compress(likelihoods, given)), list(compress(requests, given))
+        if len(unconditional) != len(likelihoods):
+            return None
+    if len(likelihoods) < 2:
+        return None
+    texts = _option_texts(requests, delimiter)
+    if len(texts) != len(likelihoods):
+        return OptionTable(likelihoods, unconditional=unconditional)
+    return OptionTable(likelihoods, _right(row.get("target"), texts), texts, unconditional)
+
+
+def _likelihoods(resps: Any) -> list[float] | None:
+    """Return each request's log-likelihood; resps are request × repeat × (value, is_greedy)."""
+    if not isinstance(resps, list):
+        return None
+    values = []
+    for request in resps:
+        answer = request[0] if isinstance(request, list) and request else None
+        if not isinstance(answer, list) or len(answer) != 2:
+            return None
+        value = as_number(answer[0])
+        if value is None or str(answer[1]) not in ("True", "False"):
+            return None
+        values.append(value)
+    return values
+
+
+def _requests(arguments: Any, count: int) -> list[list[Any]]:
+    """Return prompt and option of each request: in files a dictionary of dictionaries."""
+    if isinstance(arguments, dict):
+        arguments = [arguments.get(f"gen_args_{i}") for i in range(count)]
+    if not isinstance(arguments, list):
+        return [[]] * count
+    found = [
+        [request.get("arg_0"), request.get("arg_1")] if isinstance(request, dict) else request
+        for request in arguments[:count]
+    ]
+    found = [request if isinstance(request, list) else [] for request in found]
+    return found + [[]] * (count - len(found))
+
+
+def _option_texts(requests: list[list[Any]], delimiter: str) -> list[str]:
+    """Return the options' texts, [] where they stand in the context (as in winogrande)."""
+    texts = [request[1] for request in requests if len(request) > 1 and isinstance(request[1], str)]
+    if len(set(texts)) < 2:
+        return []
+    if all(text.startswith(delimiter) for text in texts):
+        texts = [text.removeprefix(delimiter) for text in texts]
+    return texts
+
+
+def _right(target: Any, texts: list[str]) -> int:
+    """Return the right option; a target that is also an option's text may mean either."""
+    text = str(target)
+    if text in texts or not (text.isascii() and text.isdigit()) or len(text) > 6:
+        return -1
+    return int(text) if int(text) < len(texts) else -1
+
+
+class Documents:
+    """The rows of a file, each compared with the hash that is logged with it.
+
+    A hash can also differ because documents were logged otherwise than they were hashed, such as
+    those with pictures. So a row counts as another document's only with further evidence: the
+    hash is that of another document of the file; or hashes of other rows do agree, or not one
+    row's prompt shows its document's own texts.
+    """
+
+    def __init__(self) -> None:
+        self._n_rows = 0
+        self._agreeing: set[str] = set()
+        self._other: dict[str, tuple[int, int, str]] = {}  # document → place, rows, logged hash
+        self._texts: Counter[int] = Counter()
+        self._shown: dict[str, set[int]] = {}
+        self._with_text: set[str] = set()
+
+    def add(self, row: dict[str, Any], place: int) -> None:
+        """Compare a row's document with its logged hash."""
+        document = row.get("doc")
+        if not isinstance(document, dict):
+            return
+        self._n_rows += 1
+        text = indented(document).encode("utf-8", "surrogatepass")
+        found = hashlib.sha256(text).hexdigest()
+        if found == row["doc_hash"]:
+            self._agreeing.add(found)
+        elif found in self._other:
+            first, times, logged = self._other[found]
+            self._other[found] = first, times + 1, logged
+        else:
+            self._other[found] = place, 1, row["doc_hash"]
+            asked = _plain(" ".join(_texts([row.get("arguments"), row.get("input")])))
+            texts = {_plain(one) for one in _texts(document) if _tells_apart(one)}
+            self._texts.update(map(hash, texts))
+            self._shown[found] = {hash(one) for one in texts if one in asked}
+            if texts and asked.strip():
+                self._with_text.add(found)
+
+    def check(self, path: Path, place_word: str) -> tuple[str, ...]:
+        """Raise ReaderError if rows carry another document's prompt; note if that is open."""
+        if not self._other:
+            return ()
+        documents = self._agreeing | self._other.keys()
+        swapped = any(logged in documents for _, _, logged in self._other.values())
+        # A text of several documents, such as a passage, also stands in the other's prompt.
+        own = {
+            found
+            for found, shown in self._shown.items()
+            if any(self._texts[one] == 1 for one in shown)
+        }
+        if not swapped and own and not self._agreeing:
+            return ()
+        suspects = self._other.keys() - own
+        if not (swapped or (suspects if self._agreeing else suspects & self._with_text)):
+            return () if self._agreeing else (OPEN,)
+        rows = [self._other[found] for found in suspects or self._other]
+        raise ReaderError(
+            f"{path}: {sum(times for _, times, _ in rows)} of {self._n_rows} rows carry the prompt "
+            f"and the answer of another document, first {place_word} "
+            f"{min(place for place, _, _ in rows)}: their 'doc_hash' is not the hash of their 'doc'"
+            ", as lm-eval writes it with --cache_requests for chosen items or a changed dataset",
+            hint="run it again without --cache_requests; fewbench import leaves such files out "
+            "with --damaged skip",
+        )
+
+
+def indented(value: Any, gap: str = "\n") -> str:
+    """Return JSON as `json.dumps(value, indent=2, ensure_ascii=False)` does, but faster.
+
+    Examples
+    --------
+    >>> document = {"q": "Größe?", "options": ["a", {}], "answer": 1.0, "seen": None}
+    >>> indented(document) == json.dumps(document, indent=2, ensure_ascii=False)
+    True
+    """
+    kind = type(value)
+    if kind is str:
+        return encode_basestring(value)
+    if value and kind is dict:
+        inner = gap + "  "
+        pairs = [f"{encode_basestring(key)}: {indented(one, inner)}" for key, one in value.items()]
+        return f"{{{inner}{f',{inner}'.join(pairs)}{gap}}}"
+    if value and kind is list:
+        inner = gap + "  "
+        return f"[{inner}{f',{inner}'.join([indented(one, inner) for one in value])}{gap}]"
+    if value is None or kind is bool:
+        return WORDS[value]
+    if kind is int or (kind is float and math.isfinite(value)):
+        return repr(value)
+    return json.dumps(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+def _tells_apart(text: str) -> bool:
+    """Whether a text may be of one document only: not the name of a subject, or a number."""
+    return len(text) >= LEAST and (" " in text.strip() or not text.isascii())
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

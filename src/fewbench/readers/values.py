@@ -1,0 +1,156 @@
+"""What a log says, made comparable: numbers, what identifies an item, and settings as text."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewbench._names import some
+from fewbench.errors import ReaderError
+
+ID_LENGTH = 16
+LONGEST = 200  # of a field; longer ones are hashed
+LONG = 80
+WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+def as_number(value: Any) -> float | None:
+    """Return a finite or infinite number or NaN, None for anything else.
+
+    Truth values are numbers, and so are texts of either: lm-eval writes both as text in places.
+
+    Examples
+    --------
+    >>> as_number(True), as_number("-3.5"), as_number("False"), as_number([1.0]), as_number("C")
+    (1.0, -3.5, 0.0, None, None)
+    """
+    if isinstance(value, str):
+        value = {"True": True, "False": False}.get(value, value)
+    try:
+        return float(value) if isinstance(value, bool | int | float | str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def mean_of(values: Sequence[Any]) -> Any:
+    """Return the mean of values that are numbers, or the first value that is none.
+
+    Examples
+    --------
+    >>> mean_of([True, "0.5"]), mean_of([1, "C"])
+    (0.75, 'C')
+    """
+    numbers = [as_number(value) for value in values]
+    known = [number for number in numbers if number is not None]
+    return sum(known) / len(known) if len(known) == len(values) else values[numbers.index(None)]
+
+
+def is_position(value: Any) -> bool:
+    """Whether a value can be the position of a document in its task."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def describe(value: Any) -> str:
+    """Say what a value is that is not one finite number.
+
+    Examples
+    --------
+    >>> describe([1, 2]), describe({}), describe(float("nan")), describe(None), describe("C")
+    ('a list of 2', 'an object', 'nan', 'null', "the text 'C'")
+    """
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return "an object"
+    number = as_number(value)
+    if number is not None and not math.isfinite(number):
+        return str(number)
+    if value is None:
+        return "null"
+    return f"the text {value[:40]!r}" if isinstance(value, str) else "a number too large"
+
+
+def content_id(*texts: str) -> str:
+    """Return the identity of an item by what it says: question, options, right answer.
+
+    Examples
+    --------
+    >>> content_id("2 + 2 =", "4")
+    '918839800a423f73'
+    >>> content_id("2 + 2 =", "4") == content_id("2 + 2 =4")
+    False
+    """
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()[:ID_LENGTH]
+
+
+def field_value(fields: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the field of an item that `--key` names, as text.
+
+    Raises
+    ------
+    ReaderError
+        If the item, which `where` names, has no text or number of that name.
+
+    Examples
+    --------
+    >>> field_value({"id": 7, "tags": ["a"]}, "id", "a.jsonl, line 1")
+    '7'
+    """
+    value = fields.get(key)
+    if not _is_single(value):
+        there = [name for name, other in fields.items() if _is_single(other)]
+        raise ReaderError(
+            f"{where}: the item has no text or number {key!r}",
+            hint=f"--key can be {some(there, most=12)}" if there else "leave out --key",
+        )
+    text = str(value)
+    return text if len(text) <= LONGEST else content_id(text)
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+
+
+def setting(value: Any) -> str:
+    """Return a setting as text; lm-eval writes the same one as text, number or word.
+
+    Examples
+    --------
+    >>> [setting(value) for value in (0.70, "0.7", 1.0, "1", True, "true", None, "None")]
+    ['0.7', '0.7', '1', '1', 'true', 'true', 'none', 'none']
+    >>> setting({"b": "2.0", "a": ["x"]})
+    '{"a": ["x"], "b": 2}'
+    """
+    plain = _plain(value)
+    if plain is None:
+        return "none"
+    return shortened(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+
+
+def shortened(text: str) -> str:
+    """Return a text, or its start and a hash where it is long."""
+    if len(text) <= LONG:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[: LONG - 20]}… {digest[:12]}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, str):
+        if value.strip().lower() in WORDS:
+            return WORDS[value.strip().lower()]
+        try:
+            number = float(value)
+        except ValueError:
+            return value
+        # Not '1_000' or 'nan', which are names here.
+        return _plain(number) if math.isfinite(number) and "_" not in value else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, bool | int | float | None) else str(value)
