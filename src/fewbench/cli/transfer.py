@@ -124,10 +124,16 @@ def measure(
     from fewbench.cli.transfer_result import report
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
     from fewbench.methods.tasks.transferability import MATRIX
-    from fewbench.transfer.cost import Prices, cost_of, paper_cost
+    from fewbench.transfer.cost import (
+        Limits,
+        Prices,
+        cost_of,
+        example,
+        overview,
+        paper_cost,
+    )
     from fewbench.transfer.design import Design
-    from fewbench.transfer.limits import Limits, Patience, check_pace
-    from fewbench.transfer.overview import example, overview
+    from fewbench.transfer.measuring import Patience, check_pace
     from fewbench.transfer.result import check_not_smaller
     from fewbench.transfer.sources import passed_over, read_tasks
     from fewbench.transfer.templates import read_template

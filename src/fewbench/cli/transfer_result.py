@@ -11,7 +11,7 @@ from fewbench.methods.tasks.transferability import MATRIX
 if TYPE_CHECKING:
     from fewbench.transfer.answers import Answers
     from fewbench.transfer.cost import Prices
-    from fewbench.transfer.session import Run
+    from fewbench.transfer.measuring import Run
 
 
 def report(

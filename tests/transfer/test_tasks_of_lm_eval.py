@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from fewbench.errors import MissingExtraError, TransferError
+from fewbench.transfer.harness_tasks import MOST_IN_POOL, _spread
 from fewbench.transfer.sources import read_tasks
-from fewbench.transfer.sources.lm_eval import MOST_IN_POOL, _spread
 from fewbench.transfer.templates import TEMPLATES
 
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")

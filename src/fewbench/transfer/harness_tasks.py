@@ -1,6 +1,6 @@
-"""Tasks of lm-eval: what its task manager loads, as questions that a template can show.
+"""Read tasks of lm-eval and Inspect as questions that a template can show.
 
-The rule, which needs no knowledge of single tasks:
+lm-eval (what its task manager loads; the rule needs no knowledge of single tasks):
 
 - A question's text is the task's `doc_to_text`. The cue at its end, such as "Answer:", is left to
   the template: it is a last line that ends with a colon and is the same in all questions.
@@ -15,26 +15,41 @@ The rule, which needs no knowledge of single tasks:
   position, as in its logs. Exemplars come from its few-shot documents, at most 1,000 at equal
   steps; those that are scored too are none.
 - The instruction is the task's description where it has one.
+- Rolling perplexity, options that are whole prompts, several right options, and images or sound
+  are refused.
 
-Rolling perplexity, options that are whole prompts, several right options, and images or sound
-are refused.
+Inspect (a dataset file, or the dataset of a task in a Python file): a sample's input is the
+question, its choices the options, its target the answer: a letter, or an option's text; of an
+open question, the first target is the answer and the others are accepted too. Of an input of
+several messages, the texts are joined by blank lines. Samples with `split` = "train" or "pool" in
+their metadata are exemplars.
 """
 
 import hashlib
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingExtraError, TransferError, first_line
-from fewbench.transfer.sources.building import make_question, make_task, subject_of
-from fewbench.transfer.task import LETTERS, Question, Task
+from fewbench.transfer.task import (
+    IN_POOL,
+    LETTERS,
+    Question,
+    Task,
+    check_apart,
+    made,
+    right_option,
+    subject_of,
+)
 
 MOST_IN_POOL = 1000
 ENOUGH_TO_TELL = 5  # right options at one place may be chance where there are fewer questions
@@ -160,7 +175,8 @@ def _converted(name: str, task: Any, where: str) -> Task:
     known = {question.content for question in questions}
     exemplars = [_question(found, where) for found in pool]
     alias = getattr(task.config, "task_alias", None)
-    return make_task(
+    return made(
+        Task,
         where,
         name=name,
         subject=subject_of(alias if isinstance(alias, str) and alias else name),
@@ -250,14 +266,13 @@ def _mix_options(scored: Sequence[_Doc], pool: Sequence[_Doc]) -> None:
         return
     for doc in [*scored, *pool]:
         if doc.options and not _shows_options(doc):
-            hashes = [_hash(f"{doc.text}\0{option}") for option in doc.options]
+            texts = [
+                f"{doc.text}\0{option}".encode(errors="surrogatepass") for option in doc.options
+            ]
+            hashes = [hashlib.sha256(text).digest() for text in texts]
             order = sorted(range(len(hashes)), key=hashes.__getitem__)
             doc.options = [doc.options[i] for i in order]
             doc.answer = order.index(int(doc.answer))
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _shows_options(doc: _Doc) -> bool:
@@ -271,7 +286,8 @@ def _shows_options(doc: _Doc) -> bool:
 
 
 def _question(doc: _Doc, where: str) -> Question:
-    return make_question(
+    return made(
+        Question,
         f"{where}, document {doc.id}",
         id=doc.id,
         text=doc.text,
@@ -284,3 +300,141 @@ def _question(doc: _Doc, where: str) -> Question:
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {first_line(error)}"
+
+
+def read_inspect(name: str) -> Task:
+    """Return the task of a file of samples, or of a task in a Python file.
+
+    Parameters
+    ----------
+    name : str
+        FILE.json, FILE.jsonl or FILE.csv, with the fields of Inspect's samples; the task is named
+        after the file. Or FILE.py@TASK: the file is run, the function of that name is called
+        without arguments, and its task's dataset is read.
+
+    Raises
+    ------
+    MissingExtraError
+        If Inspect is not installed.
+    TransferError
+        If there is no such file or task, or a sample cannot be asked as a question.
+    """
+    try:
+        datasets = import_module("inspect_ai.dataset")
+    except ImportError as error:
+        raise MissingExtraError(
+            "datasets of Inspect are read with inspect-ai, which is not installed",
+            hint="pip install 'fewbench[inspect]'",
+        ) from error
+    file, at, function = name.rpartition("@")
+    path = Path(file if at and file.endswith(".py") else name)
+    if not path.is_file():
+        raise TransferError(f"inspect:{name}: there is no file {path}")
+    readers = {
+        ".json": datasets.json_dataset,
+        ".jsonl": datasets.json_dataset,
+        ".csv": datasets.csv_dataset,
+    }
+    if path.suffix == ".py":
+        if not function or not at:
+            raise TransferError(
+                f"inspect:{name}: no task is named",
+                hint=f"write inspect:{path}@TASK with the name of a function in it; the file is "
+                "run then",
+            )
+        return _task_of_samples(function, f"{path}@{function}", _dataset_of(path, function))
+    if path.suffix not in readers:
+        raise TransferError(
+            f"inspect:{name}: not a dataset of Inspect",
+            hint="it ends with .json, .jsonl or .csv, or is FILE.py@TASK",
+        )
+    try:
+        samples = list(readers[path.suffix](str(path)))
+    except Exception as error:  # Inspect has no error type of its own for this
+        raise TransferError(
+            f"{path}: not a dataset that Inspect can read ({first_line(error)})",
+            hint="its records have the fields input and target, and choices, id, metadata",
+        ) from error
+    return _task_of_samples(path.stem, str(path), samples)
+
+
+def _dataset_of(path: Path, function: str) -> list[Any]:
+    where = f"inspect:{path}@{function}"
+    spec = spec_from_file_location(f"fewbench_inspect_{path.stem}", path)
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    beside = str(path.parent.resolve())
+    sys.path.insert(0, beside)  # as Inspect does, for files that it imports
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            spec.loader.exec_module(module)
+            found = getattr(module, function, None)
+            if not callable(found):
+                raise TransferError(
+                    f"{where}: the file has no function {function!r}",
+                    hint="name a function that returns a task of Inspect",
+                )
+            return list(found().dataset)
+    except TransferError:
+        raise
+    except (Exception, SystemExit) as error:  # the file's own code
+        raise TransferError(
+            f"{where}: does not run ({type(error).__name__}: {first_line(error)})",
+            hint="the function is called without arguments and returns a task with a dataset",
+        ) from error
+    finally:
+        if beside in sys.path:
+            sys.path.remove(beside)
+
+
+def _task_of_samples(name: str, where: str, samples: Sequence[Any]) -> Task:
+    questions: list[Question] = []
+    pool: list[Question] = []
+    for sample in samples:
+        split = (sample.metadata or {}).get("split")
+        group = pool if split in IN_POOL else questions
+        place = f"pool-{len(group) + 1}" if group is pool else str(len(group) + 1)
+        number = len(questions) + len(pool) + 1
+        group.append(_question_of_sample(sample, place, f"{where}, sample {number}"))
+    if not questions:
+        raise TransferError(f"{where}: holds no samples to be scored")
+    check_apart(where, questions, pool)
+    return made(
+        Task,
+        where,
+        name=name,
+        subject=subject_of(name),
+        questions=tuple(questions),
+        pool=tuple(pool),
+    )
+
+
+def _question_of_sample(sample: Any, place: str, where: str) -> Question:
+    targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
+    options = tuple(sample.choices or ())
+    fields: dict[str, Any] = {
+        "id": place if sample.id is None else str(sample.id),
+        "text": _text_of(sample.input, where),
+        "options": options,
+    }
+    if not options:
+        answer = targets[0] if targets else ""
+        return made(Question, where, **fields, answer=answer, also=tuple(targets[1:]))
+    if len(targets) != 1:
+        raise TransferError(f"{where}: has {len(targets)} right options; one is needed")
+    return made(Question, where, **fields, answer=right_option(targets[0], options, where))
+
+
+def _text_of(given: Any, where: str) -> str:
+    if isinstance(given, str):
+        return given
+    parts = []
+    for message in given:
+        if not isinstance(message.content, str) and any(
+            part.type != "text" for part in message.content
+        ):
+            raise TransferError(f"{where}: shows more than text", hint="leave the sample out")
+        parts.append(message.text)
+    return "\n\n".join(part for part in parts if part)

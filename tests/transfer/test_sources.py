@@ -1,4 +1,4 @@
-"""Tasks from JSON lines: what is read, and what is said where a line is wrong."""
+"""JSON lines are read strictly, and every mistake is named by line."""
 
 import json
 
@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from fewbench.errors import TransferError
 from fewbench.transfer.sources import passed_over, read_tasks
-from fewbench.transfer.sources.building import right_option
-from fewbench.transfer.task import LETTERS
+from fewbench.transfer.task import LETTERS, right_option
 
 CHOICE = {"question": "2 + 2 =", "options": ["3", "four"], "answer": "B"}
 OPEN = {"question": "2 + 2 =", "answer": "4"}
