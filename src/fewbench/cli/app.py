@@ -12,8 +12,8 @@ from fewbench.cli.demo import demo
 from fewbench.cli.evaluate import ask, estimate, start, tell
 from fewbench.cli.import_ import import_
 from fewbench.cli.methods import methods
-from fewbench.cli.natives import natives
 from fewbench.cli.select import select
+from fewbench.cli.study import study
 from fewbench.cli.tasks import tasks
 from fewbench.cli.transfer import transfer
 
@@ -63,10 +63,10 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "tell": tell,
     "estimate": estimate,
     "compare": compare,
-    "natives": natives,
     "demo": demo,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
 app.add_typer(transfer, name="transfer")
 app.add_typer(tasks, name="tasks")
+app.add_typer(study, name="study")

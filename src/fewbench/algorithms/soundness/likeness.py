@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.soundness.false_discovery import benjamini_hochberg
-
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
@@ -60,6 +58,7 @@ class Likeness:
         `KIN`.
         """
         from scipy.special import ndtr
+        from scipy.stats import false_discovery_control
 
         if len(self.r) < FEWEST:
             return None
@@ -68,7 +67,7 @@ class Likeness:
         spread = (median - quartile) / 0.6745
         if spread <= 0:
             return None
-        rejected = benjamini_hochberg(ndtr(-(pairs - median) / spread), level)
+        rejected = false_discovery_control(ndtr(-(pairs - median) / spread)) <= level
         return max(float(pairs[rejected].min()), KIN) if rejected.any() else None
 
 

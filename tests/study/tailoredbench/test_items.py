@@ -10,7 +10,8 @@ from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
-from fewbench.study.native import coreset, item_map, open_trial, spread
+from fewbench.study.tailoredbench.items import coreset, item_map, spread
+from fewbench.study.tailoredbench.trials import open_trial
 from fewbench.testing import simulate
 
 from .conftest import planted

@@ -8,15 +8,14 @@ import pytest
 
 from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
-from fewbench.study.native import (
+from fewbench.study.tailoredbench.families import (
     affinity,
     families_of,
     families_to_try,
-    measure,
     native_families,
-    open_trial,
     without_family,
 )
+from fewbench.study.tailoredbench.trials import measure, open_trial
 
 from .conftest import halves, planted, without
 

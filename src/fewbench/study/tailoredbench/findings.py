@@ -4,12 +4,9 @@ import math
 
 import numpy as np
 
-from fewbench.study.native.absence import WITHOUT
-from fewbench.study.native.counts import CHOSEN
-from fewbench.study.native.families import Affinity
-from fewbench.study.native.item_map import ItemMap
-from fewbench.study.native.performance import Performance
-from fewbench.study.native.spread import Spread
+from fewbench.study.tailoredbench.families import WITHOUT, Affinity
+from fewbench.study.tailoredbench.items import ItemMap, Spread
+from fewbench.study.tailoredbench.trials import CHOSEN, Performance
 
 SLIGHT = 0.02  # of the distance between any two items
 

@@ -11,7 +11,7 @@ from fewbench.errors import MethodError, StudyError
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
-from fewbench.study.native import analyse
+from fewbench.study.tailoredbench import analyze
 from fewbench.testing import simulate
 
 from .conftest import planted, without
@@ -22,7 +22,7 @@ PARTS = ["items", "spread", "shares", "counts", "nearness", "affinity", "absence
 @pytest.fixture(scope="module")
 def found():
     scores = planted(n_families=3, size=24, n_items=150, skill=[-0.8, 0.0, 0.8])
-    return analyse(scores, budget=20, repeats=4, split=SplitSettings(targets=0.5))
+    return analyze(scores, budget=20, repeats=4, split=SplitSettings(targets=0.5))
 
 
 def test_everything_is_there(found):
@@ -47,7 +47,7 @@ def test_json_is_plain_and_complete(found):
 
 def test_the_method_itself_is_as_in_compare(found):
     scores = simulate(40, 80, seed=2)
-    own = analyse(scores, budget=15, repeats=3, seed=5).counts.at("as found")
+    own = analyze(scores, budget=15, repeats=3, seed=5).counts.at("as found")
     study = compare(scores, ["tailored"], [15], repeats=3, seed=5, level=None)
     row = study.cells.set_index("method").loc["tailored"]
     assert own["mae"] == pytest.approx(row["mae"])
@@ -69,14 +69,14 @@ def test_what_is_found_where_families_are_planted(found):
 
 def test_the_same_seed_gives_the_same():
     scores = simulate(40, 60, seed=1)
-    one, again, other = (analyse(scores, budget=15, repeats=1, seed=s).to_dict() for s in (3, 3, 4))
+    one, again, other = (analyze(scores, budget=15, repeats=1, seed=s).to_dict() for s in (3, 3, 4))
     assert one == again
     assert one["counts"] != other["counts"]
 
 
 def test_progress_comes_to_an_end():
     told = []
-    analyse(simulate(40, 60), budget=15, repeats=2, progress=lambda *at: told.append(at))
+    analyze(simulate(40, 60), budget=15, repeats=2, progress=lambda *at: told.append(at))
     assert told == [(k, 14) for k in range(1, 15)]
 
 
@@ -84,7 +84,7 @@ def test_roles_tell_the_split_and_families_may_be_missing():
     scores = without(simulate(40, 60), "family")
     role = ["source"] * 25 + ["target"] * 15
     named = replace(scores, models=scores.models.assign(role=role))
-    found = analyse(named, budget=15, repeats=1)
+    found = analyze(named, budget=15, repeats=1)
     assert found.facts["split"] == "given"
     assert (found.facts["sources"], found.facts["targets"]) == (25, 15)
     assert set(found.absent) == {"affinity", "absence"}
@@ -93,7 +93,7 @@ def test_roles_tell_the_split_and_families_may_be_missing():
 
 
 def test_few_sources_leave_out_what_they_cannot_tell():
-    found = analyse(simulate(12, 40), budget=12, repeats=1, split=SplitSettings(targets=0.3))
+    found = analyze(simulate(12, 40), budget=12, repeats=1, split=SplitSettings(targets=0.3))
     assert "cannot be divided by nearness" in found.absent["nearness"]
     assert found.nearness is None
     assert found.counts is not None
@@ -101,7 +101,7 @@ def test_few_sources_leave_out_what_they_cannot_tell():
 
 
 def test_one_target():
-    found = analyse(simulate(30, 40), budget=12, repeats=1, split=SplitSettings(targets=0.01))
+    found = analyze(simulate(30, 40), budget=12, repeats=1, split=SplitSettings(targets=0.01))
     assert "one target spans no map" in found.absent["items"]
     assert math.isnan(found.counts.at("as found")["kendall_tau"])
     assert "τ –" in found.findings["counts"]
@@ -120,7 +120,7 @@ def test_one_target():
     ids=str,
 )
 def test_other_settings_run(settings):
-    found = analyse(simulate(40, 60), settings, budget=12, repeats=1)
+    found = analyze(simulate(40, 60), settings, budget=12, repeats=1)
     assert 0 <= found.counts.at("as found")["mae"] < 0.3
 
 
@@ -129,7 +129,7 @@ def test_other_settings_run(settings):
 )
 def test_other_tables_run(kind):
     scores = simulate(60, 80, seed=3, **kind)
-    found = analyse(scores.averaged("macro"), budget=15, repeats=1)
+    found = analyze(scores.averaged("macro"), budget=15, repeats=1)
     assert found.facts["full score"] == "macro average"
     assert any("are missing" in w for w in found.warnings) == ("missing" in kind)
     assert found.spread is not None
@@ -137,9 +137,9 @@ def test_other_tables_run(kind):
 
 def test_a_budget_below_the_probe_and_one_of_all_items():
     scores = simulate(40, 30)
-    few = analyse(scores, budget=4, repeats=1)
+    few = analyze(scores, budget=4, repeats=1)
     assert few.shares.steps["mae"].notna().all()
-    whole = analyse(scores, budget=30, repeats=1)
+    whole = analyze(scores, budget=30, repeats=1)
     assert whole.counts.steps["mae"].max() == pytest.approx(0.0, abs=1e-12)
     assert whole.spread.shares["targets"] == 0
 
@@ -148,7 +148,7 @@ def test_items_that_all_answer_alike():
     values = np.ones((40, 30))
     values[:, :3] = 0.0
     values[:20, 0] = 1.0
-    found = analyse(from_arrays(values, models=[f"m{k}" for k in range(40)]), budget=12, repeats=1)
+    found = analyze(from_arrays(values, models=[f"m{k}" for k in range(40)]), budget=12, repeats=1)
     assert found.counts is not None
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -156,10 +156,10 @@ def test_items_that_all_answer_alike():
 def test_mistakes_are_said():
     scores = simulate(40, 60)
     with pytest.raises(MethodError, match="'kmedoids-ridge' has no native sources"):
-        analyse(scores, "kmedoids-ridge", budget=10)
+        analyze(scores, "kmedoids-ridge", budget=10)
     with pytest.raises(MethodError, match="a budget of 61 items"):
-        analyse(scores, budget=61)
+        analyze(scores, budget=61)
     with pytest.raises(StudyError, match="0 repeats"):
-        analyse(scores, budget=10, repeats=0)
+        analyze(scores, budget=10, repeats=0)
     with pytest.raises(StudyError, match="no column 'role'"):
-        analyse(scores, budget=10, split=SplitSettings("given"))
+        analyze(scores, budget=10, split=SplitSettings("given"))

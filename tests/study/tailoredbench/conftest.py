@@ -8,7 +8,7 @@ import pytest
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
-from fewbench.study.native import open_trial
+from fewbench.study.tailoredbench.trials import open_trial
 from fewbench.testing import simulate
 
 

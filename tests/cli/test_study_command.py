@@ -1,4 +1,4 @@
-"""fewbench natives: text, a page and JSON."""
+"""fewbench study native-sources: text, a page and JSON."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ def named(tmp_path_factory):
 
 
 def test_text_has_a_finding_for_each_question(ok, named):
-    out = ok("natives", named, "--budget", 14, "--repeats", 1)
+    out = ok("study", "native-sources", named, "--budget", 14, "--repeats", 1)
     lines = out.splitlines()
     assert lines[0].startswith(
         "tailored, 14 items, 20 sources, 20 targets, given split, repeats: 1"
@@ -30,7 +30,18 @@ def test_text_has_a_finding_for_each_question(ok, named):
 
 
 def test_json_and_the_page_are_of_the_same_run(cli, named, tmp_path):
-    words = ("natives", named, "-n", 14, "--repeats", 1, "-m", "tailored(probe=6)", "--json")
+    words = (
+        "study",
+        "native-sources",
+        named,
+        "-n",
+        14,
+        "--repeats",
+        1,
+        "-m",
+        "tailored(probe=6)",
+        "--json",
+    )
     said = cli(*words, "-o", "out.html")
     assert said.code == 0
     assert said.err == "wrote out.html\n"
@@ -42,7 +53,18 @@ def test_json_and_the_page_are_of_the_same_run(cli, named, tmp_path):
 
 
 def test_split_and_seed_are_taken(ok, named):
-    words = ("natives", named, "-n", 14, "--repeats", 1, "--json", "--split", "random")
+    words = (
+        "study",
+        "native-sources",
+        named,
+        "-n",
+        14,
+        "--repeats",
+        1,
+        "--json",
+        "--split",
+        "random",
+    )
     one, same, other = (
         json.loads(ok(*words, "--targets", 0.5, "--seed", seed)) for seed in (1, 1, 2)
     )
@@ -61,7 +83,15 @@ def test_split_and_seed_are_taken(ok, named):
     ],
 )
 def test_mistakes_are_one_line(cli, named, words, said):
-    found = cli("natives", named, *words)
+    found = cli("study", "native-sources", named, *words)
     assert found.code == 2
     assert found.err.startswith(f"fewbench: error: {said}")
     assert found.err.count("\n") == 1
+
+
+def test_help_has_examples_that_can_be_copied(ok):
+    out = ok("study", "native-sources", "--help")
+    line = "fewbench study native-sources scores.parquet --budget 30 -o native-sources.html"
+    assert line in [row.strip() for row in out.splitlines()]
+    assert "\b" not in out
+    assert "native-sources" in ok("study", "--help")

@@ -1,4 +1,4 @@
-"""fewbench natives: which sources TailoredBench learns from, and what they are good for."""
+"""fewbench study: analyses of single methods on models with known full scores."""
 
 import json
 import textwrap
@@ -14,13 +14,14 @@ from fewbench.cli.options import (
     MethodName,
     ScoresPath,
     Seed,
+    group_of_commands,
     load,
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import say
 from fewbench.study import KINDS, SplitSettings
-from fewbench.study.native import NativeAnalysis, analyse
+from fewbench.study.tailoredbench import NativeAnalysis, analyze
 
 WIDEST = 100
 TITLES = {
@@ -34,7 +35,20 @@ TITLES = {
 }
 
 
-def natives(
+study = group_of_commands()
+
+
+@study.callback()
+def _all() -> None:
+    """Analyze single methods on models with known full scores.
+
+    \b
+    TailoredBench:  fewbench study native-sources scores.parquet --budget 30 -o native-sources.html
+    """
+
+
+@study.command("native-sources")
+def native_sources(
     scores_path: ScoresPath,
     budget: Budget,
     method: MethodName = "tailored",
@@ -53,12 +67,12 @@ def natives(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Study the native sources of TailoredBench on models whose full score is known.
+    """Analyze the native sources of TailoredBench: which they are, and how much they help.
 
     \b
-    fewbench natives scores.parquet --budget 30 -o natives.html
-    fewbench natives scores.parquet --budget 30 --split every --json
-    fewbench natives scores.parquet -n 30 --method "tailored(metric=cosine)" --repeats 10
+    fewbench study native-sources scores.parquet --budget 30 -o native-sources.html
+    fewbench study native-sources scores.parquet --budget 30 --split every --json
+    fewbench study native-sources scores.parquet -n 30 --method "tailored(metric=cosine)"
 
     \b
     What is looked at:
@@ -75,7 +89,7 @@ def natives(
     kind = split or ("given" if "role" in scores.models else "random")
     settings = SplitSettings(kind, targets, group_by=group_by)  # type: ignore[arg-type]
     with progress_bar("native sources") as progress:
-        found = analyse(scores, method, budget, settings, repeats, seed, progress)
+        found = analyze(scores, method, budget, settings, repeats, seed, progress)
     if output is not None:
         from fewbench.report import write_native
 
