@@ -34,7 +34,7 @@ from fewbench.readers.task_table import read_question_counts, read_task_table
 from fewbench.runners import EXPORTS
 from fewbench.scores import Average, Scores
 from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh
-from fewbench.study.tasks.costs import CostlyTasks
+from fewbench.study.tasks.held_out import CostlyTasks
 
 DEFAULT = "bento-sim"
 
