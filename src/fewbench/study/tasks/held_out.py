@@ -7,7 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from fewbench._seeds import child_seed
-from fewbench.algorithms.regression.ridge import fit_ridge
+from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import StudyError
 from fewbench.methods.base import Answers, Predictor
 from fewbench.methods.prediction.features import TaskMeans

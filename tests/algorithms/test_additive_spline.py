@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from fewbench.algorithms.regression.additive_spline import (
+from fewbench.algorithms.additive_spline import (
     _natural_spline,
     _second_derivatives,
     fit_additive_spline,
