@@ -16,6 +16,7 @@ from fewbench.transfer.task import LETTERS, Question
 _decode = JSONDecoder().raw_decode
 OPEN, ANSWERED, NOT_LISTED, TOO_LONG, EMPTY = range(5)
 TOO_LONG_SAID = "too long"
+FEWEST, MOST = 16, 512  # tokens that may be written
 
 
 @dataclass(frozen=True)
@@ -35,26 +36,6 @@ class Answer:
     value: float | None
     said: str | None
     usage: Usage
-
-
-def state_of(value: float | None, said: str | None, metric: str) -> int:
-    """Return ANSWERED, or what was peculiar."""
-    if value is None:
-        return TOO_LONG
-    if metric == "accuracy" and said is None:
-        return NOT_LISTED
-    return EMPTY if metric == "exact-match" and not (said or "").strip() else ANSWERED
-
-
-def range_of(metric: str) -> tuple[float, float]:
-    """Return the least and the greatest score that a metric can have.
-
-    Examples
-    --------
-    >>> range_of("accuracy"), range_of("loss")
-    ((0.0, 1.0), (-1e+300, 0.0))
-    """
-    return (-1e300, 0.0) if metric == "loss" else (0.0, 1.0)
 
 
 class Answers:
@@ -105,9 +86,16 @@ class Answers:
 
     def keep(self, place: int, value: float | None, said: str | None) -> None:
         """Note the answer to the request at a place; the first one counts."""
-        if self.states[place] == OPEN:
-            self.states[place] = state_of(value, said, self.design.metric)
-            self.values[place] = np.nan if value is None else value
+        if self.states[place] != OPEN:
+            return
+        state, metric = ANSWERED, self.design.metric
+        if value is None:
+            state, value = TOO_LONG, np.nan
+        elif metric == "accuracy" and said is None:
+            state = NOT_LISTED
+        elif metric == "exact-match" and not (said or "").strip():
+            state = EMPTY
+        self.states[place], self.values[place] = state, value
 
     def add(self, request: Request, answer: Answer) -> None:
         """Note an answer that has come."""
@@ -137,9 +125,13 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
         question of the design.
     """
     answers = Answers(design)
-    keep, places, known = answers.keep, _Places(design), _known(design)
+    keep, places = answers.keep, _Places(design)
+    known = {
+        task.name: {question.id: at for at, question in enumerate(task.questions)}
+        for task in design.tasks
+    }  # positions of each task's questions by id
     states, others = answers.states, set()  # of other requests than the design's
-    least, most = range_of(design.metric)
+    least, most = (-1e300, 0.0) if design.metric == "loss" else (0.0, 1.0)
     prompt = completion = 0
     for number, line in enumerate(lines, start=1):
         try:
@@ -158,8 +150,9 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
             if not (said is None or type(said) is str):
                 raise ValueError("not a text")
         except (ValueError, KeyError, TypeError) as error:
+            why = f" ({error})" if str(error).startswith("not ") else ""
             raise TransferError(
-                f"{where}: line {number} is damaged{_why(error)}",
+                f"{where}: line {number} is damaged{why}",
                 hint="restore the file, or delete that line: its question is asked again",
             ) from error
         place = places.of(seed, source, target, question)
@@ -176,19 +169,6 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
         completion += written
     answers.prompt, answers.completion = prompt, completion
     return answers
-
-
-def _why(error: Exception) -> str:
-    """Return what is impossible in a line that could be read."""
-    return f" ({error})" if str(error).startswith("not ") else ""
-
-
-def _known(design: Design) -> dict[str, dict[str, int]]:
-    """Return, of each task, positions of its questions by id."""
-    return {
-        task.name: {question.id: at for at, question in enumerate(task.questions)}
-        for task in design.tasks
-    }
 
 
 class _Places:
@@ -223,9 +203,6 @@ class _Places:
         ranks = np.full(len(design.tasks[target].questions), -1)
         ranks[drawn] = np.arange(len(drawn))
         return start, width, ranks.tolist()
-
-
-FEWEST, MOST = 16, 512  # tokens that may be written
 
 
 async def ask(model: Model, design: Design, request: Request) -> Answer:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from fewbench._names import counted
 from fewbench.errors import ModelError, TransferError
-from fewbench.runners.models.model import Model, TryAgain, Usage
+from fewbench.runners.models.model import Model, TryAgain
 from fewbench.transfer.answers import Answer, Answers, ask
 from fewbench.transfer.cost import Limits, estimated
 from fewbench.transfer.design import Design, Request
@@ -21,6 +21,8 @@ from fewbench.transfer.journal import Header, Journal, opened
 
 Progress = Callable[[int, int], None]
 GRACE = 10.0  # seconds for what is under way when the run ends with an error
+Outcome = TypeVar("Outcome")
+FIRST_TRIES = 4  # until a model that was never reached is taken not to be there
 
 
 @dataclass(frozen=True)
@@ -202,17 +204,17 @@ class Session:
                 continue
             self._failing, self._heard, self._told = 0, time.monotonic(), 0.0
             if not answer.usage.prompt and answer.value is not None:
-                answer = replace(answer, usage=self._estimated(request, answer))
+                answer = self._estimated(request, answer)
             # a choice may have taken several requests: they count for the rate too
             self._next += self._pause * max(0, answer.usage.requests - 1)
             return answer
 
-    def _estimated(self, request: Request, answer: Answer) -> Usage:
-        """Return what an answer used where the server does not say; limits would not hold else."""
+    def _estimated(self, request: Request, answer: Answer) -> Answer:
+        """Estimate tokens where the server does not count them; limits would not hold else."""
         self.did.estimated += 1
         prompt = estimated(self._journal.answers.design.prompt(request))
         written = max(1, estimated(answer.said or ""))
-        return replace(answer.usage, prompt=prompt, completion=written)
+        return replace(answer, usage=replace(answer.usage, prompt=prompt, completion=written))
 
     async def _turn(self) -> None:
         """Wait until the server and the rate allow a request."""
@@ -255,10 +257,6 @@ class Session:
             "the same command goes on from there"
             + (", and --partial writes their matrix" if self._done else ""),
         ) from error
-
-
-Outcome = TypeVar("Outcome")
-FIRST_TRIES = 4  # until a model that was never reached is taken not to be there
 
 
 def measure(

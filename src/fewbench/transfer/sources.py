@@ -35,6 +35,14 @@ from fewbench.transfer.task import (
 )
 
 FORMS = "a .jsonl file, a folder of them, lm-eval:NAME, inspect:FILE or inspect:FILE.py@TASK"
+Text = Annotated[StrictStr, Field(min_length=1)]
+ONE_A_LINE = "write one object a line, without [ ] around them and commas at the lines' ends"
+MEANT = {  # what other formats call the fields
+    **dict.fromkeys(("choices", "choice", "candidates"), "options"),
+    **dict.fromkeys(("input", "prompt", "text"), "question"),
+    **dict.fromkeys(("target", "label", "gold", "output"), "answer"),
+    **dict.fromkeys(("category", "topic"), "subject"),
+}
 
 
 def read_tasks(names: Sequence[str], *, include_path: str | Path | None = None) -> list[Task]:
@@ -93,7 +101,7 @@ def read_tasks(names: Sequence[str], *, include_path: str | Path | None = None) 
 def _jsonl_files(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        files = sorted(file for file in path.glob("*.jsonl") if not _hidden(file))
+        files = sorted(file for file in path.glob("*.jsonl") if not file.name.startswith("."))
         if not files:
             inside = some(sorted(file.name for file in path.iterdir())) or "nothing"
             raise TransferError(
@@ -108,11 +116,6 @@ def _jsonl_files(name: str) -> list[Path]:
             f"{path}: not a .jsonl file", hint=f"write {FORMS}; rename it if it holds JSON lines"
         )
     return [path]
-
-
-def _hidden(file: Path) -> bool:
-    """Whether a name begins with a dot, as those of copies that some systems make."""
-    return file.name.startswith(".")
 
 
 def passed_over(names: Sequence[str]) -> list[str]:
@@ -136,21 +139,11 @@ def passed_over(names: Sequence[str]) -> list[str]:
         others = sorted(
             file.name
             for file in path.iterdir()
-            if file.is_file() and file.suffix != ".jsonl" and not _hidden(file)
+            if file.is_file() and file.suffix != ".jsonl" and not file.name.startswith(".")
         )
         if others:
             notes.append(f"{path}: not read, for they do not end in .jsonl: {some(others)}")
     return notes
-
-
-Text = Annotated[StrictStr, Field(min_length=1)]
-ONE_A_LINE = "write one object a line, without [ ] around them and commas at the lines' ends"
-MEANT = {  # what other formats call the fields
-    **dict.fromkeys(("choices", "choice", "candidates"), "options"),
-    **dict.fromkeys(("input", "prompt", "text"), "question"),
-    **dict.fromkeys(("target", "label", "gold", "output"), "answer"),
-    **dict.fromkeys(("category", "topic"), "subject"),
-}
 
 
 class Line(BaseModel):
