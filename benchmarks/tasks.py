@@ -36,9 +36,8 @@ from fewbench.study.inference import (
 from fewbench.study.metrics import average_ranks, pearson
 from fewbench.study.splits import make_split
 from fewbench.study.tasks import TaskResults, judge
-from fewbench.study.tasks.costs import CostlyTasks, ridge_on_means
 from fewbench.study.tasks.curves import sets_of
-from fewbench.study.tasks.held_out import HeldOut
+from fewbench.study.tasks.held_out import CostlyTasks, HeldOut, ridge_on_means
 from fewbench.study.tasks.judgement import (
     anchor_ratio,
     nrmse,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from fewbench.algorithms.choice.forward import forward_selection
-from fewbench.algorithms.choice.lasso_path import lasso_support
+from fewbench.algorithms.choice.forward_selection import forward_selection, lasso_support
 from fewbench.algorithms.completion.imputation import principal_components
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay

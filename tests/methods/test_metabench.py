@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from fewbench.algorithms.choice.ridge_search import ridge_losses
-from fewbench.algorithms.choice.subset_search import divisions, line_losses
+from fewbench.algorithms.additive_spline import fit_additive_spline
+from fewbench.algorithms.choice.subset_search import divisions, line_losses, ridge_losses
 from fewbench.algorithms.irt import fit_irt
-from fewbench.algorithms.regression.additive_spline import fit_additive_spline
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.algorithms.clustering.line_clusters import line_clusters
+from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, find_method
 from fewbench.methods.ease import ease

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from fewbench.report import write_native
-from fewbench.report.native_families import grid
+from fewbench.report.native_pictures import family_grid
 from fewbench.study import SplitSettings
-from fewbench.study.native import analyse
+from fewbench.study.tailoredbench import analyze
 from fewbench.testing import simulate
 
 
@@ -23,7 +23,7 @@ def study(families=("a", "b", "c"), **kind):
     else:
         scores = replace(scores, models=scores.models.drop(columns="family"))
     settings = {"budget": 14, "repeats": 1, "split": SplitSettings(targets=0.4), **kind}
-    return analyse(scores, **settings)
+    return analyze(scores, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_without_families_those_sections_say_so(tmp_path, balanced):
 
 
 def test_one_target_and_few_sources(tmp_path, balanced):
-    few = analyse(simulate(9, 30), budget=12, repeats=1, split=SplitSettings(targets=0.01))
+    few = analyze(simulate(9, 30), budget=12, repeats=1, split=SplitSettings(targets=0.01))
     text = write_native(few, tmp_path / "p").read_text("utf-8")
     balanced(text)
     assert "spans no map" in text
@@ -94,7 +94,7 @@ def test_a_grid_shows_the_larger_families_first():
          "chance": 1.0}
         for f, n in (("a", 2), ("b", 9), ("c", 5)) for s, m in (("a", 9), ("b", 8), ("d", 7))
     ]  # fmt: skip
-    made = grid({"pairs": pairs})
+    made = family_grid({"pairs": pairs})
     assert made.columns == [("b", 8), ("a", 9)]
     assert made.more == 2
     assert made.rows[0][:2] == ("b", 9)

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from fewbench.report import tasks_arcs, tasks_curves, tasks_map, write_tasks
+from fewbench.report import tasks_curves, tasks_map, write_tasks
 
 PARTS = (
     "judgement", "stability", "difficulty", "curves", "difference", "maps", "transfers", "clusters"
@@ -244,15 +244,15 @@ def test_too_many_transfers_are_cut_and_told(page):
     n, arcs = 60, values["transfers"]["arcs"]
     values["transfers"]["arcs"] = [[i, j, i / n] for i in range(n) for j in range(n) if i != j]
     text, plain = page(values)
-    assert text.count('class="chord"') == tasks_arcs.MOST
+    assert text.count('class="chord"') == tasks_map.MOST_ARCS
     assert "drawn are the 400 strongest of these 3,540" in plain
-    assert len(arcs) < tasks_arcs.MOST
+    assert len(arcs) < tasks_map.MOST_ARCS
 
 
 def test_a_name_beside_the_circle_never_lies_on_another():
     found = made(40)["transfers"]
     spots = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)" class="name[^>]*?("end")?>',
-                       tasks_arcs.arcs(found, []))  # fmt: skip
+                       tasks_map.transfer_arcs(found, []))  # fmt: skip
     assert len(spots) == 40
     for side in ('"end"', ""):
         heights = sorted(float(y) for _, y, end in spots if end == side)

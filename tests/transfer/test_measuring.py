@@ -15,11 +15,10 @@ import pytest
 
 from fewbench.errors import ModelError, TransferError
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Usage, Written
-from fewbench.transfer.answers import NOT_LISTED, TOO_LONG
-from fewbench.transfer.asking import ask, longest
-from fewbench.transfer.cost import Prices
+from fewbench.transfer.answers import NOT_LISTED, TOO_LONG, ask, longest
+from fewbench.transfer.cost import Limits, Prices
 from fewbench.transfer.journal import read
-from fewbench.transfer.limits import Limits, Patience
+from fewbench.transfer.measuring import Patience
 from fewbench.transfer.task import Question
 
 FAST = Patience(first=0.001, longest=0.002)

@@ -40,10 +40,7 @@ COMMANDS = {
         "compare:compare",
         "Compare methods by estimating models whose full score is known.",
     ),
-    "natives": (
-        "natives:natives",
-        "Study the native sources of TailoredBench on models whose full score is known.",
-    ),
+    "study": ("study:study", "Analyze single methods on models with known full scores."),
     "demo": (
         "demo:demo",
         "Train a new classifier, estimate it from 50 of 1,000 items, and compare with the truth.",

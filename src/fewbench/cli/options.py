@@ -51,6 +51,15 @@ Key = Annotated[
 ]
 
 
+def group_of_commands() -> typer.Typer:
+    """Return an empty group of commands; its help looks like the help of single commands."""
+    return typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+
+
 def load(path: Path, average: Average | None = None) -> Scores:
     """Read scores of any kind that needs no further options, and say what was noticed."""
     try:

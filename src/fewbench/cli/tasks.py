@@ -1,50 +1,44 @@
 """fewbench tasks: fewer tasks instead of fewer items."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import quote
 
+import numpy as np
 import typer
 
 from fewbench._files import written_whole
-from fewbench.cli.options import Json, Seed, load
+from fewbench._names import some
+from fewbench.cli.options import Json, Seed, group_of_commands, load
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.select import give_subset
-from fewbench.cli.tasks_input import (
-    by_texts,
-    listed_names,
-    plan_of,
-    read_given,
-    read_matrix,
-    read_results,
-    read_selection,
-    read_sizes,
-    written_name,
-)
 from fewbench.cli.tasks_text import describe
 from fewbench.cli.text import say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods.tasks import (
+    TaskMatrix,
     TaskSelection,
     Transferability,
+    is_transferability,
     read_chooser,
     select_tasks,
 )
 from fewbench.methods.tasks.listed import ListedTasks
-from fewbench.methods.tasks.transferability import Metric
+from fewbench.methods.tasks.texts import of_texts
+from fewbench.methods.tasks.transferability import MATRIX, Metric
+from fewbench.readers.task_table import read_question_counts, read_task_table
 from fewbench.runners import EXPORTS
+from fewbench.scores import Average, Scores
 from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh
-from fewbench.study.tasks.costs import CostlyTasks
+from fewbench.study.tasks.held_out import CostlyTasks
 
 DEFAULT = "bento-sim"
 
-tasks = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+tasks = group_of_commands()
 
 Matrix = Annotated[
     Path,
@@ -180,30 +174,34 @@ def select(
         )
     if method is None:
         method = "list" if names is not None else DEFAULT if budget is None else "ridge"
-    given, past = read_given(matrix, weigh, metric, transform)
+    given, past = _read_given(matrix, weigh, metric, transform)
     known = None
     if results is not None:
-        every = given.tasks if isinstance(given, Transferability) else given.names
-        known = read_results(results, every, weigh, lower_is_better, transform)
-    if not given.sizes_known and (sizes := read_sizes(questions, given, known)):
+        known = _read_results(results, _names(given), weigh, lower_is_better, transform)
+    if not given.sizes_known and (sizes := _read_sizes(questions, given, known)):
         given = given.with_sizes(sizes)
     elif questions is not None:
         raise MethodError(
             f"{matrix}: says how many questions each task has", hint="leave --questions out"
         )
     if method.strip().startswith("bm25"):
-        given = by_texts(given, texts)
+        given = _by_texts(given, texts)
     elif texts:
         raise MethodError("--texts is for bm25-sim and bm25-le", hint="leave it out")
     chooser = read_chooser(method)
     if isinstance(chooser, ListedTasks) and names is not None:
-        chooser = ListedTasks("|".join(map(written_name, listed_names(names))))
+        chooser = ListedTasks("|".join(map(_written_name, _listed_names(names))))
     elif names is not None:
         raise MethodError("--list is for --method list", hint="leave it out")
     with at_work("choosing tasks"):
         plan = None
         if budget is not None:
-            plan = plan_of(CostlyTasks(budget, task_cost, chooser), past, seed)
+            if past is None or past.questions is None:
+                raise MethodError(
+                    "--budget needs past scores to say how many tasks",
+                    hint="give scores as MATRIX, or the number of tasks by -k",
+                )
+            plan = CostlyTasks(budget, task_cost, chooser).plan(past.questions, seed)
             k = plan.k
         assert k is not None
         selection = select_tasks(
@@ -251,14 +249,14 @@ def judge(
     fewbench tasks judge selection.json losses.csv --lower-is-better --transform exp
     """
     check_outputs(report, inputs=[selection_path, results, matrix], force=force)
-    selection = read_selection(selection_path)
+    selection = _read_selection(selection_path)
     given = None
     if matrix is not None:
-        given = read_matrix(matrix, metric, transform)
+        given = _read_matrix(matrix, metric, transform)
         if set(given.tasks) != set(selection.sizes):
             raise MethodError(f"{matrix}: is of other tasks than {selection_path}")
-    known = read_results(results, tuple(selection.sizes), weigh, lower_is_better, transform)
-    if not selection.sizes_known and (sizes := read_sizes(questions, selection, known)):
+    known = _read_results(results, tuple(selection.sizes), weigh, lower_is_better, transform)
+    if not selection.sizes_known and (sizes := _read_sizes(questions, selection, known)):
         selection = selection.with_sizes(sizes)
         given = given.with_sizes(sizes) if given is not None else None
     elif questions is not None:
@@ -305,7 +303,7 @@ def items(
     Later:  fewbench start scores.parquet --subset subset.json -o run
     """
     check_outputs(output, inputs=[selection_path, scores_path], force=force)
-    selection = read_selection(selection_path)
+    selection = _read_selection(selection_path)
     if then is None:
         then = "task-means+ridge" if selection.estimator == "ridge" else "mean"
         if selection.plan is not None:
@@ -323,7 +321,7 @@ def items(
             f"{scores_path}: has no task {', '.join(lacking)}",
             hint="use the tasks' names of the scores in the matrix too",
         )
-    names = "|".join(map(written_name, selection.tasks))
+    names = "|".join(map(_written_name, selection.tasks))
     whole = int(scores.items["task"].isin(selection.tasks).sum())
     method = f"tasks-listed(names={names},tasks={selection.k})+{then}"
     evaluation = Evaluation(scores, method, whole if budget is None else budget, seed=seed)
@@ -360,3 +358,151 @@ def _give(analysis: TaskAnalysis, report: Path | None, as_json: bool, output: Pa
         write_tasks(analysis, report, str(selection.matrix.get("file", "")))
         say(f"wrote {report}")
     print(json.dumps(found, ensure_ascii=False) if as_json else describe(found))
+
+
+def _load_scores(path: Path, weigh: Weigh | None) -> Scores:
+    averages: dict[Weigh | None, Average] = {"questions": "micro", "tasks": "macro"}
+    return load(path, averages.get(weigh))
+
+
+def _names(given: Transferability | TaskMatrix) -> tuple[str, ...]:
+    return given.tasks if isinstance(given, Transferability) else given.names
+
+
+def _read_given(
+    path: Path, weigh: Weigh | None, metric: Metric | None, transform: Literal["exp"] | None
+) -> tuple[Transferability | TaskMatrix, TaskResults | None]:
+    """Read transferability, or past scores, which compare tasks too and can judge."""
+    if is_transferability(path) or _is_measurement(path) or not path.exists():
+        return _read_matrix(path, metric, transform), None
+    if metric is not None or transform is not None:
+        raise MethodError(
+            f"{path}: past scores, and --metric and --transform are for a matrix",
+            hint="leave them out",
+        )
+    scores = _load_scores(path, weigh)
+    return TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
+
+
+def _read_matrix(
+    path: Path, metric: Metric | None, transform: Literal["exp"] | None
+) -> Transferability:
+    """Read transferability, with what the user says of it."""
+    if _is_measurement(path) and not (path / MATRIX).is_file():
+        raise MethodError(
+            f"{path}: the measurement is not finished",
+            hint="run fewbench transfer measure again as before: it goes on",
+        )
+    given = Transferability.load(path, metric)
+    return given if transform is None else given.transformed(transform)
+
+
+def _is_measurement(path: Path) -> bool:
+    from fewbench.transfer.journal import HEADER
+
+    return (path / HEADER).is_file()
+
+
+def _read_sizes(
+    questions: str | None,
+    given: Transferability | TaskMatrix | TaskSelection,
+    results: TaskResults | None,
+) -> dict[str, int] | None:
+    """Return each task's number of questions, as the user or the results say; None if neither."""
+    names = tuple(given.sizes) if isinstance(given, TaskSelection) else _names(given)
+    if questions is None:
+        if results is None or results.questions is None:
+            return None
+        return dict(zip(results.tasks, map(int, results.sizes), strict=True))
+    if questions.isdecimal():
+        if int(questions) < 2:
+            raise MethodError(f"--questions {questions}", hint="a number of 2 or more, or a file")
+        return dict.fromkeys(names, int(questions))
+    path = Path(questions)
+    if path.suffix.lower() == ".csv":
+        found = read_question_counts(path)
+    else:
+        numbers = load(path).items["task"].value_counts()
+        found = {str(task): int(number) for task, number in numbers.items()}
+    if lacking := [name for name in names if name not in found]:
+        raise MethodError(
+            f"{path}: no number of questions for {some(lacking)}", hint="name every task"
+        )
+    return {name: found[name] for name in names}
+
+
+def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> TaskMatrix:
+    """Compare the same tasks by BM25 between their texts."""
+    if not texts:
+        raise MethodError(
+            "bm25 compares the tasks' texts, and none are given",
+            hint="--texts tasks/, as fewbench transfer measure takes them",
+        )
+    from fewbench.transfer.sources import read_tasks
+
+    said = {task.name: task.whole_text for task in read_tasks(texts)}
+    sizes = given.n_questions if isinstance(given, Transferability) else given.sizes
+    return of_texts(said, _names(given), sizes)
+
+
+def _listed_names(names: str) -> list[str]:
+    """Read names with commas between, or a file with one a line."""
+    path = Path(names)
+    if os.path.isfile(path):  # Path raises an error where a long list is no name of a file
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise MethodError(f"{path}: not a list of names in UTF-8") from error
+        return [line.strip() for line in lines if line.strip()]
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _written_name(name: str) -> str:
+    """Write a task's name so that it can stand in a method's settings."""
+    return quote(name, safe=" _-./:;!?'&=@#")
+
+
+def _read_selection(path: Path) -> TaskSelection:
+    """Read what fewbench tasks select -o wrote."""
+    if not path.is_file():
+        raise MethodError(f"{path}: no such file", hint="fewbench tasks select … -o FILE writes it")
+    return TaskSelection.from_json(path.read_bytes(), str(path))
+
+
+def _read_results(
+    path: Path,
+    names: tuple[str, ...],
+    weigh: Weigh | None,
+    losses: bool,
+    transform: Literal["exp"] | None,
+) -> TaskResults:
+    """Read scores of single questions, or a .csv of models by tasks, for the named tasks.
+
+    Of a .csv the tasks' numbers of questions are not known.
+    """
+    if path.suffix.lower() != ".csv":
+        if losses:
+            raise MethodError(
+                f"{path}: --lower-is-better is for results in a .csv",
+                hint="scores say themselves which is better (fewbench import --lower-is-better)",
+            )
+        scores = _load_scores(path, weigh)
+        if lacking := [name for name in names if name not in scores.tasks]:
+            raise MethodError(
+                f"{path}: has no task {some(lacking)}",
+                hint="its tasks need the names of the matrix",
+            )
+        of_benchmark = scores.items["task"].isin(names).to_numpy()
+        if others := len(set(scores.tasks) - set(names)):
+            say(f"note: {path}: {others} tasks are not in the matrix and are left out")
+            scores = scores.take(items=of_benchmark.nonzero()[0])
+        return TaskResults.of_scores(scores)
+    table, notes = read_task_table(path, list(names))
+    for note in notes:
+        say(f"note: {note}")
+    values = table.to_numpy()
+    if losses and transform == "exp":
+        values, losses = np.exp(-values), False
+    sizes = np.ones(len(names), dtype=np.intp)
+    models = tuple(map(str, table.index))
+    return TaskResults(values, models, names, sizes, weigh or "questions", losses=losses)

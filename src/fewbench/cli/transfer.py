@@ -1,28 +1,28 @@
 """fewbench transfer: how well a model answers one task shown another's examples."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fewbench.cli.options import Json, Seed
+from fewbench.cli.options import Json, Seed, group_of_commands, split_names
+from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import say
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
+    from fewbench.transfer.answers import Answers
     from fewbench.transfer.cost import Prices
     from fewbench.transfer.design import Design
+    from fewbench.transfer.measuring import Run
 
 STOPPED = 1  # exit code: a limit was reached, and answers are missing
 
-transfer = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+transfer = group_of_commands()
 
 
 @transfer.callback()
@@ -51,7 +51,10 @@ def measure(
     ] = None,
     local: Annotated[bool, typer.Option("--local", help="A Hugging Face model here.")] = False,
     template: Annotated[str, typer.Option(help="mmlu, flan, or a .json or .toml file.")] = "mmlu",
-    metric: Annotated[str, typer.Option(help="accuracy, loss or exact-match.")] = "accuracy",
+    metric: Annotated[
+        Literal["accuracy", "loss", "exact-match"],
+        typer.Option(help="An answer's score; see below."),
+    ] = "accuracy",
     exemplars: Annotated[int, typer.Option(help="Shown before each question.")] = 5,
     seeds: Annotated[int, typer.Option(help="Draws of exemplars and questions.")] = 10,
     questions: Annotated[str, typer.Option(help="Most of one target and seed, or all.")] = "50",
@@ -82,7 +85,8 @@ def measure(
         ),
     ] = None,
     scoring: Annotated[
-        str, typer.Option(help="Log-probabilities: auto, top (listed tokens) or echo.")
+        Literal["auto", "top", "echo"],
+        typer.Option(help="Log-probabilities: auto, top (listed tokens) or echo."),
     ] = "auto",
     include_path: Annotated[
         Path | None, typer.Option(help="lm-eval: a folder with further tasks.")
@@ -113,27 +117,40 @@ def measure(
     loss         the mean log-probability of the right answer's tokens
     exact-match  1 if what is written is the answer, but for case and spaces
     """
-    from fewbench.cli.transfer_input import (
-        check_ends,
-        check_ways,
-        columns_of,
-        kept_answers,
-        model_of,
-        number_or_all,
-    )
-    from fewbench.cli.transfer_result import report
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
     from fewbench.methods.tasks.transferability import MATRIX
-    from fewbench.transfer.cost import Prices, cost_of, paper_cost
+    from fewbench.runners.models.model import Model
+    from fewbench.transfer.cost import (
+        Limits,
+        Prices,
+        cost_of,
+        example,
+        overview,
+        paper_cost,
+    )
     from fewbench.transfer.design import Design
-    from fewbench.transfer.limits import Limits, Patience, check_pace
-    from fewbench.transfer.overview import example, overview
+    from fewbench.transfer.measuring import Patience, check_pace
+    from fewbench.transfer.measuring import measure as send_all
     from fewbench.transfer.result import check_not_smaller
     from fewbench.transfer.sources import passed_over, read_tasks
     from fewbench.transfer.templates import read_template
 
-    check_ways(metric, scoring)
-    check_ends(names, output, url, local, asking=not (dry_run or partial), dry_run=dry_run)
+    if metric == "loss" and scoring == "top":
+        raise TransferError(
+            "--metric loss with --scoring top: a loss is read from given text",
+            hint="--scoring echo, or auto",
+        )
+    if output is not None:
+        _check_folder(output, names)
+    elif not dry_run:
+        raise TransferError(
+            "no folder to keep answers in", hint="give -o FOLDER, or --dry-run to see the cost"
+        )
+    if not (dry_run or partial) and local == (url is not None):
+        raise TransferError(
+            "a server and a local model" if local else "no server and no local model",
+            hint="give --url http://HOST:PORT/v1 or --local",
+        )
     check_pace(concurrency, rate)
     prices, patience = Prices(price_in, price_out), Patience(tries=tries)
     limits = Limits(max_tokens, max_cost, prices)
@@ -141,17 +158,17 @@ def measure(
         design = Design(
             tuple(read_tasks(names, include_path=include_path)),
             read_template(template),
-            metric,  # type: ignore[arg-type]
+            metric,
             seeds,
             exemplars,
-            number_or_all(questions),
-            columns_of(columns),
+            _number_or_all(questions),
+            _columns_of(columns),
             seed,
         )
     notes = passed_over(names)
     answers = None
     if output is not None:
-        answers = kept_answers(output, design, model)
+        answers = _kept_answers(output, design, model)
         check_not_smaller(output / MATRIX, design)
     answered = 0 if answers is None else answers.n_done
     settings: dict[str, Any] = {
@@ -196,19 +213,34 @@ def measure(
                 f"{output}: holds no answers yet", hint="measure first, without --partial"
             )
     elif answers is None or not answers.complete:
-        from fewbench.transfer.measuring import measure as run_measure
-
         if answered:
             say(left_to_ask(answered, len(design), costs["design"]))
         else:
             say(describe_cost(design, model, costs, scoring))
         written = metric == "exact-match"  # what else is asked has no chat
         chats = written and (not local if chat is None else chat)
+        asked: Model
+        if local:
+            from fewbench.runners.models.local import LocalModel
+
+            asked = LocalModel(model, chat=chats)
+        else:
+            from fewbench.runners.models.endpoint import Endpoint
+
+            asked = Endpoint(
+                url or "",
+                model,
+                timeout=timeout,
+                chat=chats,
+                scoring=scoring,
+                tries=tries,
+                rate=rate,
+            )
         with progress_bar("asking") as progress:
-            answers, run = run_measure(
+            answers, run = send_all(
                 output,
                 design,
-                model_of(model, url, local, timeout, chats, scoring, tries, rate),
+                asked,
                 prepared=lambda found: _say_if_one_by_one(found, scoring, design, prices),
                 facts={"chat": "yes" if chats else "no"} if written else None,
                 concurrency=concurrency,
@@ -220,7 +252,7 @@ def measure(
             )
     else:
         say(f"{output}: complete; nothing was asked")
-    report(output, settings, answers, run, prices, as_json, partial)
+    _report(output, settings, answers, run, prices, as_json, partial)
     if not (answers.complete or partial):
         raise typer.Exit(STOPPED)
 
@@ -238,3 +270,93 @@ def _say_if_one_by_one(
             f"the server cannot list likely tokens: each option is a prompt of its own, "
             f"{cost.requests:,} in all, about {cost.tokens:,} tokens{price}"
         )
+
+
+def _check_folder(output: Path, names: Sequence[str]) -> None:
+    """Raise FewbenchError if the output cannot be written, or is where the tasks are read from."""
+    check_output_folder(output)
+    for name in names:
+        kind, _, rest = name.partition(":")
+        path = Path(rest.partition("@")[0] if kind == "inspect" else name)
+        if kind == "lm-eval" or not path.exists():
+            continue
+        if (path if path.is_dir() else path.parent).resolve() == output.resolve():
+            raise TransferError(
+                f"-o {output}: the folder that the tasks are read from ({name})",
+                hint="keep the measurement in a folder of its own",
+            )
+
+
+def _number_or_all(text: str) -> int | None:
+    """Read --questions: None for all."""
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise TransferError(f"--questions {text}", hint="1 or more, or all")
+    return int(text)
+
+
+def _columns_of(text: str) -> tuple[str, ...] | int | None:
+    """Read --columns: None for all, a number, or names."""
+    if text == "all":
+        return None
+    return int(text) if text.isdecimal() else tuple(split_names(text))
+
+
+def _kept_answers(folder: Path, design: "Design", model: str) -> "Answers | None":
+    """Return the answers to a design in a folder; TransferError if they are to another."""
+    from fewbench.transfer.journal import Header, check, kept_header, read
+
+    header = kept_header(folder)
+    if header is None:
+        return None
+    # how the server is asked is found out only where it is asked
+    check(folder, Header.of(design, model, header.facts))
+    with at_work("reading answers"):
+        return read(folder, design)
+
+
+def _report(
+    folder: Path,
+    settings: dict[str, Any],
+    answers: "Answers",
+    run: "Run | None",
+    prices: "Prices",
+    as_json: bool,
+    partial: bool,
+) -> None:
+    """Write the matrix if all is answered, or a part will do, and tell what there is."""
+    from fewbench.cli.transfer_text import describe
+    from fewbench.methods.tasks.transferability import MATRIX
+    from fewbench.transfer.journal import kept_header
+    from fewbench.transfer.result import notes_on, summary, transferability
+
+    notes = [*(run.notes if run is not None else ()), *notes_on(answers, partial=partial)]
+    design = answers.design
+    facts: dict[str, Any] = {
+        **settings,
+        "complete": answers.complete,
+        "answers": answers.n_done,
+        "asked": len(design),
+        "tokens": {"prompt": answers.prompt, "completion": answers.completion},
+        "spent": prices.of(answers.prompt, answers.completion),
+        "run": None if run is None else vars(run),
+        "notes": notes,
+    }
+    if answers.complete or partial:
+        header = kept_header(folder)
+        most = max(
+            len(design.scored(at, seed)) for at in design.targets for seed in range(design.seeds)
+        )
+        about = {
+            **{key: str(value) for key, value in settings.items()},
+            **({} if header is None else header.facts),
+            "date": datetime.now(UTC).date().isoformat(),
+            "answers": f"{answers.n_done} of {len(design)}",
+            "most questions": str(most),
+            "notes": "\n".join(notes),
+        }
+        matrix = transferability(answers, about, partial=partial)
+        facts["matrix"] = str(matrix.save(folder / MATRIX))
+        facts |= summary(matrix)
+    print(json.dumps(facts, ensure_ascii=False) if as_json else describe(facts, folder))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
-from fewbench.algorithms.soundness.twins import duplicate_groups
+from fewbench.algorithms.soundness.likeness import duplicate_groups
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.replay import replay

@@ -1,4 +1,4 @@
-"""The page of a study of native sources: a section for each question, with its finding."""
+"""The page of a study of native sources: a section for each question, with finding and tables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from typing import Any, Protocol
 from markupsafe import Markup
 
 from fewbench._names import counted
-from fewbench.report import native_distances, native_families
 from fewbench.report.frame import render_page, write_page
-from fewbench.report.native_pictures import ERROR, TAU, Across, curve, item_maps
-from fewbench.report.native_tables import tables_of
-from fewbench.report.words import points
+from fewbench.report.native_pictures import (
+    ERROR,
+    TAU,
+    Across,
+    curve,
+    distance_bars,
+    distance_curve,
+    family_grid,
+    family_pairs,
+    item_maps,
+)
+from fewbench.report.words import fixed, points
 
 SECTIONS = {
     "nearness": (
@@ -62,7 +70,7 @@ FIGURES = {
 
 
 class Analysed(Protocol):
-    """Anything that gives a study's outcome as plain values, as `fewbench natives --json` does."""
+    """Anything with a study's outcome as plain values: `fewbench study native-sources --json`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return `facts`, `warnings`, `findings`, `absent` and the parts."""
@@ -74,7 +82,7 @@ def write_native(analysis: Analysed, path: str | os.PathLike[str], source: str =
     Parameters
     ----------
     analysis : Analysed
-        What `fewbench.study.native.analyse` returned.
+        What `fewbench.study.tailoredbench.analyze` returned.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
     source : str
@@ -115,7 +123,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
         ),
         warnings=found["warnings"],
         sections=sections,
-        grid=native_families.grid(found["affinity"]) if found["affinity"] else None,
+        grid=family_grid(found["affinity"]) if found["affinity"] else None,
         facts={str(key).capitalize(): str(value) for key, value in facts.items()},
     )
 
@@ -145,12 +153,12 @@ def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Markup]]:
         made += item_maps(part, [sizes.get(at, 1) for at in part["medoids"]])
     elif key == "spread":
         made += [
-            ("Most items lie how far from their medoid?", native_distances.within(part)),
-            ("Mean distance, by who chose and who answers", native_distances.bars(part)),
+            ("Most items lie how far from their medoid?", distance_curve(part)),
+            ("Mean distance, by who chose and who answers", distance_bars(part)),
         ]
     elif key == "absence":
         for measure in (ERROR, TAU):
-            picture = native_families.pairs(found["by_family"], measure)
+            picture = family_pairs(found["by_family"], measure)
             made.append((f"{measure.title}, by family of the targets", picture))
     elif key != "affinity":
         steps, across, own = _across(key, part)
@@ -189,3 +197,97 @@ def _fifth(step: dict[str, Any]) -> str:
 
 def _share(step: dict[str, Any]) -> str:
     return f"{step['step']}, {step['natives']:.0f} sources"
+
+
+def tables_of(key: str, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The numbers behind the pictures of a section."""
+    part = found[key]
+    if not part:
+        return []
+    if key == "items":
+        places = [
+            [part["medoid_ids"][k], *(fixed(v) for v in (*part["source"][at], *part["target"][at]))]
+            for k, at in enumerate(part["medoids"])
+        ]
+        head = ["Medoid", "sources: first", "second", "targets: first", "second"]
+        return [{"header": head, "rows": places}]
+    if key == "spread":
+        whole, half = part["shares"], part["half"]
+        rows = [
+            [
+                "all sources",
+                "sources",
+                _share_of(whole["sources"]),
+                fixed(_mean(part["source"]), 3),
+            ],
+            [
+                "all sources",
+                "targets",
+                _share_of(whole["targets"]),
+                fixed(_mean(part["target"]), 3),
+            ],
+            ["half of the sources", "those who chose", _share_of(half["chose"]), ""],
+            ["half of the sources", "the other sources", _share_of(half["held_out"]), ""],
+            ["half of the sources", "targets", _share_of(half["targets"]), ""],
+        ]
+        head = ["Who chose", "who answers", "% of any two", "distance a model"]
+        return [{"header": head, "rows": rows}]
+    if key == "affinity":
+        return _affinity_tables(part)
+    if key == "absence":
+        return [_by_family(found["by_family"])]
+    head = ["", "native sources", "agreement %", "τ", "90% interval", "error pp", "90% interval"]
+    rows = [
+        [
+            str(step["step"]), fixed(_nan(step["natives"]), 0), points(_nan(step["agreement"]), 0),
+            fixed(_nan(step["kendall_tau"]), 3), _interval(step, "kendall_tau", 1.0, 3),
+            points(_nan(step["mae"])), _interval(step, "mae", 100.0, 2),
+        ]
+        for step in part["steps"]
+    ]  # fmt: skip
+    return [{"header": head, "rows": rows}]
+
+
+def _affinity_tables(part: dict[str, Any]) -> list[dict[str, Any]]:
+    head = ["Family", "targets", "native sources of it", "by chance", "nearest in score"]
+    own = sorted(part["own"], key=lambda row: (-row["targets"], row["family"]))
+    rows = [
+        [row["family"], str(row["targets"])]
+        + [fixed(row[name], 2) for name in ("natives", "chance", "by_strength")]
+        for row in own
+    ]
+    return [{"header": head, "rows": rows}]
+
+
+def _by_family(families: list[dict[str, Any]]) -> dict[str, Any]:
+    head = ["Family", "targets", "sources", "its own", "error with, pp", "without",
+            "90% of the rise", "τ with", "without"]  # fmt: skip
+    rows = [
+        [
+            row["family"], str(row["targets"]), fixed(row["sources"], 0), fixed(row["own"], 1),
+            points(_nan(row["mae_with"])), points(_nan(row["mae_without"])),
+            _interval(row, "mae_gap", 100.0, 2),
+            fixed(_nan(row["kendall_tau_with"])), fixed(_nan(row["kendall_tau_without"])),
+        ]
+        for row in families
+    ]  # fmt: skip
+    return {"header": head, "rows": rows}
+
+
+def _interval(row: dict[str, Any], key: str, factor: float, places: int) -> str:
+    ends = [row[f"{key}_low"], row[f"{key}_high"]]
+    if None in ends:
+        return "–"
+    return " to ".join(fixed(factor * end, places) for end in ends)
+
+
+def _share_of(value: float | None) -> str:
+    return points(_nan(value), 1)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _nan(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

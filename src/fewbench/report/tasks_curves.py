@@ -1,34 +1,43 @@
-"""How well the first k tasks of each order do, and which of two orders is better where."""
+"""Errors of chosen tasks: against their number, beside chance, of each model, and over seeds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from fewbench.report.identity import Look, looks
 from fewbench.report.scales import Scale, nice_range, nice_ticks, spread
-from fewbench.report.svg import drawing, num, rule, tag, text, text_width, wrap
-from fewbench.report.words import fixed, points, tick
+from fewbench.report.svg import drawing, fit, num, rule, tag, text, text_width, wrap
+from fewbench.report.tasks_map import BOLD
+from fewbench.report.words import fixed, percent, points, tick
 
 WIDTH, LEFT, TOP, BOTTOM, RIGHT, SIZE = 360.0, 32.0, 36.0, 38.0, 10.0, 12.0
 LABEL, LEADING, AIR = 112.0, 13.0, 3.0
 MARKED = 15  # so many marks on a line can be told apart
-TASKS = Look("random tasks", "ref", "square", hollow=True)
-QUESTIONS = Look("random questions", "ref", "diamond", hollow=True)
 GAP = Look("sim minus le", "c0", "circle")
 Place = tuple[float, float]
 Values = Sequence[float | None]
+ROWS_LEFT, ROWS_RIGHT, ROW, ROWS_TOP, ROWS_BOTTOM = 116.0, 52.0, 25.0, 26.0, 34.0
+THESE = Look("these tasks", "c0", "circle")
+ANCHORED = Look("with an anchor", "c0", "circle", hollow=True)
+RANDOM_TASKS = Look("random tasks", "ref", "square", hollow=True)
+RANDOM_QUESTIONS = Look("random questions", "ref", "diamond", hollow=True)
+ALL = Look("all tasks", "c0", "circle")
+CHOSEN = Look("chosen tasks", "c1", "square")
+MOST_MODELS, MOST_TASKS = 40, 16
+SHARES = 196.0  # what the names of tasks need, left of their bars
 
 
-def curves(found: dict[str, Any], k: int | None) -> Markup | None:
+def error_curves(found: dict[str, Any], k: int | None) -> Markup | None:
     """The error of each method against k, the band of random tasks behind; `k` is marked."""
     ks, chosen = found["k"], found["chosen"]
     given = {
-        TASKS: found["random_mean"],
-        QUESTIONS: found["random_questions"] or [None] * len(ks),
+        RANDOM_TASKS: found["random_mean"],
+        RANDOM_QUESTIONS: found["random_questions"] or [None] * len(ks),
         **{look: found["methods"][m] for m, look in looks(list(found["methods"]), None).items()},
     }
     # What the page is about is drawn last, on top.
@@ -46,7 +55,7 @@ def curves(found: dict[str, Any], k: int | None) -> Markup | None:
     x, y = Scale(ks[0], ks[-1], LEFT + 10, right - 8), Scale(0, high, floor, TOP)
     body = [text(0, 12, "NRMSE, %", "unit"), *_frame(ks, x, y, right)]
     band = _band(ks, found["random_low"], found["random_high"], x, y)
-    body.append(tag("g", tag("title", "random tasks, 5% to 95%"), *band, cls=TASKS.cls))
+    body.append(tag("g", tag("title", "random tasks, 5% to 95%"), *band, cls=RANDOM_TASKS.cls))
     body += _marked_k(ks, k, x, floor)
     tails = [y(100 * row[-1][1]) for row in rows.values()]
     spots = spread(tails, sizes, TOP - 6, floor)
@@ -59,7 +68,7 @@ def curves(found: dict[str, Any], k: int | None) -> Markup | None:
     return drawing(WIDTH, height, told, *body, cls="lines")
 
 
-def difference(found: dict[str, Any], k: int | None) -> Markup | None:
+def difference_curve(found: dict[str, Any], k: int | None) -> Markup | None:
     """The error of sim less that of le against k, with its interval and the line of no gap."""
     ks = found["k"]
     row = _known(ks, found["sim_minus_le"])
@@ -192,3 +201,145 @@ def at_k(found: dict[str, Any], k: int | None) -> str:
     told = [] if mine is None else [(found["chosen"], mine[at])]
     said = ", ".join(f"{m} {points(v, 1)}%" for m, v in [*told, *others] if v is not None)
     return f"At k = {k}: {said}." if said else ""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A value with its mark, and its interval where there is one."""
+
+    look: Look
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the picture: its name, its marks, and what stands at its end."""
+
+    name: str
+    spots: Sequence[Spot]
+    end: str
+
+
+def error_rows(judgement: dict[str, Any]) -> Markup:
+    """The error of these tasks beside that of random tasks and of random questions."""
+    tasks, questions = judgement["random_tasks"], judgement["random_questions"]
+    rows = [_error(THESE, judgement["nrmse"], judgement["low"], judgement["high"])]
+    if judgement["anchor_ratio"]:
+        rows.append(_error(ANCHORED, judgement["anchor_ratio"]["nrmse"]))
+    for look, part in ((RANDOM_TASKS, tasks), (RANDOM_QUESTIONS, questions)):
+        if part:
+            ends = (part["mean"] + side * part["spread"] for side in (-1, 1))
+            rows.append(_error(look, part["mean"], *ends))
+    return _rows_on_axis(rows, "NRMSE, %", "Error of these tasks and of chance", tick, start=0.0)
+
+
+def _error(look: Look, value: float, low: float | None = None, high: float | None = None) -> Row:
+    spot = Spot(look, 100 * value)
+    if low is not None and high is not None:
+        spot = Spot(look, 100 * value, 100 * max(low, 0.0), 100 * high)
+    return Row(look.name, [spot], f"{points(value, 1)}%")
+
+
+def model_rows(judgement: dict[str, Any]) -> Markup | None:
+    """Each model's full score and its score on the chosen tasks, the best model first."""
+    given = sorted(judgement["models"], key=lambda m: (-m["full"], m["model"]))
+    # Of very many models as many are drawn as can be read, evenly from the best to the worst.
+    if len(given) > MOST_MODELS:
+        last = len(given) - 1
+        given = [given[round(k * last / (MOST_MODELS - 1))] for k in range(MOST_MODELS)]
+    if not given:
+        return None
+    every = [m[key] for m in given for key in ("full", "chosen")]
+    share = all(0 <= value <= 1 for value in every)
+    factor, places, unit = (100, 1, "score, %") if share else (1, 2, "score")
+    rows = []
+    for m in given:
+        gap = factor * (m["chosen"] - m["full"])
+        said = fixed(gap, places)
+        spots = [Spot(ALL, factor * m["full"]), Spot(CHOSEN, factor * m["chosen"])]
+        rows.append(Row(m["model"], spots, f"+{said}" if gap > 0 and float(said) else said))
+    told = "Full score and score on the chosen tasks of each model"
+    return _rows_on_axis(rows, unit, told, tick, key=(ALL, CHOSEN))
+
+
+def _rows_on_axis(
+    rows: Sequence[Row],
+    unit: str,
+    told: str,
+    show: Callable[[float], str],
+    *,
+    start: float | None = None,
+    key: Sequence[Look] = (),
+) -> Markup:
+    ends = [v for r in rows for s in r.spots for v in (s.value, s.low, s.high) if math.isfinite(v)]
+    low, high = nice_range(min(ends) if start is None else start, max(ends), 4)
+    top = ROWS_TOP if key else 8.0
+    floor = top + ROW * len(rows)
+    x = Scale(low, high, ROWS_LEFT + 8, WIDTH - ROWS_RIGHT - 4)
+    body = []
+    for value in nice_ticks(low, high, 4):
+        body.append(rule(x(value), top - 4, x(value), floor, "grid"))
+        body.append(text(x(value), floor + 14, show(value), "tick", "middle"))
+    at = ROWS_LEFT + 8
+    for look in key:
+        said = [look.mark(at, 7, 3.8), text(at + 9, 11, look.name, "name")]
+        body.append(tag("g", *said, cls=look.cls))
+        at += 24 + text_width(look.name, SIZE)
+    if key:
+        body.append(text(WIDTH, 11, "gap", "unit", "end"))
+    for k, row in enumerate(rows):
+        body.append(_row(row, x, top + ROW * k + ROW / 2 - 2))
+    body.append(text(WIDTH - ROWS_RIGHT, floor + 30, unit, "unit", "end"))
+    return drawing(WIDTH, floor + ROWS_BOTTOM, told, *body)
+
+
+def _row(row: Row, x: Scale, y: float) -> Markup:
+    said = ", ".join(f"{s.look.name} {fixed(s.value, 1)}{_ends(s)}" for s in row.spots)
+    pieces = [
+        tag("title", said if len(row.spots) == 1 else f"{row.name}: {said}"),
+        text(ROWS_LEFT - 6, y + 4, fit(row.name, ROWS_LEFT - 8, SIZE), "", "end"),
+        text(WIDTH, y + 4, row.end, "value", "end"),
+    ]
+    if len(row.spots) == 2:
+        pieces.append(rule(x(row.spots[0].value), y, x(row.spots[1].value), y, "target"))
+    for s in row.spots:
+        marks = [s.look.mark(x(s.value), y, 4.2)]
+        if s.low <= s.high:
+            marks.insert(0, rule(x(s.low), y, x(s.high), y, "interval"))
+        pieces.append(tag("g", *marks, cls=s.look.cls))
+    return tag("g", *pieces)
+
+
+def _ends(spot: Spot) -> str:
+    if not spot.low <= spot.high:
+        return ""
+    return f" [{fixed(spot.low, 1)} to {fixed(spot.high, 1)}]"
+
+
+def stability_bars(tasks: Sequence[dict[str, Any]], chosen: Sequence[str]) -> Markup | None:
+    """How often resampled seeds choose each task; those of the selection are coloured."""
+    mine = set(chosen)
+    seen = sorted(tasks, key=lambda t: (-t["share"], t["task"] not in mine, t["task"]))
+    shown = [t for t in seen if t["share"] > 0][:MOST_TASKS]
+    if not shown:
+        return None
+    # The axis is the same whatever the shares, so that a short bar means seldom.
+    x, floor = Scale(0, 1, SHARES, WIDTH - 44), ROWS_TOP + 20.0 * len(shown)
+    body = []
+    for at, look in ((SHARES, Look("chosen", "c0", "")), (SHARES + 66, Look("not", "ref", ""))):
+        sample = tag("rect", x=at, y=2.0, width=10.0, height=10.0, cls="column")
+        body.append(tag("g", sample, text(at + 15, 11, look.name, "name"), cls=look.cls))
+    body.append(rule(SHARES, ROWS_TOP - 2, SHARES, floor - 2, "axis"))
+    for k, task in enumerate(shown):
+        y, name = ROWS_TOP + 20.0 * k, task["task"]
+        bar = tag("rect", x=SHARES, y=y + 1, width=max(x(task["share"]) - SHARES, 1.0),
+                  height=13.0, cls=f"column {'c0' if name in mine else 'ref'}")  # fmt: skip
+        width = BOLD * SIZE if name in mine else SIZE
+        words = text(SHARES - 7, y + 12, fit(name, SHARES - 8, width),
+                     "strong" if name in mine else "", "end")  # fmt: skip
+        end = text(x(task["share"]) + 6, y + 12, percent(task["share"]), "value")
+        told = tag("title", f"{name}: chosen by {percent(task['share'])}")
+        body.append(tag("g", told, words, bar, end))
+    return drawing(WIDTH, floor, "How often resampled seeds choose each task", *body)

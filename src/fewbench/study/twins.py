@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._names import some
-from fewbench.algorithms.soundness.twins import TWIN_CORRELATION, nearest_twin
+from fewbench.algorithms.soundness.likeness import TWIN_CORRELATION, nearest_twin
 from fewbench.scores import Scores
 from fewbench.study.splits import Split
 

@@ -4,10 +4,9 @@ The measurement of BenTo (Zhao et al. 2024, arXiv 2410.13804, section 3): for ev
 tasks, questions of the target task are asked behind exemplars of the source task.
 """
 
-from fewbench.transfer.cost import Prices, cost_of
+from fewbench.transfer.cost import Limits, Prices, cost_of
 from fewbench.transfer.design import Design
-from fewbench.transfer.limits import Limits, Patience
-from fewbench.transfer.measuring import measure
+from fewbench.transfer.measuring import Patience, measure
 from fewbench.transfer.result import transferability
 from fewbench.transfer.sources import read_tasks
 from fewbench.transfer.task import Question, Task

@@ -1,5 +1,6 @@
-"""The answers of a measurement, by their place in its order."""
+"""The answers of a measurement: one request sent and scored, and all answers by their place."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from json import JSONDecoder
@@ -8,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.errors import TransferError
-from fewbench.runners.models.model import Usage
+from fewbench.runners.models.model import Model, TooLong, TryAgain, Usage
 from fewbench.transfer.design import Design, Request
+from fewbench.transfer.task import LETTERS, Question
 
 _decode = JSONDecoder().raw_decode
 OPEN, ANSWERED, NOT_LISTED, TOO_LONG, EMPTY = range(5)
 TOO_LONG_SAID = "too long"
+FEWEST, MOST = 16, 512  # tokens that may be written
 
 
 @dataclass(frozen=True)
@@ -33,26 +36,6 @@ class Answer:
     value: float | None
     said: str | None
     usage: Usage
-
-
-def state_of(value: float | None, said: str | None, metric: str) -> int:
-    """Return ANSWERED, or what was peculiar."""
-    if value is None:
-        return TOO_LONG
-    if metric == "accuracy" and said is None:
-        return NOT_LISTED
-    return EMPTY if metric == "exact-match" and not (said or "").strip() else ANSWERED
-
-
-def range_of(metric: str) -> tuple[float, float]:
-    """Return the least and the greatest score that a metric can have.
-
-    Examples
-    --------
-    >>> range_of("accuracy"), range_of("loss")
-    ((0.0, 1.0), (-1e+300, 0.0))
-    """
-    return (-1e300, 0.0) if metric == "loss" else (0.0, 1.0)
 
 
 class Answers:
@@ -103,9 +86,16 @@ class Answers:
 
     def keep(self, place: int, value: float | None, said: str | None) -> None:
         """Note the answer to the request at a place; the first one counts."""
-        if self.states[place] == OPEN:
-            self.states[place] = state_of(value, said, self.design.metric)
-            self.values[place] = np.nan if value is None else value
+        if self.states[place] != OPEN:
+            return
+        state, metric = ANSWERED, self.design.metric
+        if value is None:
+            state, value = TOO_LONG, np.nan
+        elif metric == "accuracy" and said is None:
+            state = NOT_LISTED
+        elif metric == "exact-match" and not (said or "").strip():
+            state = EMPTY
+        self.states[place], self.values[place] = state, value
 
     def add(self, request: Request, answer: Answer) -> None:
         """Note an answer that has come."""
@@ -135,9 +125,13 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
         question of the design.
     """
     answers = Answers(design)
-    keep, places, known = answers.keep, _Places(design), _known(design)
+    keep, places = answers.keep, _Places(design)
+    known = {
+        task.name: {question.id: at for at, question in enumerate(task.questions)}
+        for task in design.tasks
+    }  # positions of each task's questions by id
     states, others = answers.states, set()  # of other requests than the design's
-    least, most = range_of(design.metric)
+    least, most = (-1e300, 0.0) if design.metric == "loss" else (0.0, 1.0)
     prompt = completion = 0
     for number, line in enumerate(lines, start=1):
         try:
@@ -156,8 +150,9 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
             if not (said is None or type(said) is str):
                 raise ValueError("not a text")
         except (ValueError, KeyError, TypeError) as error:
+            why = f" ({error})" if str(error).startswith("not ") else ""
             raise TransferError(
-                f"{where}: line {number} is damaged{_why(error)}",
+                f"{where}: line {number} is damaged{why}",
                 hint="restore the file, or delete that line: its question is asked again",
             ) from error
         place = places.of(seed, source, target, question)
@@ -174,19 +169,6 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
         completion += written
     answers.prompt, answers.completion = prompt, completion
     return answers
-
-
-def _why(error: Exception) -> str:
-    """Return what is impossible in a line that could be read."""
-    return f" ({error})" if str(error).startswith("not ") else ""
-
-
-def _known(design: Design) -> dict[str, dict[str, int]]:
-    """Return, of each task, positions of its questions by id."""
-    return {
-        task.name: {question.id: at for at, question in enumerate(task.questions)}
-        for task in design.tasks
-    }
 
 
 class _Places:
@@ -221,3 +203,80 @@ class _Places:
         ranks = np.full(len(design.tasks[target].questions), -1)
         ranks[drawn] = np.arange(len(drawn))
         return start, width, ranks.tolist()
+
+
+async def ask(model: Model, design: Design, request: Request) -> Answer:
+    """Ask once, and score the answer.
+
+    - accuracy: 1 if the right option is the most likely one, 1 / n if it ties with n - 1 others,
+      0 if it is not, or the model listed none of them.
+    - loss: minus the mean loss per token of the right answer, that is its mean log-probability.
+    - exact-match: 1 if what was written is the answer, or one of its other texts, but for case
+      and spaces; otherwise 0.
+
+    Raises
+    ------
+    TryAgain
+        If asking again may help; also if a log-probability is not a number.
+    ModelError
+        If it does not.
+    """
+    prompt, question = design.prompt(request), design.question(request)
+    try:
+        if design.metric == "accuracy":
+            chosen = await model.choose(prompt, design.template.continuations(question))
+            value, said = chosen_score(chosen.log_probabilities, question)
+            return Answer(value, said, chosen.usage)
+        if design.metric == "loss":
+            read = await model.read(prompt, design.template.continuation(question))
+            if read.tokens < 1 or not -math.inf < read.log_probability <= 0:
+                raise TryAgain(
+                    f"a log-probability of {read.log_probability} over {read.tokens} tokens"
+                )
+            return Answer(read.log_probability / read.tokens, None, read.usage)
+        between = design.template.between
+        written = await model.write(prompt, [between] if between else [], longest(question))
+    except TooLong:
+        return Answer(None, TOO_LONG_SAID, Usage(requests=0))
+    return Answer(match(written.text, question), written.text, written.usage)
+
+
+def chosen_score(
+    log_probabilities: tuple[float, ...], question: Question
+) -> tuple[float, str | None]:
+    """Return the score of a choice and the letters chosen.
+
+    Examples
+    --------
+    >>> chosen_score((-1.0, -2.0), Question(id="1", text="?", options=("x", "y"), answer=0))
+    (1.0, 'A')
+    """
+    options = len(question.options)
+    if len(log_probabilities) != options or any(map(math.isnan, log_probabilities)):
+        raise TryAgain(f"{len(log_probabilities)} log-probabilities of {options} options")
+    most = max(log_probabilities)
+    if most == -math.inf:
+        return 0.0, None
+    best = [at for at, value in enumerate(log_probabilities) if value == most]
+    right = 1 / len(best) if question.answer in best else 0.0
+    return right, ",".join(LETTERS[at] for at in best)
+
+
+def match(text: str, question: Question) -> float:
+    """Return 1 if a text is the answer to a question, but for case and spaces; otherwise 0.
+
+    Examples
+    --------
+    >>> match("  new  york", Question(id="1", text="?", answer="New York", also=("NYC",)))
+    1.0
+    """
+    return float(_plain(text) in map(_plain, (question.shown, *question.also)))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def longest(question: Question) -> int:
+    """Return how many tokens may be written: as many as the longest answer has characters."""
+    return min(max(FEWEST, *(len(text) for text in (question.shown, *question.also))), MOST)

@@ -1,7 +1,7 @@
-"""What a measurement costs, told before anything is asked."""
+"""What a measurement asks and costs, shown before anything is sent, and when to stop."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -193,3 +193,83 @@ def break_even(design: Design, keep: int) -> float:
         raise TransferError(f"{keep} of {len(design.tasks)} tasks are kept: nothing is saved")
     saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
     return len(design) / saved
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where to stop, over all the measurement's runs, by what the server says was used.
+
+    Where it does not say, that is estimated. Failed tries are not counted: what they used is not
+    known.
+
+    Requests that are under way when a limit is reached are still counted, and kept.
+
+    Parameters
+    ----------
+    tokens : int, optional
+        Of prompts and of what was written.
+    money : float, optional
+        By the prices, which must then be given.
+    prices : Prices
+    """
+
+    tokens: int | None = None
+    money: float | None = None
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        if self.tokens is not None and self.tokens < 1:
+            raise TransferError(f"a limit of {self.tokens} tokens", hint="--max-tokens 1 or more")
+        if self.money is not None and not 0 < self.money < float("inf"):
+            raise TransferError(f"a limit of money of {self.money}", hint="give more than 0")
+        if self.money is not None and not self.prices.given:
+            raise TransferError(
+                "a limit of money without prices", hint="give --price-in and --price-out"
+            )
+
+    def reached(self, prompt: int, completion: int) -> str | None:
+        """Return in words which limit so many tokens reach; None for none."""
+        if self.tokens is not None and prompt + completion >= self.tokens:
+            return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
+        spent = self.prices.of(prompt, completion)
+        if self.money is not None and spent is not None and spent >= self.money:
+            return f"the limit of {self.money:,.2f} is reached ({spent:,.2f} spent)"
+        return None
+
+
+def overview(design: Design) -> list[dict[str, Any]]:
+    """Return, of each task, how many questions are what.
+
+    `questions` are all of the task, of which `aside` are set aside as exemplars and `left_out` not
+    scored for they equal exemplars; `pool` is what exemplars are drawn from besides; `target` says
+    whether the task is a column.
+
+    Examples
+    --------
+    >>> from fewbench.transfer.task import Question, Task
+    >>> from fewbench.transfer.templates import TEMPLATES
+    >>> def task(name):
+    ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
+    ...     return Task(name=name, subject=name, questions=asked)
+    >>> design = Design((task("a"), task("b")), TEMPLATES["flan"], "loss", seeds=2, exemplars=2)
+    >>> overview(design)[0]
+    {'name': 'a', 'questions': 8, 'pool': 0, 'aside': 4, 'left_out': 0, 'target': True}
+    """
+    return [
+        {
+            "name": task.name,
+            "questions": len(task.questions),
+            "pool": len(task.pool),
+            "aside": design.aside[task.name],
+            "left_out": len(design.left_out.get(task.name, ())),
+            "target": at in design.targets,
+        }
+        for at, task in enumerate(design.tasks)
+    ]
+
+
+def example(design: Design) -> str:
+    """Return the prompt of the first target's first question behind another task's exemplars."""
+    target = design.targets[0]
+    source = next(at for at in range(len(design.tasks)) if at != target)
+    return design.prompt(design.request(design.first(0, source, target)))

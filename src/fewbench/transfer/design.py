@@ -1,22 +1,94 @@
-"""What a measurement of transferability asks, and in which order."""
+"""What a measurement of transferability asks, and in which order.
 
-from collections.abc import Callable, Iterator
+Every draw follows from the seed and from names (of the task and its questions), never from
+positions or numbers of tasks, so that what is added later leaves earlier draws as they were.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbench._names import counted, some
+from fewbench._seeds import child_seed
 from fewbench.errors import TransferError
-from fewbench.transfer.draws import Exemplars, IntArray, notes_on_draws, shuffled
 from fewbench.transfer.task import Question, Task
 from fewbench.transfer.templates import Template
 
+IntArray = NDArray[np.intp]
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
 CONTEXTS = 64  # kept at a time; requests that are under way share a few
 ASKED = 1 << 15  # questions as they are asked, kept at a time
+
+
+def shuffled(questions: Sequence[Question], seed: int, *names: str | int) -> IntArray:
+    """Return positions of the questions in an order that follows from their ids and the names."""
+    by_id = np.array(sorted(range(len(questions)), key=lambda at: questions[at].id), dtype=np.intp)
+    keys = [
+        name if isinstance(name, int) else int.from_bytes(sha256(name.encode()).digest()[:4], "big")
+        for name in names
+    ]
+    return by_id[np.random.default_rng(child_seed(seed, *keys)).permutation(len(questions))]
+
+
+class Exemplars:
+    """The questions of a task that may be shown, and which of them each seed shows.
+
+    They are the task's pool. Without one, some of its questions are set aside, once for all seeds:
+    as many as `sets` draws need, but no more than half of the questions.
+
+    Parameters
+    ----------
+    task : Task
+    number : int
+        Exemplars of one draw.
+    sets : int
+        Draws that share no exemplar, where questions are set aside and suffice for them.
+    seed : int
+
+    Raises
+    ------
+    TransferError
+        If there are too few questions.
+    """
+
+    def __init__(self, task: Task, number: int, sets: int, seed: int) -> None:
+        self._task, self._number, self._seed = task, number, seed
+        self.aside: frozenset[int] = frozenset()
+        if task.pool:
+            self.shown = task.pool
+            if len(self.shown) < number:
+                raise TransferError(
+                    f"task {task.name!r} has {counted(len(self.shown), 'question')} to draw "
+                    f"{counted(number, 'exemplar')} from",
+                    hint=f"--exemplars {len(self.shown)}, or a larger pool",
+                )
+            return
+        questions = task.questions
+        if len(questions) < 2 * number:
+            raise TransferError(
+                f"task {task.name!r} has {counted(len(questions), 'question')} and no pool of "
+                f"exemplars; to set {number} of them aside it must have {2 * number}",
+                hint=(f"--exemplars {most}, " if (most := len(questions) // 2) else "")
+                + "a pool for it, or leave it out",
+            )
+        most = min(sets, len(questions) // 2 // number)
+        places = shuffled(questions, seed, "aside", task.name)[: most * number]
+        self.aside = frozenset(places.tolist())
+        self.shown = tuple(questions[at] for at in places)
+
+    def of(self, seed: int) -> tuple[Question, ...]:
+        """Return the exemplars of one of the measurement's seeds, all different."""
+        number = self._number
+        if self.aside and (seed + 1) * number <= len(self.shown):
+            return self.shown[seed * number : (seed + 1) * number]
+        order = shuffled(self.shown, self._seed, "exemplars", self._task.name, seed)
+        return tuple(self.shown[at] for at in order[:number])
 
 
 class Request(NamedTuple):
@@ -201,7 +273,34 @@ class Design:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know about the draws."""
-        return notes_on_draws(self.names, self._exemplars, self.seeds, self.left_out)
+        both = list(zip(self.names, self._exemplars, strict=True))
+        notes = [
+            f"{name}: not scored, for they equal exemplars: {some(ids)}"
+            for name, ids in self.left_out.items()
+        ]
+        same = [name for name, each in both if len(each.shown) == self.exemplars]
+        if same and self.seeds > 1:
+            notes.append(
+                f"as many questions to draw exemplars from as exemplars: {some(same)}; their "
+                "seeds differ in the order of exemplars only"
+            )
+        few = [
+            name
+            for name, each in both
+            if each.aside and self.exemplars < len(each.shown) < self.seeds * self.exemplars
+        ]
+        if few:
+            notes.append(
+                f"too few questions set aside for {counted(self.seeds, 'seed')}, so that some of "
+                f"them share exemplars: {some(few)}"
+            )
+        if aside := sum(self.aside.values()):
+            tasks = sum(bool(number) for number in self.aside.values())
+            notes.append(
+                f"{counted(aside, 'question')} of {counted(tasks, 'task')} without a pool "
+                f"{'is' if aside == 1 else 'are'} set aside as exemplars"
+            )
+        return tuple(notes)
 
     @property
     def aside(self) -> dict[str, int]:
@@ -271,17 +370,14 @@ class Design:
         """Return the question that is asked."""
         return self.tasks[request.target].questions[request.question]
 
-    def context(self, source: int, seed: int) -> str:
-        """Return the beginning that all prompts of a source and seed share."""
-        return self._context(source, seed)
-
     @cached_property
-    def _context(self) -> Callable[[int, int], str]:
-        @lru_cache(CONTEXTS)
-        def context(source: int, seed: int) -> str:
-            return self.template.context(self.tasks[source], self.exemplars_of(source, seed))
-
-        return context
+    def context(self) -> Callable[[int, int], str]:
+        """The beginning that all prompts of a source and seed share."""
+        return lru_cache(CONTEXTS)(
+            lambda source, seed: self.template.context(
+                self.tasks[source], self.exemplars_of(source, seed)
+            )
+        )
 
     def prompt(self, request: Request) -> str:
         """Return what the model is shown."""
@@ -290,8 +386,6 @@ class Design:
 
     @cached_property
     def _asked(self) -> Callable[[int, int], str]:
-        @lru_cache(ASKED)
-        def asked(target: int, question: int) -> str:
-            return self.template.ask(self.tasks[target].questions[question])
-
-        return asked
+        return lru_cache(ASKED)(
+            lambda target, question: self.template.ask(self.tasks[target].questions[question])
+        )

@@ -63,7 +63,10 @@ class Header(BaseModel):
             sets=design.sets,
             seed=design.seed,
             template=design.template,
-            tasks={task.name: _digest(task) for task in design.tasks},
+            tasks={
+                task.name: sha256(task.model_dump_json().encode()).hexdigest()[:16]
+                for task in design.tasks
+            },
         )
 
     def differences(self, wanted: "Header") -> list[str]:
@@ -108,10 +111,6 @@ class Header(BaseModel):
 def _named(template: Template) -> str | None:
     """Return the name of a template of the paper."""
     return next((name for name, known in TEMPLATES.items() if known == template), None)
-
-
-def _digest(record: BaseModel) -> str:
-    return sha256(record.model_dump_json().encode()).hexdigest()[:16]
 
 
 class Journal:
@@ -212,7 +211,11 @@ def opened(
                 temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
         handle = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
-            if known is None or known.design is not design or known.size != _size(handle):
+            if (
+                known is None
+                or known.design is not design
+                or known.size != os.fstat(handle).st_size
+            ):
                 known = None
             os.ftruncate(handle, _whole(handle))
             notes = () if kept is None else kept.notes(header)
@@ -264,10 +267,6 @@ def read(folder: Path, design: Design) -> Answers:
         answers = read_answers(design, (line for line in file if line[-1] == "\n"), str(path))
     answers.size = size
     return answers
-
-
-def _size(handle: int) -> int:
-    return os.fstat(handle).st_size
 
 
 def _whole(handle: int) -> int:

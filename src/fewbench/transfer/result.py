@@ -12,7 +12,6 @@ from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
 from fewbench.transfer.answers import EMPTY, NOT_LISTED, OPEN, TOO_LONG, Answers
 from fewbench.transfer.design import Design
-from fewbench.transfer.task import Question
 
 GUESSING = 0.05  # less than this share of what lies between guessing and all right is guessing
 
@@ -43,10 +42,11 @@ def transferability(
             f"{answers.n_done:,} of {len(design):,} answers are there",
             hint="go on with fewbench transfer measure, or take what there is with --partial",
         )
-    values = _means(answers)
+    values, long = _means(answers), answers.count(TOO_LONG)
     if not np.isfinite(values).any():
         raise TransferError(
-            "no question has an answer with a score" + _why(answers),
+            "no question has an answer with a score"
+            + (f": {_long(long)} into the model's context" if long else ""),
             hint="use fewer exemplars, or a model with a longer context",
         )
     return Transferability(
@@ -57,11 +57,6 @@ def transferability(
         design.metric,
         dict(about or {}),
     )
-
-
-def _why(answers: Answers) -> str:
-    long = answers.count(TOO_LONG)
-    return f": {_long(long)} into the model's context" if long else ""
 
 
 def _long(number: int) -> str:
@@ -138,7 +133,8 @@ def _at_guessing_level(answers: Answers) -> list[str]:
         distinct[at] = len(np.unique(np.concatenate(drawn)))
         for seed, (row, starts) in enumerate(_rows(answers, answers.values)):
             found = row[:, starts[at] : starts[at] + len(drawn[seed])]
-            chance = np.array([_chance(questions[q]) for q in drawn[seed]])
+            options = np.array([len(questions[q].options) for q in drawn[seed]])
+            chance = np.where(options > 0, 1.0 / np.maximum(options, 1), 0.0)
             known = np.isfinite(found)
             right[at] += np.where(known, found, 0.0).sum()
             guessed[at] += (known * chance).sum()
@@ -161,10 +157,6 @@ def _at_guessing_level(answers: Answers) -> list[str]:
             "what these say of sources is noise"
         ]
     return []
-
-
-def _chance(question: Question) -> float:
-    return 1 / len(question.options) if question.options else 0.0
 
 
 def _is_guessing(mean: Any, chance: Any, questions: Any) -> Any:

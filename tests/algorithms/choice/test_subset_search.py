@@ -7,8 +7,13 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from fewbench.algorithms.choice import subset_search
-from fewbench.algorithms.choice.ridge_search import ridge_losses
-from fewbench.algorithms.choice.subset_search import divisions, line_losses, search, subset_scores
+from fewbench.algorithms.choice.subset_search import (
+    divisions,
+    line_losses,
+    ridge_losses,
+    search,
+    subset_scores,
+)
 
 
 def table(n_models=20, n_items=12, seed=0):

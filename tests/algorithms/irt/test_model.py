@@ -1,11 +1,86 @@
-"""What a model of some ability is expected to score, and what its answers tell."""
+"""Right or wrong out of scores, and what a model of some ability is expected to score."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbench.algorithms.irt import best_cuts, binary
 from fewbench.algorithms.irt.model import curvature, known_share
+
+HUNDREDTHS = [at / 100 for at in range(1, 100)]
+
+
+def naive_cut(part):
+    """Of the cuts at hundredths the first that best keeps the models' means."""
+    errors = []
+    for cut in HUNDREDTHS:
+        off = []
+        for row in part:
+            run = [score for score in row if not np.isnan(score)]
+            if run:
+                off.append(abs(sum(s > cut for s in run) / len(run) - sum(run) / len(run)))
+        errors.append(sum(off) / len(off))
+    return errors
+
+
+@given(st.integers(0, 999), st.integers(1, 8), st.integers(1, 20), st.sampled_from([0, 0.3]))
+def test_cuts_are_those_of_a_plain_transcription(seed, models, items, missing):
+    rng = np.random.default_rng(seed)
+    values = rng.beta(0.7, 0.5, size=(models, items))
+    values[rng.random(values.shape) < missing] = np.nan
+    values[0, 0] = 0.4
+    group_of = np.minimum(np.arange(items) * 2 // items, items - 1)
+    values[0, :] = np.where(np.isnan(values[0]), 0.7, values[0])  # no group without a score
+    said = best_cuts(values, group_of)
+    for group, cut in enumerate(said):
+        errors = naive_cut(values[:, group_of == group])
+        at = round(100 * cut) - 1
+        assert errors[at] == pytest.approx(min(errors), abs=1e-12)
+        assert at == int(np.argmin(np.round(errors, 12)))
+
+
+@pytest.mark.parametrize("values", [[[0, 1], [1, 1]], [[0, 0]], [[1, 1]], [[1, np.nan]]])
+def test_right_and_wrong_answers_stay_what_they_are(values):
+    values = np.array(values, dtype=float)
+    cuts = best_cuts(values, np.zeros(2, dtype=int))
+    assert cuts.tolist() == [0.5]
+    np.testing.assert_array_equal(binary(values, cuts[[0, 0]]), values)
+
+
+def test_each_group_has_its_own_cut_and_binary_ones_are_left_alone():
+    rng = np.random.default_rng(0)
+    values = rng.random((30, 40)) ** np.where(np.arange(40) < 20, 3.0, 0.3)
+    values[:, 30:] = np.round(values[:, 30:])
+    group_of = np.repeat([0, 1, 2], [20, 10, 10])
+    cuts = best_cuts(values, group_of)
+    assert cuts[2] == 0.5
+    assert cuts[0] != cuts[1]
+    alone = [
+        best_cuts(values[:, group_of == g], np.zeros((group_of == g).sum(), int))[0]
+        for g in range(3)
+    ]
+    assert cuts.tolist() == alone
+
+
+def test_a_group_that_nobody_ran_is_cut_in_the_middle():
+    values = np.array([[0.2, np.nan], [0.9, np.nan]])
+    assert best_cuts(values, np.array([0, 1]))[1] == 0.5
+
+
+def test_shares_above_the_cut_keep_the_means():
+    rng = np.random.default_rng(1)
+    values = rng.beta(1.5, 1.0, size=(40, 300))
+    right = binary(values, best_cuts(values, np.zeros(300, dtype=int))[np.zeros(300, dtype=int)])
+    assert np.abs(right.mean(axis=1) - values.mean(axis=1)).mean() < 0.03
+    plain = (values > 0.8).mean(axis=1)
+    assert np.abs(plain - values.mean(axis=1)).mean() > 0.1
+
+
+def test_scores_above_the_cut_are_right_those_at_it_wrong_and_missing_ones_missing():
+    said = binary(np.array([[0.5, 0.51, np.nan, 0.0]]), np.array([0.5, 0.5, 0.5, 0.0]))
+    np.testing.assert_array_equal(said, [[0, 1, np.nan, 0]])
+
 
 logits = st.floats(-60, 60)
 

@@ -30,6 +30,12 @@ def test_the_false_discovery_rate_holds_with_items_that_tell_nothing():
     assert np.mean(power) > 0.8
 
 
+def test_items_without_a_p_do_not_go_the_wrong_way():
+    found = discrimination(np.ones((30, 4)), np.ones(30))
+    assert np.isnan(found.p).all()
+    assert not found.wrong_way().any()
+
+
 def test_p_is_uniform_where_an_item_tells_nothing():
     p = np.concatenate([discrimination(rows(s, 60, 40, 30), np.ones(60)).p[10:] for s in range(60)])
     for level in (0.01, 0.05, 0.5):

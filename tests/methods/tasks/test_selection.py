@@ -257,7 +257,7 @@ def test_what_a_source_s_exemplars_do_in_one_seed_is_no_signal():
 
 
 def test_the_formula_is_the_ridge_on_past_scores():
-    from fewbench.algorithms.regression.ridge import fit_ridge
+    from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 
     given = TaskMatrix.of_scores(simulate(12, 80, 6, seed=1))
     selection = select("ridge", given, 2)

@@ -8,8 +8,7 @@ import pytest
 from fewbench.errors import StudyError
 from fewbench.methods.tasks import TaskMatrix, read_chooser
 from fewbench.study.tasks import TaskResults
-from fewbench.study.tasks.costs import CostlyTasks
-from fewbench.study.tasks.held_out import HeldOut
+from fewbench.study.tasks.held_out import CostlyTasks, HeldOut
 from fewbench.testing import simulate
 
 

@@ -15,6 +15,9 @@ rearranged so that whole blocks of candidates are judged by array operations:
 * no candidate can lower the cost by more than ``sum_o max(0, d2(o) - d(o,x))`` minus the
   smallest cost of dropping a medoid, ``min_i sum_{o nearest to i} (d2(o) - d1(o))``; near the
   end this cheap bound spares most candidates the full sums.
+
+`alternating_kmedoids` is quicker and easily caught in a poor optimum. It is what TailoredBench
+prints (Eq. 6-7), with medoids that never move ("anchors").
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["KMedoids", "kmedoids"]
+__all__ = ["KMedoids", "alternating_kmedoids", "kmedoids"]
 
 # A block of candidates is about this many distances (256 KiB of float32), so that it and its
 # two work buffers stay in the processor's cache ...
@@ -33,6 +36,7 @@ _BLOCK_CELLS = 1 << 16
 # ... but never fewer candidates than this, for array operations to pay, nor more than that, as
 # one swap at most is made per block and a swap soon is worth more than the best one late.
 _MIN_BLOCK, _MAX_BLOCK = 32, 64
+IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,3 +315,52 @@ def _nearest_two(
     to_medoids[points, nearest] = np.inf
     second = to_medoids.argmin(axis=1)
     return nearest, second, d1, to_medoids[points, second]
+
+
+def alternating_kmedoids(
+    distances: NDArray[np.float32],
+    k: int,
+    rng: np.random.Generator,
+    *,
+    anchors: IntArray | None = None,
+    max_rounds: int = 100,
+) -> IntArray:
+    """Choose `k` medoids beside the anchors.
+
+    Parameters
+    ----------
+    distances : ndarray, shape (items, items)
+        Symmetric.
+    k : int
+        Number of medoids that move; they begin at random items that are no anchors.
+    anchors : ndarray of int, optional
+        Items that are medoids and stay so.
+    max_rounds : int
+        Most rounds of assignment and refinement.
+
+    Returns
+    -------
+    ndarray of int, shape (k,)
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1, 2, 10, 11, 12], dtype=np.float32)
+    >>> alternating_kmedoids(abs(x[:, None] - x), 1, np.random.default_rng(0),
+    ...                      anchors=np.array([0])).tolist()
+    [4]
+    """
+    fixed = np.empty(0, dtype=np.intp) if anchors is None else anchors
+    free = np.setdiff1d(np.arange(len(distances)), fixed)
+    medoids = np.concatenate([fixed, rng.choice(free, k, replace=False)])
+    for _ in range(max_rounds):
+        labels = distances[:, medoids].argmin(axis=1)
+        labels[medoids] = np.arange(len(medoids))  # a medoid stays in its own cluster
+        moved = medoids.copy()
+        for cluster in range(len(fixed), len(medoids)):
+            members = np.flatnonzero(labels == cluster)
+            totals = distances[np.ix_(members, members)].sum(axis=1, dtype=np.float64)
+            moved[cluster] = members[totals.argmin()]
+        if np.array_equal(moved, medoids):
+            break
+        medoids = moved
+    return medoids[len(fixed) :]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewbench.algorithms.clustering.representatives import representatives
+from fewbench.algorithms.clustering.kmeans import representatives
 
 __all__ = ["eigenmaps", "row_cosines", "spectral_clusters"]
 

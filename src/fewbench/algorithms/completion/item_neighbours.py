@@ -1,14 +1,91 @@
-"""Item-based collaborative filtering: answers to items read off those to the most similar ones."""
+"""Item-based collaborative filtering: answers to items read off those to the most similar ones.
+
+Equations 6 and 11 of "Efficient Evaluation of Large Language Models via Collaborative Filtering".
+Everything is rounded to 12 decimals, so that what is equal ties whatever the order of sums.
+"""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.completion.importance import cosine_similarities
-
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Importance = Literal["variance", "balance"]
+_DECIMALS = 12
 _HAIR = 1e-12  # so that equal similarities are not parted by the rounding of their mean
+
+
+def importance(values: FloatArray, kind: Importance) -> FloatArray:
+    """Importance v(x | F) of items to tell the models F apart.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+    kind : {"variance", "balance"}
+        The sample variance of an item's scores (Eq. 6; 0 of one model), or, of right-or-wrong
+        scores, 1 / |right - wrong| (Eq. 11; as many right as wrong counts as a difference of 1,
+        still more than any other an even number of models can have).
+
+    Returns
+    -------
+    ndarray, shape (items,)
+
+    Examples
+    --------
+    >>> answers = np.array([[1.0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]])
+    >>> importance(answers, "variance").round(3).tolist()
+    [0.0, 0.333, 0.25]
+    >>> importance(answers, "balance").tolist()
+    [0.25, 1.0, 0.5]
+    """
+    if kind == "balance":
+        return np.asarray(1.0 / np.maximum(np.abs(2.0 * values.sum(axis=0) - len(values)), 1.0))
+    if len(values) < 2:
+        return np.zeros(values.shape[1])
+    return np.asarray(np.round(values.var(axis=0, ddof=1), _DECIMALS))
+
+
+def cosine_similarities(rows: FloatArray, among: FloatArray) -> FloatArray:
+    """Cosine similarity of every row with every one of `among`.
+
+    A row of zeros has similarity 1 with rows like it and 0 with others.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> cosine_similarities(rows, np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    lengths, others = _lengths(rows), _lengths(among)
+    similarities = rows @ among.T
+    similarities /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    similarities /= np.where(others > 0, others, 1.0)
+    similarities[np.ix_(lengths == 0, others == 0)] = 1.0
+    return np.asarray(np.round(similarities, _DECIMALS, out=similarities))
+
+
+def most_similar(row: FloatArray, among: FloatArray, n: int, priority: IntArray) -> IntArray:
+    """Positions of the n rows most similar to one by the cosine, the most similar first.
+
+    Of equally similar rows those at the least Manhattan distance come first (to a row of zeros
+    all others are equally similar), then those of the least priority; all rows if there are fewer
+    than n.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> most_similar(np.zeros(2), rows, 2, np.arange(3)).tolist()
+    [2, 1]
+    """
+    similarities = cosine_similarities(row[None], among)[0]
+    apart = np.round(np.abs(among - row).sum(axis=1), _DECIMALS)
+    return np.lexsort((priority, apart, -similarities))[:n]
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.soundness.false_discovery import benjamini_hochberg
-
 FloatArray = NDArray[np.float64]
 _BLOCK = 2048  # items ranked at a time
 
@@ -30,7 +28,12 @@ class Discrimination:
 
     def wrong_way(self, level: float = 0.05) -> NDArray[np.bool_]:
         """Whether an item goes the wrong way, at a false discovery rate of `level`."""
-        return benjamini_hochberg(self.p, level)
+        from scipy.stats import false_discovery_control
+
+        tested = ~np.isnan(self.p)
+        wrong = np.zeros(len(self.p), dtype=np.bool_)
+        wrong[tested] = false_discovery_control(self.p[tested]) <= level
+        return wrong
 
 
 def discrimination(values: FloatArray, weights: FloatArray) -> Discrimination:

@@ -4,6 +4,10 @@ Any two models agree on easy items. What tells kinship is the partial correlatio
 given how easy each item is: the correlation of what is left of each row after a straight line on
 the items' means. Unrelated models have about 0, copies 1; where two rows are made of a shared and
 an own part of equal variance, it is 1/2.
+
+Twins are models that are the same, or nearly: real leaderboards have them. An estimate of a model
+with a twin among the sources is much better than one of a new model, so twins across sources and
+targets are counted, and residuals are cross-fitted by groups of them.
 """
 
 from dataclasses import dataclass
@@ -11,16 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.soundness.false_discovery import benjamini_hochberg
-
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
 TWIN = 0.5
 KIN = 0.3
 CHANCE = 0.01
 FEWEST = 10  # models, for a quartile of their pairs to mean something
 _BLOCK = 256
+TWIN_CORRELATION = 0.8
+DUPLICATE_CORRELATION = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,7 @@ class Likeness:
         `KIN`.
         """
         from scipy.special import ndtr
+        from scipy.stats import false_discovery_control
 
         if len(self.r) < FEWEST:
             return None
@@ -68,7 +72,7 @@ class Likeness:
         spread = (median - quartile) / 0.6745
         if spread <= 0:
             return None
-        rejected = benjamini_hochberg(ndtr(-(pairs - median) / spread), level)
+        rejected = false_discovery_control(ndtr(-(pairs - median) / spread)) <= level
         return max(float(pairs[rejected].min()), KIN) if rejected.any() else None
 
 
@@ -227,3 +231,58 @@ def _residuals(values: FloatArray, easiness: FloatArray) -> NDArray[np.float32]:
         real = (left**2).sum(axis=1, keepdims=True) > 1e-12 * n
         found[at : at + _BLOCK] = np.where(real, left, 0.0)
     return found
+
+
+def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Correlation of every row of `a` with every row of `b`; identical rows have 1.
+
+    A constant row has correlation 0 with all rows but its copies.
+    """
+    rows_a, rows_b = _standard(a), _standard(b)
+    result = rows_a @ rows_b.T
+    constant_a, constant_b = ~rows_a.any(axis=1), ~rows_b.any(axis=1)
+    same = np.equal.outer(a[:, 0], b[:, 0]) & np.logical_and.outer(constant_a, constant_b)
+    return np.where(same, 1.0, result)
+
+
+def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return each target's highest correlation with a source, and which source that is.
+
+    Examples
+    --------
+    >>> sources = np.array([[1.0, 0, 1, 0], [1, 1, 0, 0]])
+    >>> r, which = nearest_twin(np.array([[1.0, 0, 1, 0]]), sources)
+    >>> r.round(6).tolist(), which.tolist()
+    ([1.0], [0])
+    """
+    all_of = correlations(targets, sources)
+    return np.asarray(all_of.max(axis=1)), np.asarray(all_of.argmax(axis=1))
+
+
+def duplicate_groups(
+    values: FloatArray, families: NDArray[np.object_] | None = None
+) -> NDArray[np.intp]:
+    """Group models that are all but the same or of one family, shape (models,): group numbers.
+
+    All but the same: a correlation of `DUPLICATE_CORRELATION`. Near-twins are not enough here,
+    for chains of them can join most of a table.
+
+    Parameters
+    ----------
+    values : ndarray, shape (models, items)
+    families : ndarray of str, shape (models,), optional
+        An empty text is no family.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    linked = correlations(values, values) >= DUPLICATE_CORRELATION
+    if families is not None:
+        linked |= np.equal.outer(families, families) & (families != "")[:, None]
+    return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
+
+
+def _standard(rows: FloatArray) -> FloatArray:
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(centred, axis=1, keepdims=True)
+    constant = norms <= 1e-9 * np.sqrt(rows.shape[1])
+    return np.where(constant, 0.0, centred / np.where(constant, 1.0, norms))

@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fewbench.algorithms.completion.importance import Importance
-from fewbench.algorithms.completion.item_neighbours import ItemNeighbours
+from fewbench.algorithms.completion.item_neighbours import Importance, ItemNeighbours
 from fewbench.algorithms.completion.transport import check_solver
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.importance_session import ImportanceSession, ItemCompletion

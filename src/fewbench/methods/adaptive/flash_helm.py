@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.sampling.allocation import expected_counts
+from fewbench.algorithms.sampling import expected_counts
 from fewbench.methods.base import Answers, Method, Prediction, Session, joined
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.mean import FittedMean

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.clustering.alternating import alternating_kmedoids
 from fewbench.algorithms.clustering.distances import Metric, item_distances
-from fewbench.algorithms.clustering.kmedoids import kmedoids
+from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

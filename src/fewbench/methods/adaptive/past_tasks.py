@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.completion.importance import (
+from fewbench.algorithms.completion.item_neighbours import (
     Importance,
     cosine_similarities,
     importance,

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.clustering.alternating import alternating_kmedoids
 from fewbench.algorithms.clustering.distances import Metric, item_distances
-from fewbench.algorithms.clustering.kmedoids import kmedoids
+from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 from fewbench.algorithms.natives import Count, native_sources
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.native_set import Clip, NativeSet, Search, given_set, make_native_set

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.regression.additive_spline import AdditiveSpline, fit_additive_spline
+from fewbench.algorithms.additive_spline import AdditiveSpline, fit_additive_spline
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.item_response import SourceModel, subset_model

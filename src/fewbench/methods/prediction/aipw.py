@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.regression.ridge import fit_ridge
+from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

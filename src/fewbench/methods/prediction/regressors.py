@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.regression.neighbours import Metric, nearest
-from fewbench.algorithms.regression.ridge import fit_ridge
+from fewbench.algorithms.ridge_and_neighbors import Metric, fit_ridge, nearest
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number

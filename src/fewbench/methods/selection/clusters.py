@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.clustering.representatives import representatives
-from fewbench.algorithms.sampling.allocation import allocate
+from fewbench.algorithms.clustering.kmeans import representatives
+from fewbench.algorithms.sampling import allocate
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number

@@ -20,7 +20,7 @@ from fewbench.algorithms.disagreement import (
     predictive_diversity,
     two_class,
 )
-from fewbench.algorithms.sampling.allocation import allocate
+from fewbench.algorithms.sampling import allocate
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number

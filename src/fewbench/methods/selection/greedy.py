@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.choice.forward import forward_selection
+from fewbench.algorithms.choice.forward_selection import forward_selection
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.filled import filled_up
 from fewbench.methods.subset import Subset

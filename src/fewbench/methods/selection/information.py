@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.irt.information_filter import ability_grid, informative_on_a_grid
+from fewbench.algorithms.irt.steps import ability_grid, informative_on_a_grid
 from fewbench.methods.item_response import subset_model
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.best_of_random import HELD_OUT, BestOfRandom

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.clustering.representatives import representatives
+from fewbench.algorithms.clustering.kmeans import representatives
 from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number

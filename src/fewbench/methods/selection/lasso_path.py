@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.choice.lasso_path import lasso_support
+from fewbench.algorithms.choice.forward_selection import lasso_support
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.filled import filled_up
 from fewbench.methods.subset import Subset

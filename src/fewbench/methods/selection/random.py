@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.sampling.allocation import allocate
+from fewbench.algorithms.sampling import allocate
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench.algorithms.choice.ridge_search import ridge_losses
-from fewbench.algorithms.choice.subset_search import divisions, search
+from fewbench.algorithms.choice.subset_search import divisions, ridge_losses, search
 from fewbench.methods.needs import Need
 from fewbench.methods.selection.best_of_random import HELD_OUT, check_search, check_sources
 from fewbench.methods.subset import Subset

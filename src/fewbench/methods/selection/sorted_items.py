@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench.algorithms.completion.staircase import reorder
-from fewbench.algorithms.sampling.allocation import allocate
+from fewbench.algorithms.sampling import allocate
 from fewbench.methods.ease import PROBABILITIES, ease
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

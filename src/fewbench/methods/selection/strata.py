@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.clustering.line_clusters import line_clusters
-from fewbench.algorithms.sampling.allocation import allocate
-from fewbench.algorithms.sampling.unequal import draw
+from fewbench.algorithms.clustering.kmeans import line_clusters
+from fewbench.algorithms.sampling import allocate, draw
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset

@@ -6,8 +6,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench.algorithms.choice.facility_location import Tie, coverage, facility_location
-from fewbench.algorithms.choice.p_median import best_facilities
+from fewbench.algorithms.choice.facility_location import (
+    Tie,
+    best_facilities,
+    coverage,
+    facility_location,
+)
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import Ordered
 from fewbench.methods.tasks.matching import matched, mismatch

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fewbench.algorithms.choice.ridge_forward import ridge_forward
+from fewbench.algorithms.choice.forward_selection import ridge_forward
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import Ordered
 from fewbench.methods.tasks.matrix import PAST_SCORES, TaskMatrix

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewbench._json import parse_json
 from fewbench._names import some
 from fewbench._seeds import child_seed
-from fewbench.algorithms.regression.ridge import fit_ridge
+from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import TaskChooser
 from fewbench.methods.tasks.matching import mismatch

@@ -21,11 +21,26 @@ from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.methods.tasks.medoids import TaskMedoids
 from fewbench.methods.tasks.selection import model_digest
 from fewbench.study.inference import Figure
-from fewbench.study.tasks.curves import Curves, curve_sizes, curves, differences, sets_of
+from fewbench.study.tasks.curves import (
+    Curves,
+    curve_sizes,
+    curves,
+    differences,
+    sets_of,
+    similarity_maps,
+    strongest_transfers,
+)
 from fewbench.study.tasks.held_out import HeldOut
-from fewbench.study.tasks.judgement import anchor_ratio, judge, nrmse, questions_by_chance, spread
-from fewbench.study.tasks.maps import similarity_maps, strongest_transfers
-from fewbench.study.tasks.results import FloatArray, IntArray, TaskResults
+from fewbench.study.tasks.judgement import (
+    FloatArray,
+    IntArray,
+    TaskResults,
+    anchor_ratio,
+    judge,
+    nrmse,
+    questions_by_chance,
+    spread,
+)
 
 FEW_MODELS = 5
 HALF = 0.5

@@ -1,16 +1,22 @@
-"""Errors against the number of chosen tasks: each as it is, never the best over them."""
+"""Data of pictures: errors against the number of tasks, similarities, strongest transfers.
+
+Errors are shown for each number of tasks as they are, never the best over the numbers.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
-from fewbench.methods.tasks import TaskMatrix, read_chooser
+from fewbench.methods.tasks import Similarity, TaskMatrix, read_chooser
 from fewbench.study.tasks.judgement import (
     DRAWS,
     LEVEL,
+    IntArray,
+    TaskResults,
     nrmse,
     questions_by_chance,
     resampled_models,
@@ -18,14 +24,14 @@ from fewbench.study.tasks.judgement import (
     tasks_by_chance,
     weighted_nrmse,
 )
-from fewbench.study.tasks.results import IntArray, TaskResults
 
 ALL = 10
 SOME = (15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750)
 MODELS = 10  # what seeds are drawn for
-
 Sets = Mapping[int, IntArray]
 """Chosen tasks by their number."""
+STRONGEST = 0.07
+"""Share of the transfers that is shown (Figure 1)."""
 
 
 @dataclass(frozen=True)
@@ -145,3 +151,43 @@ def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Dif
         low.append(float(ends[0]))
         high.append(float(ends[1]))
     return Differences(list(sizes), own, low, high)
+
+
+def cluster_order(names: tuple[str, ...], clusters: dict[str, int]) -> NDArray[np.intp]:
+    """Return the tasks cluster by cluster, in their own order within one."""
+    return np.argsort([clusters[name] for name in names], kind="stable")
+
+
+def similarity_maps(
+    matrix: TaskMatrix, settings: Similarity, clusters: dict[str, int]
+) -> dict[str, Any]:
+    """Return S and S' with the tasks ordered by cluster (Figure 2), as plain values."""
+    order = cluster_order(matrix.names, clusters)
+    at = np.ix_(order, order)
+    return {
+        "tasks": [matrix.names[task] for task in order],
+        "clusters": [clusters[matrix.names[task]] for task in order],
+        "sim": settings.sim(matrix.rows)[at].tolist(),
+        "le": settings.le(matrix.rows)[at].tolist(),
+    }
+
+
+def strongest_transfers(
+    matrix: TaskMatrix, clusters: dict[str, int], share: float = STRONGEST
+) -> dict[str, Any]:
+    """Return the strongest transfers between different tasks, each target's mean taken off.
+
+    The rows must be transferability to all tasks, in their order.
+    """
+    order = cluster_order(matrix.names, clusters)
+    centred = (matrix.rows - matrix.rows.mean(axis=0))[np.ix_(order, order)]
+    n = len(order)
+    source, target = np.nonzero(~np.eye(n, dtype=bool))
+    values = centred[source, target]
+    best = np.argsort(-values, kind="stable")[: max(1, round(share * len(values)))]
+    return {
+        "share": share,
+        "tasks": [matrix.names[task] for task in order],
+        "clusters": [clusters[matrix.names[task]] for task in order],
+        "arcs": [[int(source[i]), int(target[i]), float(values[i])] for i in best],
+    }

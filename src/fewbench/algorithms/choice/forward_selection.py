@@ -1,0 +1,251 @@
+"""Columns chosen one after another for a linear model: forward selection and the lasso.
+
+`ridge_forward` minimizes a held-out error in closed form. Ridge regression is a linear smoother:
+with M the matrix that takes y to its residuals, the residuals of a group of rows under the fit
+without these rows are M_gg⁻¹ (M y)_g (the hat-matrix formula; Allen 1974 for single rows). Adding a
+column changes M by a matrix of rank one, so that all candidates are judged together, and nothing is
+refitted.
+"""
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._threads import one_thread
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+_DECIMALS = (
+    10  # of errors and shares explained, so that rounding does not part equally good columns
+)
+PENALTIES = np.logspace(-4, 1, 6)
+_LEAST = 1e-9  # an own share below this would divide by rounding
+
+
+def forward_selection(x: FloatArray, y: FloatArray, k: int, alpha: float) -> IntArray:
+    """Choose columns one by one, each the one that lowers the ridge loss most.
+
+    The loss of a set of columns is the least of |y - X b|² + alpha |b|². With the residual-maker
+    P = (I + X Xᵀ / alpha)⁻¹ of the columns chosen so far, adding column x lowers it by
+    (xᵀPy)² / (alpha + xᵀPx); P changes by a matrix of rank one.
+
+    Parameters
+    ----------
+    x : ndarray, shape (rows, columns)
+    y : ndarray, shape (rows,)
+    k : int
+        How many at most.
+    alpha : float
+        The penalty, above 0.
+
+    Returns
+    -------
+    ndarray of int
+        In the order of choice; of equally good columns the first. Fewer than k if no column is
+        left that explains anything.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> forward_selection(x, np.array([0.1, 1.0, 1.2, 0.2]), 2, 0.1).tolist()
+    [0, 1]
+    """
+    x = x - x.mean(axis=0)
+    y = y - y.mean()
+    scale = float(y @ y)
+    maker = np.eye(len(x))
+    told, spread = x.T @ y, (x**2).sum(axis=0) + alpha
+    free = np.ones(x.shape[1], dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < k and scale > 0:
+        gain = np.round(np.where(free, told**2 / spread, 0.0) / scale, _DECIMALS)
+        best = int(gain.argmax())
+        if gain[best] <= 0:
+            break
+        left = maker @ x[:, best]
+        size = alpha + float(x[:, best] @ left)
+        shared = x.T @ left
+        maker -= np.outer(left, left) / size
+        told = told - shared * (told[best] / size)
+        spread = np.maximum(spread - shared**2 / size, alpha)
+        chosen.append(best)
+        free[best] = False
+    return np.array(chosen, dtype=np.intp)
+
+
+def ridge_forward(
+    x: FloatArray,
+    y: FloatArray,
+    k: int,
+    groups: IntArray | None = None,
+    penalties: FloatArray = PENALTIES,
+) -> tuple[IntArray, FloatArray]:
+    """Choose columns one by one, each the one with the least held-out error of a ridge on all.
+
+    Every group of rows is held out once. The penalty is the best of a grid at each step; the
+    intercept is not penalized.
+
+    Parameters
+    ----------
+    x : ndarray, shape (rows, columns)
+    y : ndarray, shape (rows,)
+    k : int
+        How many, at most the number of columns.
+    groups : ndarray of int, shape (rows,), optional
+        Rows of one number are held out together; by default each row alone.
+    penalties : ndarray
+        Multiples of the columns' mean squared size.
+
+    Returns
+    -------
+    chosen : ndarray of int, shape (k,)
+        In the order of choice; of equally good columns the first.
+    errors : ndarray, shape (k,)
+        Root mean square held-out error with the columns chosen so far.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random((40, 6))
+    >>> ridge_forward(x, x[:, 4] + 2 * x[:, 1], 2)[0].tolist()
+    [1, 4]
+    """
+    n, columns = x.shape
+    groups = np.arange(n) if groups is None else groups
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    centred = x - x.mean(axis=0)
+    left_over = y - y.mean()
+    size = float((centred**2).sum() / columns)
+    scale = float(np.sqrt((left_over**2).mean()))
+    if size <= 0 or scale <= 0 or len(members) < 2:  # nothing to tell columns apart by
+        return np.arange(k, dtype=np.intp), np.full(k, scale)
+    paths = [_Path(centred, left_over, size * float(alpha)) for alpha in penalties]
+    free = np.ones(columns, dtype=bool)
+    chosen, errors = [], []
+    for _ in range(k):
+        found = np.min([path.errors(members) for path in paths], axis=0)
+        found = np.where(free, np.round(found / scale, _DECIMALS), np.inf)
+        best = int(found.argmin())
+        for path in paths:
+            path.add(best)
+        free[best] = False
+        chosen.append(best)
+        errors.append(float(found[best]) * scale)
+    return np.array(chosen, dtype=np.intp), np.array(errors)
+
+
+class _Path:
+    """The columns chosen so far, with one penalty.
+
+    Attributes
+    ----------
+    maker : ndarray, shape (rows, rows)
+        (I + X Xᵀ / penalty)⁻¹ of the chosen columns X.
+    left : ndarray, shape (rows, columns)
+        maker @ all columns.
+    residual : ndarray, shape (rows,)
+        maker @ y.
+    """
+
+    def __init__(self, x: FloatArray, y: FloatArray, penalty: float) -> None:
+        self.x, self.penalty = x, penalty
+        self.maker, self.left, self.residual = np.eye(len(x)), x.copy(), y.copy()
+
+    @property
+    def _sizes(self) -> FloatArray:
+        return np.asarray(self.penalty + np.maximum((self.x * self.left).sum(axis=0), 0.0))
+
+    def errors(self, members: list[IntArray]) -> FloatArray:
+        """Return the root mean square held-out error with each column added, shape (columns,)."""
+        sizes = self._sizes
+        share = (self.x.T @ self.residual) / sizes
+        n = len(self.x)
+        total = np.zeros(len(sizes))
+        single = np.array([rows[0] for rows in members if len(rows) == 1], dtype=np.intp)
+        if len(single):
+            own = np.diag(self.maker)[single, None] - 1.0 / n  # the mean takes its share
+            left = self.left[single]
+            after = np.maximum(own - left**2 / sizes, _LEAST)
+            total += (((self.residual[single, None] - left * share) / after) ** 2).sum(axis=0)
+        for rows in members:
+            if len(rows) == 1:
+                continue
+            block = self.maker[np.ix_(rows, rows)] - 1.0 / n
+            # M_gg - v vᵀ / size of each column, inverted by the formula for a change of rank one.
+            left = self.left[rows]
+            residual = self.residual[rows, None] - left * share
+            solved = np.linalg.solve(block, np.hstack([residual, left]))
+            of_residual, of_left = solved[:, : len(sizes)], solved[:, len(sizes) :]
+            room = np.maximum(sizes - (left * of_left).sum(axis=0), _LEAST * sizes)
+            held_out = of_residual + of_left * ((left * of_residual).sum(axis=0) / room)
+            total += (held_out**2).sum(axis=0)
+        return np.asarray(np.sqrt(total / n))
+
+    def add(self, column: int) -> None:
+        """Add a column to the chosen."""
+        left = self.left[:, column].copy()
+        size = float(self._sizes[column])
+        self.maker -= np.outer(left, left) / size
+        self.residual -= left * (float(self.x[:, column] @ self.residual) / size)
+        self.left -= np.outer(left, (self.x.T @ left) / size)
+
+
+def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
+    """Return the first k columns that the lasso uses at once as its penalty falls.
+
+    The path is followed exactly from knot to knot (least angle regression, Efron et al. 2004).
+    A lasso never uses more columns than rows - 1; then the largest set of the path is returned.
+    Of identical columns only the first takes part.
+
+    Parameters
+    ----------
+    x : ndarray, shape (rows, columns)
+    y : ndarray, shape (rows,)
+    k : int
+
+    Returns
+    -------
+    ndarray of int, at most k
+        Columns, those of larger coefficients × spread first.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> lasso_support(x, np.array([0.1, 1.0, 1.2, 0.2]), 1).tolist()
+    [0]
+    """
+    none = np.array([], dtype=np.intp)
+    varies = np.flatnonzero(x.max(axis=0) > x.min(axis=0))
+    if not len(varies) or y.max() - y.min() <= 0:
+        return none
+    _, first = np.unique(x[:, varies].T, axis=0, return_index=True)
+    columns = varies[np.sort(first)]
+    centred = x[:, columns] - x[:, columns].mean(axis=0)
+    # A path that was cut short is followed anew: ask for as many steps as k columns took on the
+    # tables tried, or for all where no path has k columns.
+    most = 8 * len(x) + 128
+    steps = min(most, round(k * (1 + 3 * (k / len(x)) ** 2)) + 16) if k < len(x) else most
+    coefficients = _path(centred, y - y.mean(), steps)
+    used = (coefficients != 0).sum(axis=0)
+    while used.max() < k and len(used) > steps and steps < most:  # columns left it again
+        steps = min(2 * steps, most)
+        coefficients = _path(centred, y - y.mean(), steps)
+        used = (coefficients != 0).sum(axis=0)
+    enough = np.flatnonzero(used >= k)
+    knot = int(enough[0]) if len(enough) else int(used.argmax())
+    weight = np.abs(coefficients[:, knot]) * np.sqrt((centred**2).sum(axis=0))
+    order = np.argsort(-weight, kind="stable")[: int(used[knot])]
+    return np.asarray(columns[order[:k]], dtype=np.intp)
+
+
+def _path(x: FloatArray, y: FloatArray, steps: int) -> FloatArray:
+    """Return the coefficients at every knot, shape (columns, knots)."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lars_path
+
+    with warnings.catch_warnings(), one_thread():  # sums in another order could turn ties
+        # It warns of columns that depend on others, and drops them: so be it.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, _, coefficients = lars_path(x, y, method="lasso", max_iter=steps)
+    return np.asarray(coefficients)

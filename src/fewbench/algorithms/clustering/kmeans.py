@@ -1,0 +1,162 @@
+"""k-means: with the point nearest each center, and exactly for points on a line.
+
+On a line clusters are intervals, so that the least sum of squares is found by dynamic programming
+over where they end (Wang & Song 2011, "Ckmeans.1d.dp"), in order of n log n steps a cluster as the
+best last end only moves right: no random starts.
+"""
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._threads import one_thread
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BLOCK = 32
+"""Clusters whose members are compared at a time: a table of all points and clusters is large."""
+
+
+def representatives(
+    points: FloatArray,
+    k: int,
+    seed: int,
+    restarts: int = 1,
+    weights: FloatArray | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Find k distinct points nearest the k-means centres, and every point's cluster.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, dimensions)
+        Finite; n of at least k.
+    k : int
+        At least 1.
+    seed : int
+    restarts : int
+        Random starts of k-means; the best is kept.
+    weights : ndarray, shape (n,), optional
+        What the points count in k-means, above 0; by default all the same. Within a cluster the
+        point nearest the centre is chosen whatever it counts.
+
+    Returns
+    -------
+    chosen : ndarray of int, shape (k,)
+        Positions in `points`, one of each cluster.
+    labels : ndarray of int, shape (n,)
+        Each point's cluster as a position in `chosen`.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0], [13.0]])
+    >>> chosen, labels = representatives(points, 2, seed=0)
+    >>> sorted(chosen.tolist()), np.bincount(labels).tolist()
+    ([1, 4], [4, 3])
+    """
+    if k == len(points):
+        return np.arange(k), np.arange(k)
+    distinct = len(np.unique(points, axis=0))
+    if distinct <= k:  # k-means cannot make more clusters than there are distinct points
+        _, first, labels = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        more = np.setdiff1d(np.arange(len(points)), first)[: k - distinct]
+        labels[more] = distinct + np.arange(len(more))
+        return np.concatenate([first, more]), labels
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    # One thread: sums in another order could turn ties.
+    with one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the clusters that are filled here
+        fitted = KMeans(k, n_init=restarts, random_state=seed).fit(points, sample_weight=weights)
+    centres, labels = fitted.cluster_centers_, fitted.labels_.astype(np.intp)
+    _fill_empty(points, centres, labels)
+    return _nearest(points, centres, labels), labels
+
+
+def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntArray:
+    """Return of each cluster the member nearest its centre, of equally near ones the first."""
+    members = np.argsort(labels, kind="stable")
+    ends = np.searchsorted(labels[members], np.arange(len(centres) + 1))
+    of_points, of_centres = (points**2).sum(axis=1), (centres**2).sum(axis=1)
+    nearest = np.empty(len(centres), dtype=np.intp)
+    for first in range(0, len(centres), BLOCK):
+        last = min(first + BLOCK, len(centres))
+        here = members[ends[first] : ends[last]]
+        squared = of_points[here, None] - 2 * points[here] @ centres[first:last].T
+        squared += of_centres[first:last]
+        squared[labels[here, None] != np.arange(first, last)] = np.inf  # only its own members
+        nearest[first:last] = here[squared.argmin(axis=0)]
+    return nearest
+
+
+def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> None:
+    """Give clusters that have no point one of the largest; in place.
+
+    Points may differ by less than their squared distances can show; then k-means leaves some out.
+    """
+    for cluster in np.setdiff1d(np.arange(len(centres)), labels):
+        point = np.flatnonzero(labels == np.bincount(labels).argmax())[-1]
+        labels[point], centres[cluster] = cluster, points[point]
+
+
+def line_clusters(points: FloatArray, k: int) -> IntArray:
+    """Return each point's cluster of the `k` with the least sum of squares.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n,)
+    k : int
+        Number of clusters; fewer are made where there are fewer distinct points.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Clusters numbered from the lowest points to the highest.
+
+    Examples
+    --------
+    >>> line_clusters(np.array([0.9, 0.1, 0.2, 1.0, 0.5]), 3).tolist()
+    [2, 0, 0, 2, 1]
+    """
+    x, which, count = np.unique(points, return_inverse=True, return_counts=True)
+    n = len(x)
+    if k >= n:
+        return which.astype(np.intp)
+    x = x - x.mean()
+    mass, first, second = (
+        np.concatenate([[0.0], np.cumsum(count * x**power)]) for power in range(3)
+    )
+
+    def spread(starts: IntArray, end: int) -> FloatArray:
+        """Sums of squares of the points from each start to before the end."""
+        total = first[end] - first[starts]
+        return np.asarray(second[end] - second[starts] - total**2 / (mass[end] - mass[starts]))
+
+    least = np.append(0.0, [spread(np.array([0]), end)[0] for end in range(1, n + 1)])
+    begins = np.zeros((k, n + 1), dtype=np.intp)
+    for clusters in range(1, k):
+        next_least = np.full(n + 1, np.inf)
+        # ends from..to, whose best last cluster begins within low..high
+        todo = [(clusters + 1, n, clusters, n - 1)]
+        while todo:
+            low_end, high_end, low, high = todo.pop()
+            if low_end > high_end:
+                continue
+            end = (low_end + high_end) // 2
+            starts = np.arange(low, min(high, end - 1) + 1)
+            sums = least[starts] + spread(starts, end)
+            best = int(sums.argmin())
+            next_least[end], begins[clusters, end] = sums[best], starts[best]
+            todo += [
+                (low_end, end - 1, low, int(starts[best])),
+                (end + 1, high_end, int(starts[best]), high),
+            ]
+        least = next_least
+    labels = np.empty(n, dtype=np.intp)
+    end = n
+    for cluster in range(k - 1, -1, -1):
+        begin = int(begins[cluster, end])
+        labels[begin:end] = cluster
+        end = begin
+    return labels[which]

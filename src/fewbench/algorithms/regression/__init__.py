@@ -1,1 +1,0 @@
-"""From features to outputs: ridge regression, neighbours, splines."""

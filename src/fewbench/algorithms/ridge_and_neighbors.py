@@ -1,0 +1,108 @@
+"""Ridge regression and nearest neighbors, in closed form and with stated ties."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+PENALTIES = np.logspace(-3, 3, 25)
+Metric = Literal["cosine", "euclidean"]
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """A fitted ridge regression: y = (x - x_mean) coefficients + y_mean.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (features, outputs)
+    x_mean, y_mean : ndarrays, shapes (features,) and (outputs,)
+    alpha : ndarray, shape (outputs,)
+        The penalty used for each output.
+    """
+
+    coefficients: FloatArray
+    x_mean: FloatArray
+    y_mean: FloatArray
+    alpha: FloatArray
+
+    def predict(self, x: FloatArray) -> FloatArray:
+        """Predict outputs, shape (rows, outputs)."""
+        return np.asarray((x - self.x_mean) @ self.coefficients + self.y_mean)
+
+
+def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge:
+    """Fit ridge regression by one singular value decomposition.
+
+    Parameters
+    ----------
+    x : ndarray, shape (rows, features)
+    y : ndarray, shape (rows, outputs)
+    alpha : float, optional
+        The penalty on squared coefficients. If None, the one of a fixed grid (multiples of the
+        mean squared singular value) with the least leave-one-out error, for each output.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0], [2.0]])
+    >>> fit_ridge(x, 2 * x + 1, alpha=0.0).predict(np.array([[3.0]])).round(6).tolist()
+    [[7.0]]
+    """
+    x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
+    u, s, vt = np.linalg.svd(x - x_mean, full_matrices=False)
+    # Against the size of x itself: what is left of a constant column is rounding.
+    size = max(s.max(initial=0.0), float(np.abs(x_mean).max(initial=0.0)) * np.sqrt(len(x)))
+    rank = s > size * max(x.shape) * np.finfo(float).eps
+    u, s, vt = u[:, rank], s[rank], vt[rank]
+    projected = u.T @ (y - y_mean)
+    if alpha is None:
+        alphas = _best_alphas(u, s, projected, y - y_mean)
+    else:
+        alphas = np.full(y.shape[1], float(alpha))
+    shrunk = projected * (s[:, None] / (s[:, None] ** 2 + alphas))
+    return Ridge(vt.T @ shrunk, x_mean, y_mean, alphas)
+
+
+def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatArray) -> FloatArray:
+    """Leave-one-out residuals are residual / (1 - leverage); the mean takes 1/rows of leverage."""
+    if not len(s):
+        return np.ones(y.shape[1])
+    grid = PENALTIES * float((s**2).mean())
+    shrink = s[:, None] ** 2 / (s[:, None] ** 2 + grid)  # (rank, grid)
+    residual = y.T[:, :, None] - u @ (shrink * projected.T[:, :, None])  # (outputs, rows, grid)
+    leverage = (u**2) @ shrink + 1.0 / len(y)
+    error = ((residual / np.maximum(1.0 - leverage, 1e-9)) ** 2).mean(axis=1)
+    return np.asarray(grid[np.argmin(error, axis=1)])
+
+
+def nearest(rows: FloatArray, among: FloatArray, k: int, metric: Metric) -> NDArray[np.intp]:
+    """Return the positions of the k nearest of `among` for every row, shape (rows, k).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than k.
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.9, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1, "cosine").tolist()
+    [[1]]
+    """
+    if k > len(among):
+        raise ValueError(f"{k} nearest are asked for, there are {len(among)}")
+    if metric == "cosine":
+        left, right = _unit(rows), _unit(among)
+        distances = 1.0 - left @ right.T
+    else:
+        squares = (rows**2).sum(axis=1)[:, None] + (among**2).sum(axis=1) - 2 * rows @ among.T
+        distances = np.maximum(squares, 0.0)
+    # Rounded, so that equal rows tie whatever the order of the sums above.
+    order = np.argsort(np.round(distances, 12), axis=1, kind="stable")
+    return np.asarray(order[:, :k])
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1.0))

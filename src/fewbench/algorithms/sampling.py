@@ -1,0 +1,111 @@
+"""Budgets shared among tasks, and samples with known inclusion probabilities."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+
+
+def allocate(
+    budget: int, masses: NDArray[Any], sizes: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Share `budget` items among tasks in proportion to their masses.
+
+    No task gets more items than it has; what it cannot take goes to the others. Fractions are
+    rounded up or down by one systematic draw over the tasks in random order, so that the
+    expected number of every task is its exact share.
+
+    Parameters
+    ----------
+    budget : int
+        At most the sum of `sizes`.
+    masses : ndarray, shape (tasks,)
+        Non-negative shares; they need not sum to 1.
+    sizes : ndarray of int, shape (tasks,)
+        Number of items of each task.
+
+    Returns
+    -------
+    ndarray of int, shape (tasks,), summing to `budget`
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> allocate(6, np.array([0.5, 0.5]), np.array([1, 9]), rng).tolist()
+    [1, 5]
+    """
+    share = expected_counts(budget, masses, sizes)
+    counts = np.floor(share).astype(np.intp)
+    order = rng.permutation(len(sizes))
+    ends = np.cumsum((share - counts)[order])
+    ends[-1] = budget - counts.sum()  # not a hair less, by rounding of the sum
+    points = np.floor(ends - rng.random()) + 1
+    counts[order] += np.diff(points, prepend=0.0).astype(np.intp)
+    return counts
+
+
+def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> NDArray[np.float64]:
+    """Shares of the budget in proportion to masses, none above its size.
+
+    Examples
+    --------
+    >>> expected_counts(6, np.array([0.2, 0.4, 0.4]), np.array([1, 9, 9])).tolist()
+    [1.0, 2.5, 2.5]
+    """
+    full = np.zeros(len(sizes), dtype=np.bool_)
+    while True:
+        left = budget - int(sizes[full].sum())
+        mass = np.where(full, 0.0, masses)
+        if mass.sum() <= 0:  # only tasks without mass have room
+            mass = np.where(full, 0.0, 1.0)
+        share = np.where(full, sizes, left * mass / max(mass.sum(), 1e-300))
+        over = ~full & (share > sizes)
+        if not over.any():
+            return np.asarray(share)
+        full |= over
+
+
+def draw(n: int, sizes: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """Draw `n` units with probabilities in proportion to their sizes.
+
+    Units whose share is 1 or more are sure; the others are drawn by one systematic draw in random
+    order. With equal sizes this is simple random sampling.
+
+    Parameters
+    ----------
+    n : int
+        At most the number of units.
+    sizes : ndarray, shape (units,)
+        Positive.
+
+    Returns
+    -------
+    chosen : ndarray of int, shape (n,), increasing
+    probabilities : ndarray, shape (units,)
+        Each unit's probability to be chosen, of sum `n`.
+
+    Examples
+    --------
+    >>> chosen, probabilities = draw(2, np.array([6.0, 1, 1, 1]), np.random.default_rng(0))
+    >>> probabilities.round(3).tolist()
+    [1.0, 0.333, 0.333, 0.333]
+    """
+    sure = np.zeros(len(sizes), dtype=np.bool_)
+    while True:
+        left = n - int(sure.sum())
+        rest = np.where(sure, 0.0, sizes)
+        share = left * rest / rest.sum() if left else np.zeros(len(sizes))
+        more = ~sure & (share >= 1.0 - 1e-12)
+        if not more.any():
+            break
+        sure |= more
+    others = rng.permutation(np.flatnonzero(~sure))
+    ends = np.cumsum(share[others])
+    if len(ends):
+        ends[-1] = left  # not a hair less, by rounding of the sum
+    drawn = others[np.diff(np.floor(ends - rng.random()) + 1.0, prepend=0.0) > 0]
+    chosen = np.sort(np.concatenate([np.flatnonzero(sure), drawn]))
+    return chosen.astype(np.intp), np.where(sure, 1.0, share)

@@ -1,1 +1,0 @@
-"""How many items of each group, and which, with known probabilities."""

@@ -1,0 +1,122 @@
+"""fewbench study: analyses of single methods on models with known full scores."""
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench.cli.options import (
+    AverageOption,
+    Budget,
+    Json,
+    MethodName,
+    ScoresPath,
+    Seed,
+    group_of_commands,
+    load,
+)
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import progress_bar
+from fewbench.cli.text import say
+from fewbench.study import KINDS, SplitSettings
+from fewbench.study.tailoredbench import NativeAnalysis, analyze
+
+WIDEST = 100
+TITLES = {
+    "nearness": "nearness",
+    "shares": "number, at random",
+    "counts": "number, nearest",
+    "items": "maps of items",
+    "spread": "medoids",
+    "affinity": "families",
+    "absence": "no family",
+}
+
+
+study = group_of_commands()
+
+
+@study.callback()
+def _all() -> None:
+    """Analyze single methods on models with known full scores.
+
+    \b
+    TailoredBench:  fewbench study native-sources scores.parquet --budget 30 -o native-sources.html
+    """
+
+
+@study.command("native-sources")
+def native_sources(
+    scores_path: ScoresPath,
+    budget: Budget,
+    method: MethodName = "tailored",
+    split: Annotated[
+        str | None,
+        typer.Option("--split", help=f"One of {', '.join(KINDS)}; given if there are roles."),
+    ] = None,
+    targets: Annotated[float, typer.Option(help="Share of the models to be targets.")] = 0.25,
+    group_by: Annotated[str, typer.Option(help="group: the models' column.")] = "family",
+    repeats: Annotated[int, typer.Option(help="Divisions and seeds to average over.")] = 5,
+    seed: Seed = 0,
+    average: AverageOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write an HTML page.")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Analyze the native sources of TailoredBench: which they are, and how much they help.
+
+    \b
+    fewbench study native-sources scores.parquet --budget 30 -o native-sources.html
+    fewbench study native-sources scores.parquet --budget 30 --split every --json
+    fewbench study native-sources scores.parquet -n 30 --method "tailored(metric=cosine)"
+
+    \b
+    What is looked at:
+    nearness           estimates by the nearest fifth of the sources, the next, … the farthest
+    number, at random  by a random share of the native sources
+    number, nearest    by as many nearest sources, and by as many as the method finds
+    maps of items      as sources and as targets answer them
+    medoids            how far items are from those that stand for them
+    families           which families native sources are of
+    no family          estimates without sources of the target's family
+    """
+    check_outputs(output, inputs=[scores_path], force=force)
+    scores = load(scores_path, average)
+    kind = split or ("given" if "role" in scores.models else "random")
+    settings = SplitSettings(kind, targets, group_by=group_by)  # type: ignore[arg-type]
+    with progress_bar("native sources") as progress:
+        found = analyze(scores, method, budget, settings, repeats, seed, progress)
+    if output is not None:
+        from fewbench.report import write_native
+
+        write_native(found, output, scores_path.name)
+        say(f"wrote {output}")
+    print(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else describe(found))
+
+
+def describe(found: NativeAnalysis) -> str:
+    """Return what was found for a terminal."""
+    facts = found.facts
+    lines = [
+        f"{facts['method']}, {facts['budget']} items, {facts['sources']} sources, "
+        f"{facts['targets']} targets, {facts['split']} split, repeats: {facts['repeats']}",
+        *(f"warning: {warning}" for warning in found.warnings),
+    ]
+    blocks = [_wrapped(line, 2) for line in lines]
+    width = max(map(len, TITLES.values())) + 2
+    said = found.findings | {key: f"not made: {why}" for key, why in found.absent.items()}
+    blocks += [
+        "",
+        *(_wrapped(f"{TITLES[k]:<{width}}{said[k]}", width) for k in TITLES if k in said),
+    ]
+    return "\n".join(blocks)
+
+
+def _wrapped(line: str, indent: int) -> str:
+    return textwrap.fill(
+        line, WIDEST, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )

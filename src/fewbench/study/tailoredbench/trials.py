@@ -1,0 +1,438 @@
+"""Targets estimated from native sources of one's choice: by number, share and nearness."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fewbench._threads import one_thread
+from fewbench.algorithms.clustering.distances import item_distances
+from fewbench.algorithms.natives import nearest_first
+from fewbench.errors import StudyError
+from fewbench.evaluation.opening import check_budget
+from fewbench.evaluation.ranks import EXACT
+from fewbench.evaluation.replay import replay
+from fewbench.methods import Answers, Method
+from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
+from fewbench.scores import Scores
+from fewbench.study.inference import TwoWay, two_way
+from fewbench.study.metrics import weighted_correlations
+from fewbench.study.splits import Split
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
+CHOSEN = "as found"
+_SHARES = (0.03, 0.07, 0.13, 0.27, 0.4, 0.6, 0.8, 1.0)
+PARTS = 5
+LEAST_IN_PART = 2  # sources in each part
+RESAMPLES = 499
+METRICS = ("mae", "kendall_tau")
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Sources and targets as TailoredBench sees them once the probe set is answered.
+
+    Attributes
+    ----------
+    sources, targets : Scores
+    method : Tailored
+    budget, seed : int
+    probe : ndarray of int
+        Positions of the probe items.
+    natives : tuple of ndarray of int, one a target
+        The native sources that the method chooses, positions ascending.
+    order : ndarray of int, shape (targets, sources)
+        The sources by their distance to each target on the probe items, the nearest first. The
+        method's natives are the first of each row.
+    """
+
+    sources: Scores
+    targets: Scores
+    method: Tailored
+    budget: int
+    seed: int
+    probe: IntArray
+    natives: tuple[IntArray, ...]
+    order: IntArray
+
+    def nearest(self, count: int) -> list[IntArray]:
+        """Each target's `count` nearest sources, positions ascending."""
+        return [np.sort(row[:count]) for row in self.order]
+
+    def run(self, step: str, natives: Sequence[IntArray]) -> pd.DataFrame:
+        """Estimate the targets by native sources of one's choice.
+
+        Parameters
+        ----------
+        step : str
+            What to call these sources.
+        natives : sequence of ndarray of int, one a target
+
+        Returns
+        -------
+        DataFrame
+            One row a target: step, natives (how many), agreement (with the target, on all items:
+            1 less the mean difference of scores), target, truth, estimate; scores in [0, 1].
+        """
+        given = dict(zip(self.targets.model_ids, natives, strict=True))
+        said = replay(
+            _Chosen(self.method, given), self.sources, self.targets, self.budget, self.seed
+        )
+        known = self.sources.filled
+        agreement = [
+            1.0 - float(np.abs(known[of] - own).mean())
+            for of, own in zip(natives, self.targets.values, strict=True)
+        ]
+        return pd.DataFrame(
+            {
+                "step": step,
+                "natives": [len(of) for of in natives],
+                "agreement": agreement,
+                "target": self.targets.model_ids,
+                "truth": self.targets.full_scores(),
+                "estimate": said.scores,
+            }
+        )
+
+
+def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed: int) -> Trial:
+    """Divide the models, and ask the targets for the probe set.
+
+    Parameters
+    ----------
+    scores : Scores
+        All models; missing cells of sources are filled (see `Scores.filled`).
+    split : Split
+        Its targets must have answered every item, as `make_split` sees to.
+    method : Tailored
+    budget : int
+        Items for each target, those of the probe set among them.
+    seed : int
+        What the method's own randomness follows from.
+
+    Raises
+    ------
+    MethodError
+        If the budget or a setting of the method does not fit.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
+    ...                    Tailored(), budget=15, seed=0)
+    >>> len(trial.probe), trial.order.shape
+    (10, (6, 24))
+    >>> [set(own) <= set(row[:len(own)]) for own, row in zip(trial.natives, trial.order)]
+    [True, True, True, True, True, True]
+    """
+    check_budget(budget, scores.n_items)
+    sources, targets = scores.take(split.sources), scores.take(split.targets)
+    with one_thread():
+        session = method.start(sources, budget, seed, targets.model_ids)
+        session.ask()
+        answers = targets.values[:, session.probe]
+        for row, target in enumerate(targets.model_ids):
+            session.tell(target, Answers(session.probe, answers[[row]]))
+        alone = [np.array([row]) for row in range(len(answers))]
+        groups = alone if method.targets_apart else [np.arange(len(answers))]
+        known = sources.filled[:, session.probe]
+        order = np.concatenate([_by_distance(known, answers[rows], method) for rows in groups])
+    found = [session.natives_of(target) for target in targets.model_ids]
+    natives = tuple(one for one in found if one is not None)
+    return Trial(sources, targets, method, budget, seed, session.probe, natives, order)
+
+
+def _by_distance(sources: FloatArray, targets: FloatArray, method: Tailored) -> IntArray:
+    both = np.concatenate([sources, targets])
+    distances = item_distances(both, method.metric, method.standardise)
+    return nearest_first(distances, len(sources))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen(Method):
+    """TailoredBench with the native sources given instead of found."""
+
+    method: Tailored
+    natives: dict[str, IntArray]
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "_ChosenSession":
+        session = _ChosenSession(self.method, scores, budget, seed, targets)
+        session.given = self.natives
+        return session
+
+    def describe(self) -> str:
+        return f"{self.method.describe()} with native sources given"
+
+
+class _ChosenSession(TailoredSession):
+    given: dict[str, IntArray]
+
+    def natives_of(self, target: str) -> IntArray | None:
+        return None if super().natives_of(target) is None else self.given[target]
+
+
+def by_share(trial: Trial, shares: tuple[float, ...] = SHARES) -> pd.DataFrame:
+    """Estimate targets by a random share of their native sources.
+
+    As the sources are drawn from the native ones, their agreement with the target stays the same
+    but for chance. Smaller shares are parts of larger ones, and targets with the same native
+    sources share the draw.
+
+    Parameters
+    ----------
+    trial : Trial
+    shares : tuple of float
+        Above 0, at most 1; at least one source is kept.
+
+    Returns
+    -------
+    DataFrame
+        As of `Trial.run`, a step for each share, named as in "40%".
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
+    ...                    Tailored(), budget=15, seed=0)
+    >>> by_share(trial, (0.5, 1.0)).groupby("step", sort=False)["natives"].mean().tolist()
+    [6.0, 12.0]
+    """
+    return pd.concat(
+        [
+            trial.run(f"{share:.0%}", [_drawn(trial.seed, own, share) for own in trial.natives])
+            for share in shares
+        ],
+        ignore_index=True,
+    )
+
+
+def _drawn(seed: int, natives: IntArray, share: float) -> IntArray:
+    rng = np.random.default_rng([seed, 2, *natives.tolist()])
+    count = max(1, round(share * len(natives)))
+    return np.sort(rng.permutation(natives)[:count])
+
+
+def counts_to_try(n_sources: int) -> list[int]:
+    """Numbers of native sources from few to all.
+
+    Examples
+    --------
+    >>> counts_to_try(75)
+    [2, 5, 10, 20, 30, 45, 60, 75]
+    """
+    return sorted({max(1, round(share * n_sources)) for share in _SHARES})
+
+
+def by_count(trial: Trial, counts: Sequence[int] | None = None) -> pd.DataFrame:
+    """Estimate targets by as many of their nearest sources, and by those that the method finds.
+
+    Parameters
+    ----------
+    trial : Trial
+    counts : sequence of int, optional
+        From 1 to the number of sources; `counts_to_try` by default.
+
+    Returns
+    -------
+    DataFrame
+        As of `Trial.run`, a step for each number, and "as found" for the method as it is.
+
+    Raises
+    ------
+    StudyError
+        If there are not so many sources.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
+    ...                    Tailored(), budget=15, seed=0)
+    >>> by_count(trial, [4, 24]).groupby("step", sort=False)["natives"].mean().tolist()
+    [4.0, 24.0, 12.0]
+    """
+    n = trial.sources.n_models
+    tried = counts_to_try(n) if counts is None else list(counts)
+    for count in tried:
+        if not 1 <= count <= n:
+            raise StudyError(
+                f"{count} native sources, where there are {n} sources", hint=f"use 1 to {n}"
+            )
+    runs = [trial.run(str(count), trial.nearest(count)) for count in tried]
+    return pd.concat([*runs, trial.run(CHOSEN, trial.natives)], ignore_index=True)
+
+
+def by_nearness(trial: Trial, parts: int = PARTS) -> pd.DataFrame:
+    """Estimate targets by the nearest part of the sources, by the next, … by the farthest.
+
+    Every part has the same number of sources; if the sources cannot be divided evenly, the last
+    ones of some parts are left out.
+
+    Parameters
+    ----------
+    trial : Trial
+    parts : int
+
+    Returns
+    -------
+    DataFrame
+        As of `Trial.run`, a step for each part, named by percentiles, as in "20–40%".
+
+    Raises
+    ------
+    StudyError
+        If a part would have fewer than two sources.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
+    ...                    Tailored(), budget=15, seed=0)
+    >>> runs = by_nearness(trial, 3)
+    >>> runs.groupby("step", sort=False)["natives"].mean()
+    step
+    0–33%      8.0
+    33–67%     8.0
+    67–100%    8.0
+    Name: natives, dtype: float64
+    """
+    n = trial.sources.n_models
+    size = n // parts
+    if size < LEAST_IN_PART:
+        raise StudyError(
+            f"{n} sources cannot be divided by nearness into {parts} parts of "
+            f"{LEAST_IN_PART} or more",
+            hint=f"{parts * LEAST_IN_PART} sources or more are needed",
+        )
+    runs = []
+    for part in range(parts):
+        first = part * n // parts
+        name = f"{100 * part / parts:.0f}–{100 * (part + 1) / parts:.0f}%"
+        runs.append(trial.run(name, [np.sort(row[first : first + size]) for row in trial.order]))
+    return pd.concat(runs, ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Performance:
+    """Error and ranking at several steps.
+
+    Attributes
+    ----------
+    steps : DataFrame
+        One row a step, in order: `natives` and `agreement` as in `Trial.run`, means over targets;
+        `mae` and `kendall_tau`, means over repeats, with 90 % intervals (`…_low`, `…_high`); and
+        by how much they are above those of the step `against` (`…_gap`, `…_gap_low`,
+        `…_gap_high`). Intervals resample repeats and targets, the same for all steps (see
+        `fewbench.study.inference`); NaN with fewer than 3 repeats.
+    against : str
+        The step that the others are held against.
+    runs : DataFrame
+        One row a step, repeat and target: truth and estimate.
+    """
+
+    steps: pd.DataFrame
+    against: str
+    runs: pd.DataFrame
+
+    def at(self, step: str) -> dict[str, float]:
+        """Return the numbers of a step by their column."""
+        row = self.steps.loc[[step]].to_numpy(np.float64)[0]
+        return dict(zip(map(str, self.steps), row.tolist(), strict=True))
+
+
+def measure(
+    runs: pd.DataFrame,
+    against: str,
+    seed: int = 0,
+    within: Sequence[str] = ("repeat",),
+    groups: Mapping[str, Hashable] | None = None,
+) -> Performance:
+    """Measure error and ranking of runs, as `Trial.run` gives them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Columns step, target, truth, estimate, repeat, and those of `within`. Every step has the
+        same targets; `natives` and `agreement` are averaged where they are there.
+    against : str
+        The step to hold the others against.
+    seed : int
+        Of the resampling.
+    within : sequence of str
+        Error and ranking are taken within each combination of these columns, and averaged, each
+        repeat weighing the same.
+    groups : mapping of str, optional
+        The group of each target that is resampled as one (see `model_groups`).
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"step": ["a"] * 3 + ["b"] * 3, "repeat": 0, "target": list("xyz") * 2,
+    ...                      "truth": [.1, .2, .3] * 2, "estimate": [.1, .2, .3, .3, .2, .1]})
+    >>> measure(runs, "a").steps[["mae", "kendall_tau", "kendall_tau_gap"]].round(2)
+           mae  kendall_tau  kendall_tau_gap
+    step
+    a     0.00          1.0              0.0
+    b     0.13         -1.0             -2.0
+    """
+    first = runs[runs["step"] == against]
+    repeats = [part for _, part in first.groupby("repeat", sort=False)]
+    resampled = two_way([list(part["target"]) for part in repeats], groups, seed, RESAMPLES)
+    found: dict[str, dict[str, FloatArray]] = {}
+    for step, rows in runs.groupby("step", sort=False):
+        each = []
+        for repeat, (_, of_repeat) in enumerate(rows.groupby("repeat", sort=False)):
+            at = pd.Index(repeats[repeat]["target"])
+            weights = resampled.weights(repeat)
+            each.append(
+                [
+                    _weighted(part, weights[:, at.get_indexer(pd.Index(part["target"]))])
+                    for _, part in of_repeat.groupby(list(within), sort=False)
+                ]
+            )
+        found[str(step)] = {
+            name: np.stack([_mean([part[name] for part in parts]) for parts in each])
+            for name in METRICS
+        }
+    table = {step: _row(resampled, of, found[against]) for step, of in found.items()}
+    steps = pd.DataFrame.from_dict(table, orient="index").rename_axis("step")
+    for place, column in enumerate(c for c in ("natives", "agreement") if c in runs):
+        steps.insert(place, column, runs.groupby("step", sort=False)[column].mean())
+    return Performance(steps, against, runs)
+
+
+def _row(
+    resampled: TwoWay, of: dict[str, FloatArray], base: dict[str, FloatArray]
+) -> dict[str, float]:
+    row = {}
+    for name in METRICS:
+        whole, gap = resampled.mean(of[name]), resampled.difference(of[name], base[name])
+        for column, values in ((name, whole), (f"{name}_gap", gap)):
+            figure = resampled.figure(values, ratio=column == "mae")
+            row[column], row[f"{column}_low"] = figure.value, figure.low
+            row[f"{column}_high"] = figure.high
+    return row
+
+
+def _weighted(part: pd.DataFrame, weights: FloatArray) -> dict[str, FloatArray]:
+    """Error and Kendall's tau-b where each target counts as often as its weight says."""
+    truth, estimate = (
+        np.round(part[name].to_numpy(np.float64), EXACT) for name in ("truth", "estimate")
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "mae": weights @ np.abs(estimate - truth) / weights.sum(axis=1),
+            "kendall_tau": weighted_correlations(truth, estimate, weights)["kendall_tau"],
+        }
+
+
+def _mean(parts: list[FloatArray]) -> FloatArray:
+    """Mean of what is defined; NaN where nothing is."""
+    values = np.stack(parts)
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))

@@ -1,0 +1,144 @@
+"""k-means with a point for each center, and k-means on a line, against their definitions."""
+
+import tracemalloc
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.algorithms.clustering.kmeans import line_clusters, representatives
+
+
+def blobs(n, k, dimensions=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, 20, (k, dimensions))[np.arange(n) % k] + rng.normal(0, 1, (n, dimensions))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_far_groups_are_found_and_the_member_nearest_each_mean_chosen(seed):
+    points = blobs(60, 5, seed=seed)
+    chosen, labels = representatives(points, 5, seed, restarts=10)
+    groups = np.arange(60) % 5
+    assert len(set(zip(groups, labels, strict=True))) == 5
+    for cluster, point in enumerate(chosen):
+        members = np.flatnonzero(labels == cluster)
+        gap = ((points[members] - points[members].mean(axis=0)) ** 2).sum(axis=1)
+        assert point == members[gap.argmin()]
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 6), st.integers(0, 99))
+def test_every_cluster_has_a_member_of_its_own(n, dimensions, levels, seed):
+    """Few levels: many points coincide, and there may be fewer distinct ones than clusters."""
+    points = np.random.default_rng(seed).integers(0, levels, (n, dimensions)).astype(float)
+    for k in {1, (n + 1) // 2, n}:
+        chosen, labels = representatives(points, k, seed)
+        assert len(set(chosen.tolist())) == k
+        assert labels[chosen].tolist() == list(range(k))
+        assert sorted(set(labels.tolist())) == list(range(k))
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-15, 1e-200])
+def test_points_that_differ_by_less_than_k_means_can_tell(gap):
+    points = np.zeros((40, 3))
+    points[:, 0] = gap * np.arange(40)
+    points[20:, 1] = 1.0
+    chosen, labels = representatives(points, 12, 0)
+    assert len(set(chosen.tolist())) == 12
+    assert labels[chosen].tolist() == list(range(12))
+
+
+def test_the_same_seed_gives_the_same_and_more_starts_no_worse():
+    points = np.random.default_rng(5).normal(size=(200, 4))
+
+    def inertia(found):
+        return sum(
+            ((points[found[1] == c] - points[found[1] == c].mean(axis=0)) ** 2).sum()
+            for c in range(20)
+        )
+
+    one, again = representatives(points, 20, 3), representatives(points, 20, 3)
+    assert np.array_equal(one[0], again[0])
+    assert np.array_equal(one[1], again[1])
+    assert inertia(representatives(points, 20, 3, restarts=20)) < inertia(one)
+
+
+@pytest.mark.parametrize("k", [5, 33, 150])
+def test_the_chosen_are_those_of_a_table_of_all_points_and_centres(k):
+    """In groups of three no two members are as near their mean, but for some."""
+    points = np.random.default_rng(k).normal(size=(3 * k, 4))
+    chosen, labels = representatives(points, k, 0)
+    centres = np.array([points[labels == cluster].mean(axis=0) for cluster in range(k)])
+    squared = ((points[:, None] - centres) ** 2).sum(axis=2)
+    squared[labels[:, None] != np.arange(k)] = np.inf
+    np.testing.assert_allclose(squared[chosen, np.arange(k)], squared.min(axis=0), rtol=1e-9)
+
+
+def test_of_members_as_near_the_first_is_chosen():
+    points = np.array([[0.0, 0], [2, 0], [0, 50], [1, 50], [2, 50], [1, 50]])
+    chosen, _ = representatives(points, 2, 0)
+    assert sorted(chosen.tolist()) == [0, 3]
+
+
+def test_it_takes_no_table_of_all_points_and_centres():
+    points = np.random.default_rng(0).normal(size=(2400, 3))
+    representatives(points[:100], 40, 0)  # imports what it needs
+    tracemalloc.start()
+    representatives(points, 1200, 0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2400 * 1200 * 8 / 2
+
+
+def test_weights_draw_the_centre():
+    points = np.array([[0.0], [1.0], [4.0], [100.0], [101.0], [105.0]])
+    plain, _ = representatives(points, 2, 0)
+    assert sorted(plain.tolist()) == [1, 4]
+    weights = np.array([1.0, 1.0, 50.0, 50.0, 1.0, 1.0])
+    drawn, _ = representatives(points, 2, 0, weights=weights)
+    assert sorted(drawn.tolist()) == [2, 3]
+    same = representatives(points, 2, 0, weights=np.ones(6))
+    assert np.array_equal(same[0], plain)
+
+
+coarse = st.lists(st.integers(0, 20).map(lambda whole: whole / 20), min_size=1, max_size=9)
+
+
+def spread(points, labels):
+    return sum(
+        ((points[labels == at] - points[labels == at].mean()) ** 2).sum()
+        for at in set(labels.tolist())
+    )
+
+
+@given(coarse, st.integers(1, 6))
+def test_no_way_to_cut_the_line_is_better(points, k):
+    points = np.array(points)
+    distinct = np.unique(points)
+    labels = line_clusters(points, k)
+    assert labels.max() + 1 == len(set(labels.tolist())) == min(k, len(distinct))
+    cuts = combinations(distinct[1:], min(k, len(distinct)) - 1)
+    least = min(
+        spread(points, np.searchsorted(np.array(cut), points, side="right")) for cut in cuts
+    )
+    assert spread(points, labels) == pytest.approx(least, abs=1e-12)
+
+
+@given(coarse, st.integers(1, 6), st.integers(0, 10**6))
+def test_clusters_are_numbered_upwards_and_the_order_of_points_is_no_matter(points, k, seed):
+    points = np.array(points)
+    labels = line_clusters(points, k)
+    assert (np.diff(labels[np.argsort(points)]) >= 0).all()
+    order = np.random.default_rng(seed).permutation(len(points))
+    assert np.array_equal(line_clusters(points[order], k), labels[order])
+
+
+def test_at_least_as_good_as_random_starts():
+    from sklearn.cluster import KMeans
+
+    points = np.random.default_rng(0).beta(0.5, 1.5, 3000)
+    labels = line_clusters(points, 10)
+    fitted = KMeans(10, n_init=3, random_state=0).fit(points[:, None])
+    assert spread(points, labels) <= fitted.inertia_ + 1e-9
+    assert spread(points, labels) > 0.9 * fitted.inertia_

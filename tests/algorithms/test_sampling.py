@@ -1,0 +1,110 @@
+"""Budgets shared exactly on average, and draws with known probabilities."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.algorithms.sampling import allocate, draw
+
+tasks = st.lists(
+    st.tuples(st.integers(1, 20), st.one_of(st.just(0.0), st.floats(1e-3, 1e3))), min_size=1
+)
+
+
+@given(tasks, st.floats(0, 1), st.integers(0, 10**6))
+def test_sums_to_the_budget_and_no_task_gets_more_than_it_has(tasks, share, seed):
+    sizes, masses = np.array([size for size, _ in tasks]), np.array([mass for _, mass in tasks])
+    budget = round(share * sizes.sum())
+    counts = allocate(budget, masses, sizes, np.random.default_rng(seed))
+    assert counts.sum() == budget
+    assert (counts >= 0).all()
+    assert (counts <= sizes).all()
+
+
+@given(tasks, st.floats(0, 1), st.integers(0, 10**6))
+def test_a_count_is_the_share_rounded_up_or_down(tasks, share, seed):
+    sizes, masses = np.array([size for size, _ in tasks]), np.array([mass for _, mass in tasks])
+    masses = masses + 1e-3
+    budget = round(share * sizes.sum())
+    counts = allocate(budget, masses, sizes, np.random.default_rng(seed))
+    full = counts == sizes
+    per_mass = (budget - sizes[full].sum()) / max(masses[~full].sum(), 1e-9)
+    assert (abs(counts - per_mass * masses)[~full] < 2 + 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("budget", "masses", "sizes", "expected"),
+    [
+        (3, [0.2, 0.3, 0.5], [9, 9, 9], [0.6, 0.9, 1.5]),
+        (1, [1, 1, 1], [9, 9, 9], [1 / 3, 1 / 3, 1 / 3]),
+        (7, [1, 1, 1], [1, 9, 9], [1, 3, 3]),
+        (8, [1, 1, 1], [1, 9, 9], [1, 3.5, 3.5]),
+        (6, [0, 1], [9, 4], [2, 4]),  # what has no mass takes only what is left
+        (3, [0, 1], [9, 4], [0, 3]),
+        (20, [5, 1, 2], [4, 10, 6], [4, 10, 6]),
+    ],
+)
+def test_the_expected_count_is_the_exact_share(budget, masses, sizes, expected):
+    rng = np.random.default_rng(0)
+    drawn = np.array(
+        [allocate(budget, np.array(masses), np.array(sizes), rng) for _ in range(2000)]
+    )
+    # A count takes two neighbouring values: its standard deviation is at most a half.
+    np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=4.5 * 0.5 / np.sqrt(2000))
+    assert (np.ptp(drawn, axis=0) <= 1).all()
+
+
+def test_any_two_tasks_can_come_together():
+    """Rounding in one fixed order would never take two neighbours."""
+    rng = np.random.default_rng(0)
+    pairs = {
+        tuple(np.flatnonzero(allocate(2, np.ones(4), np.ones(4, int), rng))) for _ in range(99)
+    }
+    assert len(pairs) == 6
+
+
+def test_follows_from_the_generator():
+    args = 10, np.ones(7), np.full(7, 5)
+    one, two = (allocate(*args, np.random.default_rng(3)) for _ in range(2))
+    assert one.tolist() == two.tolist()
+
+
+sizes = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=12)
+
+
+@given(sizes, st.floats(0, 1), st.integers(0, 10**6))
+def test_as_many_as_asked_and_the_probabilities_add_up(sizes, share, seed):
+    sizes, n = np.array(sizes), round(share * len(sizes))
+    chosen, probabilities = draw(n, sizes, np.random.default_rng(seed))
+    assert len(set(chosen.tolist())) == n
+    assert probabilities.sum() == pytest.approx(n)
+    assert (probabilities[chosen] > 0).all()
+    sure = probabilities == 1.0
+    assert set(np.flatnonzero(sure).tolist()) <= set(chosen.tolist())
+    if n > 0 and not sure.all():  # what is not sure goes by size
+        ratio = probabilities[~sure] / sizes[~sure]
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+        assert (probabilities <= 1.0).all()
+
+
+def test_units_come_as_often_as_their_probabilities_say():
+    sizes, rng, draws = np.array([5.0, 1, 1, 2, 2, 0.5]), np.random.default_rng(0), 20_000
+    counts, expected = np.zeros(6), draw(3, sizes, rng)[1]
+    assert expected[0] == 1.0
+    for _ in range(draws):
+        counts[draw(3, sizes, rng)[0]] += 1
+    error = np.sqrt(expected * (1 - expected) / draws) + 1e-12
+    assert (np.abs(counts / draws - expected) < 4 * error).all()
+
+
+def test_equal_sizes_are_simple_random_sampling():
+    rng, draws = np.random.default_rng(1), 20_000
+    found: dict[tuple[int, ...], int] = {}
+    for _ in range(draws):
+        key = tuple(draw(2, np.full(5, 0.2), rng)[0].tolist())
+        found[key] = found.get(key, 0) + 1
+    assert set(found) == set(combinations(range(5), 2))
+    assert max(abs(count / draws - 0.1) for count in found.values()) < 4 * np.sqrt(0.09 / draws)

@@ -1,0 +1,165 @@
+"""All analyses together: the same seeds, what is absent and why, words that fit the numbers."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import MethodError, StudyError
+from fewbench.methods.adaptive.tailored import Tailored
+from fewbench.scores import from_arrays
+from fewbench.study import SplitSettings, compare
+from fewbench.study.tailoredbench import analyze
+from fewbench.testing import simulate
+
+from .conftest import planted, without
+
+PARTS = ["items", "spread", "shares", "counts", "nearness", "affinity", "absence"]
+
+
+@pytest.fixture(scope="module")
+def found():
+    scores = planted(n_families=3, size=24, n_items=150, skill=[-0.8, 0.0, 0.8])
+    return analyze(scores, budget=20, repeats=4, split=SplitSettings(targets=0.5))
+
+
+def test_everything_is_there(found):
+    assert found.absent == {}
+    assert list(found.findings) == [
+        "items", "spread", "nearness", "shares", "counts", "affinity", "absence"
+    ]  # fmt: skip
+    assert found.facts["method"] == "tailored"
+    assert found.facts["sources"] == found.facts["targets"] == 36
+
+
+def test_json_is_plain_and_complete(found):
+    read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert set(PARTS) | {"format", "facts", "warnings", "findings", "absent", "by_family"} == set(
+        read
+    )
+    assert len(read["items"]["source"]) == len(read["spread"]["target"]) == 150
+    steps = {step["step"]: step for step in read["counts"]["steps"]}
+    assert steps["as found"]["mae"] == pytest.approx(found.counts.at("as found")["mae"], abs=1e-6)
+    assert [row["step"] for row in read["shares"]["steps"]] == ["20%", "40%", "60%", "80%", "100%"]
+
+
+def test_the_method_itself_is_as_in_compare(found):
+    scores = simulate(40, 80, seed=2)
+    own = analyze(scores, budget=15, repeats=3, seed=5).counts.at("as found")
+    study = compare(scores, ["tailored"], [15], repeats=3, seed=5, level=None)
+    row = study.cells.set_index("method").loc["tailored"]
+    assert own["mae"] == pytest.approx(row["mae"])
+    assert own["kendall_tau"] == pytest.approx(row["kendall_tau"])
+
+
+def test_what_is_found_where_families_are_planted(found):
+    assert found.affinity.ratio["by_strength"] > 1
+    assert found.absence.at("without")["mae_gap"] > 0
+    assert math.isfinite(found.absence.at("without")["mae_gap_low"])
+    said = found.findings
+    # Three families are few: they are what is resampled.
+    assert "Without them it is" in said["absence"]
+    assert "The farthest fifth is" in said["nearness"]
+    fifths = found.nearness.steps
+    assert f"{100 * fifths['mae'].iloc[-1]:.1f} pp" in said["nearness"]
+    assert f"{fifths['kendall_tau'].iloc[0]:.2f}" in said["nearness"]
+
+
+def test_the_same_seed_gives_the_same():
+    scores = simulate(40, 60, seed=1)
+    one, again, other = (analyze(scores, budget=15, repeats=1, seed=s).to_dict() for s in (3, 3, 4))
+    assert one == again
+    assert one["counts"] != other["counts"]
+
+
+def test_progress_comes_to_an_end():
+    told = []
+    analyze(simulate(40, 60), budget=15, repeats=2, progress=lambda *at: told.append(at))
+    assert told == [(k, 14) for k in range(1, 15)]
+
+
+def test_roles_tell_the_split_and_families_may_be_missing():
+    scores = without(simulate(40, 60), "family")
+    role = ["source"] * 25 + ["target"] * 15
+    named = replace(scores, models=scores.models.assign(role=role))
+    found = analyze(named, budget=15, repeats=1)
+    assert found.facts["split"] == "given"
+    assert (found.facts["sources"], found.facts["targets"]) == (25, 15)
+    assert set(found.absent) == {"affinity", "absence"}
+    assert "families of the models are not known" in found.absent["absence"]
+    assert found.affinity is found.absence is found.by_family is None
+
+
+def test_few_sources_leave_out_what_they_cannot_tell():
+    found = analyze(simulate(12, 40), budget=12, repeats=1, split=SplitSettings(targets=0.3))
+    assert "cannot be divided by nearness" in found.absent["nearness"]
+    assert found.nearness is None
+    assert found.counts is not None
+    assert any("only 4 targets" in warning for warning in found.warnings)
+
+
+def test_one_target():
+    found = analyze(simulate(30, 40), budget=12, repeats=1, split=SplitSettings(targets=0.01))
+    assert "one target spans no map" in found.absent["items"]
+    assert math.isnan(found.counts.at("as found")["kendall_tau"])
+    assert "τ –" in found.findings["counts"]
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "tailored(company=sources)",
+        "tailored(natives=all)",
+        "tailored(natives=dynamic,metric=cosine)",
+        "tailored-as-printed",
+        Tailored(probe=5, standardise=False, ties="shared"),
+    ],
+    ids=str,
+)
+def test_other_settings_run(settings):
+    found = analyze(simulate(40, 60), settings, budget=12, repeats=1)
+    assert 0 <= found.counts.at("as found")["mae"] < 0.3
+
+
+@pytest.mark.parametrize(
+    "kind", [{"missing": 0.002}, {"continuous": True}, {"n_tasks": 1}], ids=str
+)
+def test_other_tables_run(kind):
+    scores = simulate(60, 80, seed=3, **kind)
+    found = analyze(scores.averaged("macro"), budget=15, repeats=1)
+    assert found.facts["full score"] == "macro average"
+    assert any("are missing" in w for w in found.warnings) == ("missing" in kind)
+    assert found.spread is not None
+
+
+def test_a_budget_below_the_probe_and_one_of_all_items():
+    scores = simulate(40, 30)
+    few = analyze(scores, budget=4, repeats=1)
+    assert few.shares.steps["mae"].notna().all()
+    whole = analyze(scores, budget=30, repeats=1)
+    assert whole.counts.steps["mae"].max() == pytest.approx(0.0, abs=1e-12)
+    assert whole.spread.shares["targets"] == 0
+
+
+def test_items_that_all_answer_alike():
+    values = np.ones((40, 30))
+    values[:, :3] = 0.0
+    values[:20, 0] = 1.0
+    found = analyze(from_arrays(values, models=[f"m{k}" for k in range(40)]), budget=12, repeats=1)
+    assert found.counts is not None
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_mistakes_are_said():
+    scores = simulate(40, 60)
+    with pytest.raises(MethodError, match="'kmedoids-ridge' has no native sources"):
+        analyze(scores, "kmedoids-ridge", budget=10)
+    with pytest.raises(MethodError, match="a budget of 61 items"):
+        analyze(scores, budget=61)
+    with pytest.raises(StudyError, match="0 repeats"):
+        analyze(scores, budget=10, repeats=0)
+    with pytest.raises(StudyError, match="no column 'role'"):
+        analyze(scores, budget=10, split=SplitSettings("given"))

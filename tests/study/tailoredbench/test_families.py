@@ -1,0 +1,135 @@
+"""Families of native sources, where they are planted and where they are not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewbench.errors import StudyError
+from fewbench.methods.adaptive.tailored import Tailored
+from fewbench.study.tailoredbench.families import (
+    affinity,
+    families_of,
+    families_to_try,
+    native_families,
+    without_family,
+)
+from fewbench.study.tailoredbench.trials import measure, open_trial
+
+from .conftest import halves, planted, without
+
+
+def named(scores, families):
+    return replace(scores, models=scores.models.assign(family=families))
+
+
+def trial_of(scores, budget=20, method=None):
+    return open_trial(scores, halves(scores), method or Tailored(), budget, 0)
+
+
+def test_planted_families_choose_their_own(families):
+    counted = native_families(families)
+    assert set(counted.groupby("target")["natives"].sum()) == {len(families.natives[0])}
+    assert np.allclose(
+        counted.groupby("target")["chance"].sum(), counted.groupby("target")["natives"].sum()
+    )
+    found = affinity(counted)
+    kin = found.pairs[found.pairs["family"] == found.pairs["source_family"]]
+    assert (kin["natives"] > 0.8 * kin[["sources", "natives"]].min(axis=1)).all()
+    assert found.ratio["chance"] > 2
+    assert found.ratio["chance"] > 1.5
+    assert found.ratio["by_strength"] > 1.2
+    assert found.own["targets"].tolist() == [12, 12, 12]
+
+
+def test_names_that_mean_nothing_choose_as_chance_would(families):
+    scores = planted()
+    rng = np.random.default_rng(1)
+    ratios = [
+        affinity(native_families(trial_of(named(scores, rng.permutation(scores.models["family"])))))
+        for _ in range(8)
+    ]
+    assert np.mean([one.ratio["chance"] for one in ratios]) == pytest.approx(1.0, abs=0.12)
+
+
+def test_families_that_differ_in_strength_only_are_no_more_than_that():
+    scores = planted(n_families=3, size=30, n_items=200, skill=[-2.0, 0.0, 2.0], own=0.0)
+    found = affinity(native_families(trial_of(scores, 25)))
+    assert found.ratio["chance"] > 1.5
+    assert found.ratio["by_strength"] == pytest.approx(1.0, abs=0.15)
+
+
+def test_models_without_a_family_are_nobody_s_kin():
+    scores = planted()
+    some = scores.models["family"].where(np.arange(scores.n_models) % 4 > 0, None)
+    trial = trial_of(named(scores, some))
+    counted = native_families(trial)
+    assert "" not in {*counted["family"], *counted["source_family"]}
+    assert counted["target"].nunique() == int((families_of(trial.targets) != "").sum())
+    # Those without a family are among the sources that chance draws from.
+    n = counted.groupby("target")["chance"].sum() / len(trial.natives[0])
+    assert np.allclose(n, (families_of(trial.sources) != "").mean())
+
+
+def test_without_families_the_error_says_what_to_do():
+    scores = without(planted(), "family")
+    for make in (native_families, without_family):
+        with pytest.raises(StudyError, match="families of the models are not known") as error:
+            make(trial_of(scores))
+        assert "import --models" in error.value.hint
+
+
+def test_families_that_are_never_on_both_sides():
+    scores = planted()
+    split = halves(scores)
+    own = scores.models["family"].to_numpy(object)
+    own[split.targets] = [f"new-{f}" for f in own[split.targets]]
+    trial = trial_of(named(scores, own))
+    with pytest.raises(StudyError, match="no target has a source of its own family"):
+        affinity(native_families(trial))
+    with pytest.raises(StudyError, match="no family has 3 targets"):
+        without_family(trial)
+
+
+def test_losing_one_s_family_hurts_where_families_think_for_themselves():
+    scores = planted(n_families=3, size=30, n_items=240, seed=2, skill=[-0.5, 0.0, 0.5])
+    trial = trial_of(scores, 25)
+    runs = without_family(trial)
+    assert set(runs["family"]) == {"f0", "f1", "f2"}
+    sizes = runs.groupby("step")["sources"].agg(["min", "max"]).to_numpy()
+    assert np.ptp(sizes) == 0  # as many sources on both sides, in all families alike
+    found = measure(runs.assign(repeat=0), "with", within=("repeat", "family")).steps
+    assert found.at["without", "mae_gap"] > 0.01
+
+
+def test_losing_a_family_in_name_only_does_not_hurt():
+    shape = {"n_families": 3, "size": 30, "n_items": 240, "own": 0.0, "skill": [0, 0, 0]}
+    runs = [
+        without_family(trial_of(planted(**shape, seed=seed), 25)).assign(repeat=seed - 2)
+        for seed in (2, 3, 4)
+    ]
+    row = measure(pd.concat(runs), "with", within=("repeat", "family")).steps.loc["without"]
+    assert row["mae_gap_low"] < 0.005
+    assert row["mae_gap_high"] > -0.005
+
+
+def test_the_two_sides_differ_in_the_family_only():
+    scores = planted()
+    trial = trial_of(scores)
+    runs = without_family(trial)
+    one = runs[(runs["family"] == "f1") & (runs["step"] == "with")]
+    assert one["own"].unique().tolist() == [12]
+    assert one["sources"].unique().tolist() == [24]
+    assert one["target"].tolist() == [
+        m for m, f in zip(trial.targets.model_ids, trial.targets.models["family"], strict=True)
+        if f == "f1"
+    ]  # fmt: skip
+
+
+def test_a_family_larger_than_all_others_is_left_out():
+    scores = planted(n_families=3, size=24)
+    names = ["big" if f != "f2" else "small" for f in scores.models["family"]]
+    trial = trial_of(named(scores, names))
+    assert families_to_try(trial.sources, trial.targets) == ["small"]
+    assert families_to_try(trial.sources, trial.targets, most=0) == []

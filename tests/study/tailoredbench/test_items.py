@@ -1,0 +1,162 @@
+"""Maps of items, and how well medoids stand for them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.algorithms.clustering.distances import item_distances
+from fewbench.errors import StudyError
+from fewbench.methods.adaptive.tailored import Tailored
+from fewbench.scores import from_arrays
+from fewbench.study import Split
+from fewbench.study.tailoredbench.items import coreset, item_map, spread
+from fewbench.study.tailoredbench.trials import open_trial
+from fewbench.testing import simulate
+
+from .conftest import planted
+
+EVEN = Split(np.arange(0, 60, 2), np.arange(1, 60, 2))
+
+
+def trial_of(scores, split=EVEN, budget=20, method=None):
+    return open_trial(scores, split, method or Tailored(), budget, 0)
+
+
+def test_medoids_stand_best_for_those_who_chose_them():
+    for seed in range(5):
+        found = spread(trial_of(simulate(60, 150, seed=seed)))
+        assert found.shares["sources"] < found.shares["targets"]
+        assert found.half["chose"] < found.half["held_out"]
+
+
+def test_targets_like_sources_are_as_far_as_sources_that_had_no_say():
+    gaps = []
+    for seed in range(6):
+        half = spread(trial_of(simulate(60, 150, seed=seed))).half
+        gaps.append(half["targets"] - half["held_out"])
+    assert np.mean(gaps) == pytest.approx(0.0, abs=0.04)
+
+
+def test_targets_unlike_sources_are_farther():
+    scores = planted(n_families=2, size=30, n_items=150)
+    rows = np.arange(60)
+    found = spread(trial_of(scores, Split(rows[::2], rows[1::2])))
+    assert found.half["targets"] > found.half["held_out"] + 0.2
+    assert found.shares["targets"] > 0.8
+
+
+def test_targets_that_are_the_sources_are_at_the_same_distances():
+    whole = simulate(30, 100, seed=1)
+    twice = from_arrays(
+        np.concatenate([whole.values, whole.values]), models=[f"m{k}" for k in range(60)]
+    )
+    found = spread(trial_of(twice, Split(np.arange(30), np.arange(30, 60))))
+    assert np.allclose(found.source, found.target)
+    assert found.source_any == found.target_any
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean", "cosine", "correlation"])
+def test_distances_are_those_of_the_metric_a_model(metric):
+    method = Tailored(metric=metric, standardise=False)
+    trial = trial_of(simulate(60, 80, seed=2), method=method)
+    found = spread(trial)
+    distances = item_distances(trial.sources.values.T, metric)
+    scale = {"manhattan": 30, "euclidean": 30**0.5}.get(metric, 1)
+    assert np.allclose(found.source * scale, distances[:, found.medoids].min(axis=1), atol=1e-5)
+    assert found.source_any * scale == pytest.approx(distances[np.triu_indices(80, 1)].mean())
+    assert (found.source[found.medoids] == 0).all()
+    assert (found.medoid_of[found.medoids] == found.medoids).all()
+    assert len(found.medoids) == 20
+
+
+def test_every_target_twice_changes_no_distance():
+    whole = simulate(60, 100, seed=3)
+    twice = from_arrays(
+        np.concatenate([whole.values, whole.values[30:]]), models=[f"m{k}" for k in range(90)]
+    )
+    once = spread(trial_of(twice, Split(np.arange(30), np.arange(30, 60))))
+    both = spread(trial_of(twice, Split(np.arange(30), np.arange(30, 90))))
+    assert np.allclose(once.target, both.target)
+    assert once.target_any == pytest.approx(both.target_any)
+
+
+def test_maps_are_as_far_as_answers_are_apart():
+    """All components together keep Euclidean distances; two keep what their share says."""
+    trial = trial_of(simulate(60, 120, seed=4))
+    found = item_map(trial)
+    for places, share, own in (
+        (found.source, found.source_share, trial.sources.values),
+        (found.target, found.target_share, trial.targets.values),
+    ):
+        x = own.T - own.mean(axis=1)
+        x = x / x.std(axis=0)
+        u, s, _ = np.linalg.svd(x, full_matrices=False)
+        wanted = u[:, :2] * s[:2]
+        wanted /= np.sqrt((wanted**2).sum(axis=1).mean())
+        assert np.allclose(np.abs(places), np.abs(wanted))
+        assert np.allclose(share, (s**2 / (s**2).sum())[:2])
+        assert np.corrcoef(places[:, 0], own.mean(axis=0))[0, 1] > 0.5
+    assert (found.source[:, 1] @ found.target[:, 1]) > 0
+    assert np.array_equal(found.medoids, coreset(trial))
+    assert found.medoid_ids == [trial.sources.item_ids[k] for k in found.medoids]
+
+
+def test_maps_do_not_depend_on_the_order_of_models():
+    scores = simulate(60, 120, seed=4)
+    rng = np.random.default_rng(0)
+    mixed = Split(rng.permutation(EVEN.sources), rng.permutation(EVEN.targets))
+    one, other = item_map(trial_of(scores)), item_map(trial_of(scores, mixed))
+    assert np.allclose(one.source, other.source)
+    assert np.allclose(one.target, other.target)
+
+
+def test_items_answered_alike_lie_on_one_spot():
+    scores = simulate(60, 120, seed=4)
+    values = scores.values.copy()
+    values[:, 1] = values[:, 0]
+    found = item_map(trial_of(replace(scores, values=values)))
+    assert np.allclose(found.source[0], found.source[1])
+    assert np.allclose(found.target[0], found.target[1])
+
+
+def test_what_spans_no_map_is_said():
+    scores = simulate(61, 40)
+    one = open_trial(scores, Split(np.arange(60), np.array([60])), Tailored(), 15, 0)
+    with pytest.raises(StudyError, match="one target spans no map"):
+        item_map(one)
+    assert spread(one).half["targets"] > 0
+    values = scores.values.copy()
+    values[30:] = 1.0
+    same = open_trial(
+        replace(scores, values=values), Split(np.arange(30), np.arange(30, 61)), Tailored(), 15, 0
+    )
+    with pytest.raises(StudyError, match="every target scores the same on all items"):
+        item_map(same)
+    assert np.isnan(spread(same).shares["targets"])
+
+
+def test_missing_cells_of_sources_are_filled():
+    hidden = simulate(60, 100, seed=5, missing=0.1)
+    values = hidden.values.copy()
+    values[EVEN.targets] = simulate(60, 100, seed=5).values[EVEN.targets]
+    trial = trial_of(replace(hidden, values=values))
+    assert trial.sources.has_missing
+    assert np.isfinite(spread(trial).source).all()
+    assert np.isfinite(item_map(trial).source).all()
+
+
+def test_three_sources_cannot_be_halved():
+    scores = simulate(8, 40)
+    with pytest.raises(StudyError, match="3 sources cannot be halved"):
+        spread(open_trial(scores, Split(np.arange(3), np.arange(3, 8)), Tailored(), 12, 0))
+
+
+def test_a_medoid_stands_for_itself_though_another_is_the_same():
+    scores = simulate(60, 40, seed=4)
+    values = scores.values.copy()
+    values[:, 1:8] = values[:, :1]
+    found = spread(trial_of(replace(scores, values=values), budget=38))
+    same = np.intersect1d(found.medoids, np.arange(8))
+    assert len(same) > 1  # or the test says nothing
+    assert (found.medoid_of[same] == same).all()
