@@ -47,14 +47,21 @@ class Lines:
             whole = _whole(self.path)
             try:
                 file.truncate(whole)
-                if (file.write(line + b"\n") or 0) <= len(line):
+                if os.write(file.fileno(), line + b"\n") <= len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                if time.monotonic() - self._synced >= self._sync_every:
+                if not self._sync_every or time.monotonic() - self._synced > self._sync_every:
                     os.fsync(file.fileno())
                     self._synced = time.monotonic()
             except BaseException:
                 file.truncate(whole)
                 raise
+
+    def cut(self) -> None:
+        """Cut off a torn end, as the next line would."""
+        if self.path.exists():
+            with naming(self.path), self.path.open("ab", buffering=0) as file:
+                _lock(file.fileno())
+                file.truncate(_whole(self.path))
 
     def sync(self) -> None:
         """Wait until all lines are on the disk."""

@@ -1,14 +1,11 @@
 """The folder of a measurement: what makes its answers comparable, and every answer, in order.
 
-`measurement.json` is written once. `answers.jsonl` only grows, one line an answer, handed to the
-operating system before the answer counts as told, and to the disk about once a second. A last
-line torn by a crash was never told, and is cut off.
+`measurement.json` is written once. `answers.jsonl` only grows (see `fewbench._journal`), one line
+per answer, handed to the operating system before the answer counts as told, and to the disk about
+once a second.
 """
 
-import errno
 import json
-import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
@@ -17,7 +14,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._files import naming, only_process, written_whole
+from fewbench._files import only_process, written_whole
+from fewbench._journal import Lines
 from fewbench._json import parse_json
 from fewbench._names import some
 from fewbench.errors import FewbenchError, TransferError
@@ -28,7 +26,6 @@ from fewbench.transfer.templates import TEMPLATES, Template
 HEADER = "measurement.json"
 ANSWERS = "answers.jsonl"
 SYNC = 1.0  # seconds between waits for the disk
-BLOCK = 1 << 16
 SLACK = "max_model_len"  # of a server that was started otherwise, with the same model
 
 
@@ -121,17 +118,13 @@ class Journal:
     folder : Path
     answers : Answers
         What the file holds; it grows with each answer.
-    handle : int
-        The open file of answers.
     notes : tuple of str
         What is otherwise than when the answers came, and does not matter.
     """
 
-    def __init__(
-        self, folder: Path, answers: Answers, handle: int, notes: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, folder: Path, answers: Answers, notes: tuple[str, ...] = ()) -> None:
         self.folder, self.answers, self.notes = folder, answers, notes
-        self._handle, self._synced = handle, time.monotonic()
+        self._lines = Lines(folder / ANSWERS, sync_every=SYNC)
 
     def append(self, request: Request, answer: Answer) -> None:
         """Add one answer; a line that cannot be written whole is undone.
@@ -156,23 +149,12 @@ class Journal:
             separators=(",", ":"),
             allow_nan=False,
         ).encode()
-        whole = os.fstat(self._handle).st_size
-        try:
-            with naming(self.folder / ANSWERS):
-                if os.write(self._handle, line + b"\n") <= len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except BaseException:
-            os.ftruncate(self._handle, whole)
-            raise
+        self._lines.append(line)
         self.answers.add(request, answer)
-        if time.monotonic() - self._synced > SYNC:
-            self.sync()
 
     def sync(self) -> None:
         """Wait until all answers are on the disk."""
-        with naming(self.folder / ANSWERS):
-            os.fsync(self._handle)
-        self._synced = time.monotonic()
+        self._lines.sync()
 
 
 @contextmanager
@@ -209,23 +191,15 @@ def opened(
         if kept is None:
             with written_whole(folder / HEADER) as temporary:
                 temporary.write_text(header.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        handle = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        if known is not None and (known.design is not design or known.size != _size(folder)):
+            known = None
+        Lines(folder / ANSWERS).cut()
+        notes = () if kept is None else kept.notes(header)
+        journal = Journal(folder, known or read(folder, design), notes)
         try:
-            if (
-                known is None
-                or known.design is not design
-                or known.size != os.fstat(handle).st_size
-            ):
-                known = None
-            os.ftruncate(handle, _whole(handle))
-            notes = () if kept is None else kept.notes(header)
-            journal = Journal(folder, known or read(folder, design), handle, notes)
-            try:
-                yield journal
-            finally:
-                journal.sync()
+            yield journal
         finally:
-            os.close(handle)
+            journal.sync()
 
 
 def check(folder: Path, header: Header) -> None:
@@ -261,7 +235,7 @@ def read(folder: Path, design: Design) -> Answers:
     path = folder / ANSWERS
     if not path.exists():
         return Answers(design)
-    size = path.stat().st_size  # before it is read: what is added meanwhile makes it differ
+    size = _size(folder)  # before it is read: what is added meanwhile makes it differ
     # lines end with "\n" only, and what stands in them is ASCII: bytes that are not are damage
     with path.open(encoding="ascii", errors="replace", newline="\n") as file:
         answers = read_answers(design, (line for line in file if line[-1] == "\n"), str(path))
@@ -269,13 +243,6 @@ def read(folder: Path, design: Design) -> Answers:
     return answers
 
 
-def _whole(handle: int) -> int:
-    """Return how many bytes of a file are whole lines."""
-    end = os.fstat(handle).st_size
-    while end > 0:
-        start = max(0, end - BLOCK)
-        found = os.pread(handle, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
+def _size(folder: Path) -> int:
+    path = folder / ANSWERS
+    return path.stat().st_size if path.exists() else 0
