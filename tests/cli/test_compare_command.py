@@ -16,7 +16,7 @@ QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]
 
 def test_json_report_and_tables(cli, scores, tmp_path):
     words = [scores, "-m", "random-linear", "-n", "4,8", "--split", "random,group"]
-    files = ["--json", "o/out.json", "--report", "o/out.html"]
+    files = ["-o", "o/out.json", "--report", "o/out.html"]
     said = cli("compare", *words, "--repeats", "3", "--workers", "1", *files)
     assert said.code == 0
     for split in ("random", "group"):
@@ -55,7 +55,7 @@ def test_a_failing_cell_is_shown_and_the_exit_code_says_so(cli, scores, tmp_path
 
     monkeypatch.setattr(module, "replay", replay)
     words = ["-m", "random-linear,kmedoids-ridge", "-n", "4", "--repeats", "3", "--workers", "1"]
-    said = cli("compare", scores, *words, "--report", "o.html", "--json", "o.json")
+    said = cli("compare", scores, *words, "--report", "o.html", "-o", "o.json")
     assert said.code == 1
     assert "\nkmedoids-ridge   " in said.out
     assert "failed: kmedoids-ridge at 4 items, random split, repeat 0" in said.out
@@ -69,7 +69,7 @@ def test_a_failing_cell_is_shown_and_the_exit_code_says_so(cli, scores, tmp_path
 
 
 def test_a_second_run_takes_the_cells_of_the_first(cli, scores, monkeypatch, tmp_path):
-    words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "--json", "o.json"]
+    words = ["compare", scores, "-m", "random-linear", "-n", "4", *QUICK, "-o", "o.json"]
     first = cli(*words)
     one = (tmp_path / "o.json").read_text()
     (cache,) = (tmp_path / "cache" / "fewbench").iterdir()
@@ -96,7 +96,7 @@ def test_no_cache(cli, scores, tmp_path):
 def test_methods_with_settings_and_gap(ok, scores, tmp_path):
     wanted = "medoids(metric=cosine,standardise=true)+mean,random+answers+ridge(alpha=1)"
     split = ["--split", "performance", "--targets", "0.3", "--gap"]
-    out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split, "--json", "o.json")
+    out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split, "-o", "o.json")
     facts = json.loads((tmp_path / "o.json").read_text())["facts"]
     assert facts["splits"] == "performance, 30% targets, gap 20%"
     assert "performance split, 4 items, 6 targets a repeat" in out

@@ -118,7 +118,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
         ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run: a folder"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --json .", ".: a folder"),
+        (f"compare s.parquet -m random -n 4 {QUICK} -o .", ".: a folder"),
         # import
         (f"import results.csv {LONG} -o x.parquet", "outside the stated range"),
         (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
@@ -144,7 +144,7 @@ def test_a_mistake_is_named_with_a_hint(wrong, prepared, monkeypatch, line, said
     [
         "select s.parquet -m random -n 4 -o results.csv/x.json",
         "start s.parquet -m random -n 4 -o results.csv/new",
-        f"compare s.parquet -m random -n 4 {QUICK} --no-cache --json results.csv/x.json",
+        f"compare s.parquet -m random -n 4 {QUICK} --no-cache -o results.csv/x.json",
         f"compare s.parquet -m random -n 4 {QUICK} --no-cache --report results.csv/x.html",
         f"compare s.parquet -m random -n 4 {QUICK} --cache run",
         "start s.parquet --subset nope.json -o new",

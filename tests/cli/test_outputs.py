@@ -17,7 +17,7 @@ LINES = {
     "audit s.parquet --report {}.html": "out.html",
     "audit s.parquet --families -o {}.parquet": "out.parquet",
     "audit s.parquet --families -o {}.parquet ": "out.probabilities.npy",
-    f"compare s.parquet -m random -n 4 {QUICK} --json {{}}.json": "out.json",
+    f"compare s.parquet -m random -n 4 {QUICK} -o {{}}.json": "out.json",
     f"compare s.parquet -m random -n 4 {QUICK} --report {{}}.html": "out.html",
     "study native-sources s.parquet -n 10 --repeats 1 -o {}.html": "out.html",
     "select s.parquet -m random -n 4 -o {}.json": "out.json",
@@ -63,7 +63,7 @@ def test_force_replaces(ok, inputs):
     [
         ("select s.parquet -m random -n 4 -o s.parquet", "s.parquet"),
         ("study native-sources s.parquet -n 10 -o s.parquet", "s.parquet"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --json s.parquet", "s.parquet"),
+        (f"compare s.parquet -m random -n 4 {QUICK} -o s.parquet", "s.parquet"),
         (f"compare s.parquet -m random -n 4 --cache s.parquet {QUICK[:-11]}", "s.parquet"),
         (f"{SELECTION} -o m.csv", "m.csv"),
         (f"{SELECTION} --results models.csv --report models.csv", "models.csv"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fewbench.audit.alike import alike_findings
 from fewbench.audit.finding import SEVERITIES, Finding
@@ -60,6 +61,18 @@ class Audit:
             "alike": self.alike,
             "numbers": self.numbers,
         }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per finding: severity, kind, what was found and what to do."""
+        rows = [(one.severity, one.kind, one.what, one.advice) for one in self.findings]
+        return pd.DataFrame(rows, columns=["severity", "kind", "what", "advice"])
+
+    def __repr__(self) -> str:
+        """Return the findings as text, one per line."""
+        return "\n".join(f"{one.severity}: {one.what}" for one in self.findings) or "no findings"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False))
 
     def of_kind(self, kind: str) -> Finding | None:
         """Return the finding of a kind, or None."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from fewbench.cli.options import AverageOption, ScoresPath, Seed, load, split_names
+from fewbench.cli.options import AverageOption, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import number, points, say, table
@@ -66,7 +66,10 @@ def compare(
     workers: Annotated[
         int | None, typer.Option(help="Number of processes (default: all processors).")
     ] = None,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write all as JSON.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file to write.")
+    ] = None,
+    as_json: Json = False,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     cache: Annotated[
         Path | None,
@@ -86,7 +89,7 @@ def compare(
     fewbench compare scores.parquet --methods greedy-ridge --budgets 20,50,100
     fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
     fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap
-    fewbench compare scores.parquet -m greedy-ridge -n 50 --json out.json --report out.html
+    fewbench compare scores.parquet -m greedy-ridge -n 50 -o out.json --report out.html
 
     \b
     Splits:
@@ -97,7 +100,7 @@ def compare(
     performance    the strongest models are targets; with --gap, sources are much weaker
     group          whole families (or another column, --group-by) are targets
     """
-    check_outputs(json_path, report, inputs=[scores_path], force=force)
+    check_outputs(output, report, inputs=[scores_path], force=force)
     check_outputs(cache, inputs=[scores_path], force=True)  # it grows, and is not replaced
     scores = load(scores_path, average)
     kinds = split_names(",".join(split or ["random"]))
@@ -127,10 +130,10 @@ def compare(
             progress=progress,
             facts={"scores": scores_path.name, "command": shlex.join(["fewbench", *sys.argv[1:]])},
         )
-    print(describe(outcome))
-    if json_path is not None:
-        outcome.save_json(json_path)
-        say(f"wrote {json_path}")
+    print(outcome.to_json() if as_json else describe(outcome))
+    if output is not None:
+        outcome.save_json(output)
+        say(f"wrote {output}")
     if report is not None:
         from fewbench.report import write_report
 
@@ -163,7 +166,8 @@ def describe(outcome: Comparison) -> str:
     if coverage:
         header += [f"in {coverage.removeprefix('coverage')} % interval", "width (pp)"]
     for (split, budget), rows in cells.groupby(["split", "budget"], sort=False):
-        lines = [_line(row, coverage) for row in rows.to_dict("records")]
+        ordered = rows.sort_values("mae", kind="stable", na_position="last")
+        lines = [_line(row, coverage) for row in ordered.to_dict("records")]
         expected = rows["expected_random_mae"].dropna()
         title = (
             f"{split} split, {budget} items, {rows['n_targets'].iloc[0]} targets a repeat, "
@@ -173,9 +177,10 @@ def describe(outcome: Comparison) -> str:
             title += f"; random sampling is expected to err by {points(expected.iloc[0], 2)} pp"
         block = f"{title}\n{table([*header, 'seconds'], lines)}"
         if rows["mae_se"].notna().any():
-            block += "\n± one standard error; vs random: the error over that expectation"
+            block += "\n± one standard error; vs random: the error divided by that expectation"
         if rows["level_with_best"].notna().any():
-            block += "\n* the best, and methods level with it: their errors are not told apart"
+            block += "\n* the best method, and methods whose error cannot be told from its error"
+        block += "\ntau, rho: Kendall's and Spearman's correlation of estimates with full scores"
         blocks.append(block)
     for (method, reason), rows in outcome.failures.groupby(["method", "reason"], sort=False):
         first = rows.iloc[0]

@@ -40,6 +40,8 @@ from fewbench.readers.join.notes import NO_OPTIONS
 from fewbench.runners import EXPORTS, check_export, export_items, moved_documents, positions_in
 from fewbench.scores import Scale, Scores
 from fewbench.scores.table import HARNESS_VERSION
+from fewbench.transfer.journal import HEADER as MEASUREMENT
+from fewbench.transfer.journal import repair_measurement
 
 MEASURING = "measuring the method's error on held-out source models …"
 
@@ -500,13 +502,15 @@ def repair(folder: Folder) -> None:
     """Drop damaged lines of an evaluation's answers.
 
     The damaged file is kept as answers.jsonl.damaged. Answers on dropped lines are asked again.
+    Folders of fewbench transfer measure are repaired too.
 
     \b
     fewbench repair run
     """
-    dropped = Journal(folder).repair()
+    measured = (folder / MEASUREMENT).exists()
+    dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
-        print(f"{folder}: dropped {counted(dropped, 'damaged line')}. Next: fewbench ask {folder}")
+        print(f"{folder}: dropped {counted(dropped, 'damaged line')}")
     else:
         print(f"{folder}: nothing is damaged")
 

@@ -1,5 +1,6 @@
 """Estimate: a target's full score with an interval, beside what random sampling would give."""
 
+from html import escape
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
@@ -100,6 +101,28 @@ class Estimate(BaseModel):
     beyond_sources: float = 0.0
     warnings: tuple[str, ...] = ()
     provenance: Provenance
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per task and one for the full score: score, items run and rank."""
+        import pandas as pd
+
+        rows = {"all": [self.score, self.items_run, self.rank]}
+        for task, score in self.tasks.items():
+            rows[task] = [score, self.task_items.get(task), self.task_ranks.get(task)]
+        columns = ["score", "items_run", "rank"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("task")
+
+    def __repr__(self) -> str:
+        """Return score, interval and items run in a line."""
+        ends = f"{self.interval.low:.4g} .. {self.interval.high:.4g}"
+        return (
+            f"Estimate of {self.target}: {self.score:.4g} ({self.level:.0%} interval {ends}, "
+            f"{self.items_run} of {self.items_total} items)"
+        )
+
+    def _repr_html_(self) -> str:
+        warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
+        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}<ul>{warned}</ul>"
 
     def to_json(self) -> str:
         """Return the estimate as indented JSON."""

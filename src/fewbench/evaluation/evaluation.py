@@ -4,9 +4,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._names import counted, some
@@ -665,6 +667,50 @@ class Evaluation:
                 "hard for it, leaving them out makes the estimate too high"
             )
         return tuple(found)
+
+    def items(self, target: str) -> pd.DataFrame:
+        """Return one row per item of the benchmark, for one target.
+
+        Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` on
+        the user's scale; `expected`, what the method expects of the item, where it has that.
+        """
+        self._check_target(target)
+        asked = self.record.asked(target)
+        status = np.full(self.scores.n_items, "", dtype=object)
+        status[asked] = "open"
+        status[list(self.record.skipped(target))] = "skipped"
+        status[self.record.answered(target)] = "answered"
+        scale = self.scores.scale
+        expected = None
+        if len(self.record.answered(target)):
+            expected = self._predict([target], tasks=False).items
+        table = pd.DataFrame({"task": self.scores.items["task"], "status": status})
+        table["score"] = scale.from_unit(self.record.scores(target))
+        table["expected"] = np.nan if expected is None else scale.from_unit(expected[0])
+        return table
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per target: items asked, answered, skipped and open."""
+        rows = {
+            name: {
+                "asked": len(self.record.asked(name)),
+                "answered": len(self.record.answered(name)),
+                "skipped": len(self.record.skipped(name)),
+                "open": len(self.record.open(name)),
+            }
+            for name in self.targets
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
+
+    def __repr__(self) -> str:
+        """Return method, limits and how far the targets are."""
+        return (
+            f"Evaluation: {self.provenance.method}, {self.stop.describe()}\n"
+            f"{self.to_frame().to_string()}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.to_frame().to_html()}"
 
     def warnings(self) -> list[str]:
         """Return what to know of the method on these sources, before any target is run.

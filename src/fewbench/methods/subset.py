@@ -1,15 +1,19 @@
 """Subset: the chosen items, with weights and where they come from."""
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._json import parse_json
+from fewbench._names import counted, some
 from fewbench.errors import MethodError
 from fewbench.scores import Average, Scores
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Provenance(BaseModel):
@@ -65,6 +69,21 @@ class Subset(BaseModel):
         if self.weights is None:
             return scores.item_weights[scores.positions(self.items)]
         return np.array(self.weights)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per item, in the order of choice, with its weight if there are weights."""
+        import pandas as pd
+
+        index = pd.Index(self.items, name="item")
+        return pd.DataFrame({} if self.weights is None else {"weight": self.weights}, index=index)
+
+    def __repr__(self) -> str:
+        """Return the number of items, the first ones and the method."""
+        made = "" if self.provenance is None else f" chosen by {self.provenance.method}"
+        return f"Subset: {counted(len(self.items), 'item')}{made}: {some(self.items)}"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(max_rows=20))
 
     def to_json(self) -> str:
         """Return the subset as indented JSON."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, positions_in
 from fewbench.scores.check import check_labels, check_values
@@ -244,6 +244,25 @@ class Scores:
         if self.probabilities is not None:
             digest.update(self.probabilities.digest().encode())
         return digest.hexdigest()[:16]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores on the user's scale, one row per model, one column per item."""
+        values = self.scale.from_unit(self.values)
+        return pd.DataFrame(values, index=self.models.index, columns=self.items.index)
+
+    def __repr__(self) -> str:
+        """Return the size of the table in a line."""
+        missing = f", {np.isnan(self.values).mean():.1%} missing" if self.has_missing else ""
+        options = "" if self.probabilities is None else ", with option probabilities"
+        return (
+            f"Scores: {counted(self.n_models, 'model')} × {counted(self.n_items, 'item')}, "
+            f"{counted(len(self.tasks), 'task')}{missing}{options}"
+        )
+
+    def _repr_html_(self) -> str:
+        full = pd.DataFrame({"full score": self.scale.from_unit(self.full_scores())})
+        full.index = self.models.index
+        return f"<p>{self!r}</p>{full.to_html(max_rows=10)}"
 
     def equals(self, other: "Scores") -> bool:
         """Whether both tables hold the same labels, scores, probabilities and attributes."""

@@ -82,6 +82,20 @@ class Comparison:
         resampled = self.resampled[one["split"].iloc[0]]
         return resampled.compare(_errors(one, resampled), _errors(two, resampled))
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per method, budget and split: error, ratio to random sampling, rank."""
+        columns = [*KEYS, "mae", "expected_random_mae", "ratio_to_random"]
+        columns += ["ratio_to_random_low", "ratio_to_random_high", "kendall_tau"]
+        kept = [name for name in columns if name in self.cells]
+        return self.cells[[*kept, "level_with_best"]].sort_values(["split", "budget", "mae"])
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return str(self.to_frame().to_string(index=False))
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False))
+
     def to_json(self) -> str:
         """Return cells, facts, seed and warnings as JSON; errors on the scores' own scale."""
         span = self.scale.high - self.scale.low

@@ -153,7 +153,8 @@ def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
             why = f" ({error})" if str(error).startswith("not ") else ""
             raise TransferError(
                 f"{where}: line {number} is damaged{why}",
-                hint="restore the file, or delete that line: its question is asked again",
+                hint="restore the file from a backup, or run fewbench repair on the folder: the "
+                "question is asked again",
             ) from error
         place = places.of(seed, source, target, question)
         if place is not None:

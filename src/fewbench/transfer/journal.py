@@ -246,3 +246,15 @@ def read(folder: Path, design: Design) -> Answers:
 def _size(folder: Path) -> int:
     path = folder / ANSWERS
     return path.stat().st_size if path.exists() else 0
+
+
+def repair_measurement(folder: Path) -> int:
+    """Drop damaged lines of a measurement's answers; return how many there were."""
+    return Lines(folder / ANSWERS).repair(_is_sound)
+
+
+def _is_sound(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line.decode("ascii")), dict)
+    except ValueError:
+        return False
