@@ -141,7 +141,7 @@ def test_an_answer_told_twice_must_be_the_same(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
     evaluation.tell("model-13", {item: 1.0})
-    with pytest.raises(AnswersError, match="told before with another score.*--correct"):
+    with pytest.raises(AnswersError, match=r"told before with another score.*--correct"):
         evaluation.tell("model-13", {item: 0.0})
     evaluation.tell("model-14", {item: 0.0})
 

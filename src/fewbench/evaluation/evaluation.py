@@ -280,13 +280,20 @@ class Evaluation:
             self.record.skip(entry.target, self.scores.positions(entry.items).tolist())
         else:
             answers = self._book.from_record(entry)
-            lost = np.setdiff1d(answers.items, self.record.asked(entry.target))
-            if len(lost):  # a repair dropped the line that asked for them
-                self.record.add_round(entry.target, lost)
-                self._written[entry.target] += 1
+            self._restore_asked(entry.target, answers.items)
             self._book.check(entry.target, answers, accept_fractions=True, correct=entry.corrects)
             self.record.tell(entry.target, answers)
         self._entries.append(entry)
+
+    def _restore_asked(self, target: str, answered: IntArray) -> None:
+        """Add answered items that no entry asks for: a repair dropped the line that did."""
+        lost = np.setdiff1d(answered, self.record.asked(target))
+        rounds = self.record.rounds(target)
+        if len(lost) and rounds:
+            rounds[-1] = np.append(rounds[-1], lost)
+        elif len(lost):
+            self.record.add_round(target, lost)
+            self._written[target] += 1
 
     def _note(self, entry: Entry) -> None:
         """Write an entry to the folder, if there is one, before anything follows from it."""
