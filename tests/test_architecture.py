@@ -15,6 +15,7 @@ BASE = {
     "_content",
     "_json",
     "_memory",
+    "_journal",
     "_names",
     "_seeds",
     "_files",
