@@ -16,7 +16,7 @@ from fewbench._threads import one_thread
 from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers
-from fewbench.methods.adaptive.tailored import Tailored
+from fewbench.methods.adaptive.tailored import Tailored, TailoredSession
 from fewbench.scores import Scores
 from fewbench.testing import simulate
 
@@ -43,7 +43,7 @@ def plain_search(distances: FloatArray, anchors: FloatArray, k: int) -> float:
         medoids[best[1]] = best[2]
 
 
-def first_ask(sources: Scores, target: Scores, budget: int) -> tuple[float, object]:
+def first_ask(sources: Scores, target: Scores, budget: int) -> tuple[float, TailoredSession]:
     """Seconds from the answers on the probe set to the items of the target."""
     (name,) = target.model_ids
     session = Tailored().start(sources, budget, 0, [name])
@@ -71,13 +71,13 @@ def main() -> None:
     line("75 targets together, selection and prediction", time.process_time() - started, 1.5)
     seconds, session = first_ask(sources, targets.take(models=[0]), 30)
     line("one target's items, once the probe set is answered", seconds, 0.05)
-    (natives,) = session.natives.values()  # type: ignore[attr-defined]
+    natives = session.natives_of(targets.model_ids[0])
     columns = sources.values.T[:, natives]
     distances = item_distances(columns, standardise=True)
     started = time.process_time()
-    cost = plain_search(distances, session.probe, 20)  # type: ignore[attr-defined]
+    cost = plain_search(distances, session.probe, 20)
     plain = time.process_time() - started
-    medoids = session.native_set(targets.model_ids[0]).medoids  # type: ignore[attr-defined]
+    medoids = session.native_set(natives).medoids
     ours = float(distances[:, medoids].min(axis=1).sum())
     print(
         f"  a plain search for them takes {plain / seconds:.0f} × as long (cost {cost / ours:.4f})"

@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from fewbench.methods import Prediction
+from fewbench.methods import Method, Prediction, Session
 
 settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 settings.load_profile("quick")
 
 
 @dataclass(frozen=True)
-class TwoRounds:
+class TwoRounds(Method):
     """Asks every target for half of its items, then for others that follow from the answers."""
-
-    plain_sampling = False
 
     def start(self, scores, budget, seed, targets):
         return TwoRoundsSession(scores, budget, seed, targets)
@@ -25,36 +23,34 @@ class TwoRounds:
         return "two-rounds"
 
 
-class TwoRoundsSession:
+class TwoRoundsSession(Session):
     def __init__(self, scores, budget, seed, targets):
+        super().__init__(targets, scores.n_items)
         self.scores = scores
         self.order = np.random.default_rng(seed).permutation(scores.n_items)
         self.budget = budget
-        self.told = {target: [] for target in targets}
 
-    def ask(self):
+    def choose(self, targets):
         half = -(-self.budget // 2)
-        wanted = {}
-        for target, told in self.told.items():
-            if not told:
-                wanted[target] = self.order[:half]
-            elif len(told) == 1 and self.budget > half:
+        chosen = {}
+        for target in targets:
+            rounds = len(self.record.rounds(target))
+            if not rounds:
+                chosen[target] = self.order[:half]
+            elif rounds == 1 and self.budget > half:
                 rest = self.order[half:]
                 hard = self.scores.filled[:, rest].mean(axis=0)
-                by = np.argsort(hard if told[0].scores.mean() > 0.5 else -hard, kind="stable")
-                wanted[target] = rest[by][: self.budget - half]
-        return wanted
-
-    def tell(self, target, answers):
-        self.told[target].append(answers)
+                good = self.record.answers(target, self.order[:half]).scores.mean() > 0.5
+                by = np.argsort(hard if good else -hard, kind="stable")
+                chosen[target] = rest[by][: self.budget - half]
+        return chosen
 
     def predict(self, targets, *, tasks=True):
         full, each = self.scores.full_scores(), self.scores.task_scores()
         scores = []
         for target in targets:
-            items = np.concatenate([answers.items for answers in self.told[target]])
-            said = np.concatenate([answers.scores[0] for answers in self.told[target]])
-            above = (said - self.scores.filled[:, items].mean(axis=0)).mean()
+            told = self.record.answers(target)
+            above = (told.scores[0] - self.scores.filled[:, told.items].mean(axis=0)).mean()
             scores.append(np.clip(full.mean() + above, 0, 1))
         rows = np.array(scores)
         by_task = np.clip(each.mean(axis=0) + (rows - full.mean())[:, None], 0, 1)

@@ -16,6 +16,7 @@ BASE = {
     "_journal",
     "_json",
     "_memory",
+    "_journal",
     "_names",
     "_seeds",
     "_files",

@@ -239,12 +239,10 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     """On a table of our own: figures as compare gives them, refusals kept, a cache that holds."""
     from _baselines import cells, tables
     from fewbench.errors import MethodError
-    from fewbench.methods import find_method
+    from fewbench.methods import Method, find_method
     from fewbench.study import SplitSettings, compare
 
-    class Refuses:
-        plain_sampling = False
-
+    class Refuses(Method):
         def describe(self):
             return "refuses"
 

@@ -21,7 +21,7 @@ from fewbench.evaluation.calibration import (
 )
 from fewbench.evaluation.intervals import Frontier
 from fewbench.evaluation.sampling import standard_error
-from fewbench.methods import Prediction, Subset, find_method
+from fewbench.methods import Method, Prediction, Subset, find_method
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.static import StaticSession
 from fewbench.testing import simulate
@@ -91,10 +91,9 @@ def test_a_higher_level_is_never_narrower(seed, n, level):
 
 
 @dataclass(frozen=True)
-class Spy:
+class Spy(Method):
     """Predicts one half, and notes who was estimated from whom, by which seed."""
 
-    plain_sampling = False
     seen: list = field(default_factory=list)
     least: int = 1
 
@@ -187,10 +186,8 @@ def test_folds_keep_groups_whole_and_are_of_like_size(sizes, seed):
     assert np.array_equal(fold_of, _folds(groups, len(sizes), folds, seed))
 
 
-class _Learner:
+class _Learner(Method):
     """A method that adapts, in name: it asks for the first items and says their mean."""
-
-    plain_sampling = False
 
     def describe(self):
         return "learner"

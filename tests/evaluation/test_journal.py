@@ -55,7 +55,7 @@ def test_every_tell_is_on_the_disk_before_it_returns(sources, targets, tmp_path,
     synced = []
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
     evaluation.tell_table(targets)
-    assert len(lines(tmp_path)) == 4
+    assert len(lines(tmp_path)) == 5
     assert synced[-1] == (tmp_path / "answers.jsonl").stat().st_size
     assert len(synced) == 2
 
@@ -97,7 +97,7 @@ def test_resumed_after_every_tell(sources, targets, tmp_path, adaptive, two_roun
 
 
 def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two_rounds):
-    """The tells are kept in their order."""
+    """Asks and tells are kept in their order."""
     whole = Evaluation(sources, two_rounds, 8, NAMES)
     evaluation = Evaluation(sources, two_rounds, 8, NAMES)
     evaluation.tell_table(targets)
@@ -105,8 +105,15 @@ def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two
     at = targets.positions(second[:1])
     evaluation.tell_table(targets.take(models=[0], items=at), "model-13")
     evaluation.save(tmp_path)
-    told = [json.loads(line)["target"] for line in lines(tmp_path)]
-    assert told == ["model-13", "model-14", "model-13"]
+    kept = [json.loads(line) for line in lines(tmp_path)]
+    assert [one.get("target", one.get("targets")) for one in kept] == [
+        NAMES,
+        "model-13",
+        ["model-13"],
+        "model-14",
+        ["model-14"],
+        "model-13",
+    ]
     opened = Evaluation.open(tmp_path, sources, two_rounds)
     assert opened.ask() == evaluation.ask()
     assert opened.ask()["model-13"] == second[1:]
@@ -123,12 +130,12 @@ def test_saved_when_all_is_told(sources, targets, tmp_path, two_rounds):
 def test_a_torn_last_line_is_skipped_and_asked_again(sources, targets, tmp_path):
     evaluation = begun(sources, targets, tmp_path)
     whole = lines(tmp_path)
-    for torn in (whole[1][:-1], whole[1][:20], b"{", b"\x00\xff"):
-        (tmp_path / "answers.jsonl").write_bytes(whole[0] + torn)
+    for torn in (whole[2][:-1], whole[2][:20], b"{", b"\x00\xff"):
+        (tmp_path / "answers.jsonl").write_bytes(whole[0] + whole[1] + torn)
         opened = Evaluation.open(tmp_path, sources)
         assert len(opened.ask()["model-13"]) == 7
     opened.tell_table(targets)
-    assert lines(tmp_path)[0] == whole[0]
+    assert lines(tmp_path)[:2] == whole[:2]
     assert Evaluation.open(tmp_path, sources).estimate() == finished(evaluation, targets)
 
 
@@ -142,23 +149,23 @@ def damaged(**change):
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda line: line[:30] + b"\n", "line 1 is damaged"),
-        (lambda line: b"\n", "line 1 is damaged"),
-        (lambda line: b"\xff\xfe\n", "line 1 is damaged"),
-        (lambda line: b"[1]\n", "line 1 is damaged"),
-        (damaged(scores=[]), "line 1 is damaged"),
-        (damaged(probabilities=[]), "line 1 is damaged"),
-        (damaged(scores=["right"]), "line 1 is damaged"),
-        (damaged(extra=1), "line 1 is damaged"),
-        (damaged(target="nobody"), "tell 1 does not fit"),
-        (damaged(items=["nope"]), "tell 1 does not fit"),
-        (damaged(scores=[7.0]), "tell 1 does not fit"),
+        (lambda line: line[:30] + b"\n", "line 2 is damaged"),
+        (lambda line: b"\n", "line 2 is damaged"),
+        (lambda line: b"\xff\xfe\n", "line 2 is damaged"),
+        (lambda line: b"[1]\n", "line 2 is damaged"),
+        (damaged(scores=[]), "line 2 is damaged"),
+        (damaged(probabilities=[]), "line 2 is damaged"),
+        (damaged(scores=["right"]), "line 2 is damaged"),
+        (damaged(extra=1), "line 2 is damaged"),
+        (damaged(target="nobody"), "entry 2 does not fit"),
+        (damaged(items=["nope"]), "entry 2 does not fit"),
+        (damaged(scores=[7.0]), "entry 2 does not fit"),
     ],
 )
 def test_a_damaged_line_in_the_middle_is_an_error(sources, targets, tmp_path, spoil, says):
     begun(sources, targets, tmp_path)
-    first, second = lines(tmp_path)
-    (tmp_path / "answers.jsonl").write_bytes(spoil(first) + second)
+    asked, first, second = lines(tmp_path)
+    (tmp_path / "answers.jsonl").write_bytes(asked + spoil(first) + second)
     with pytest.raises(EvaluationError) as caught:
         Evaluation.open(tmp_path, sources)
     assert says in str(caught.value)
@@ -220,10 +227,12 @@ def test_what_cannot_be_saved_or_opened(sources, tmp_path, two_rounds):
 def test_the_folder_holds_plain_json_and_nothing_to_execute(sources, targets, tmp_path):
     begun(sources, targets, tmp_path, "disco-pds-knn")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "evaluation.json"]
+    asked, *rest = map(json.loads, lines(tmp_path))
+    assert asked == {"targets": NAMES, "items": asked["items"]}
+    assert len(asked["items"]) == 8
     header = json.loads((tmp_path / "evaluation.json").read_text())
     assert header["provenance"]["method"] == "disco-pds-knn"
-    for line in lines(tmp_path):
-        told = json.loads(line)
+    for told in rest:
         assert set(told) == {"target", "items", "scores", "probabilities"}
         assert isinstance(told["probabilities"][0][0], float)
     for path in tmp_path.iterdir():

@@ -1,11 +1,10 @@
 """The conformance suite itself: an outsider's method passes, and broken ones are caught."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
-from fewbench.methods import Prediction, StaticMethod, find_method
+from fewbench.errors import MethodError
+from fewbench.methods import Method, Prediction, Session, StaticMethod, find_method
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.testing import simulate
@@ -18,21 +17,27 @@ class TestTwoRounds(MethodConformance):
         return two_rounds
 
 
-class Wrapped:
-    """A session of the plain mean, for the broken ones to spoil."""
+class Wrapped(Method, Session):
+    """A method of the plain mean that is its own session, for the broken ones to spoil."""
 
-    plain_sampling = False
+    def __init__(self):  # the record is made when it starts
+        pass
 
     def start(self, scores, budget, seed, targets):
         self.scores = scores
         self.inner = StaticMethod(Random(), Mean()).start(scores, budget, seed, targets)
         return self
 
-    def ask(self):
-        return self.inner.ask()
+    @property
+    def record(self):
+        return self.inner.record
 
-    def tell(self, target, answers):
-        self.inner.tell(target, answers)
+    @record.setter
+    def record(self, record):
+        self.inner.record = record
+
+    def choose(self, targets):
+        return self.inner.choose(targets)
 
     def predict(self, targets, *, tasks=True):
         return self.inner.predict(targets, tasks=tasks)
@@ -59,6 +64,11 @@ class AsksOtherwise(Wrapped):
 class AsksBeyond(Wrapped):
     def ask(self):
         return {target: items + 1 for target, items in super().ask().items()}
+
+
+class AsksTheSame(Wrapped):
+    def choose(self, targets):
+        return {target: np.array([0]) for target in targets}
 
 
 class NeverStops(Wrapped):
@@ -190,6 +200,11 @@ def test_a_broken_method_is_caught(broken, test):
         getattr(MethodConformance(), name)(broken(), *arguments)
 
 
+def test_a_session_that_chooses_the_same_again_does_not_run_for_ever():
+    with pytest.raises(MethodError, match="was asked before"):
+        MethodConformance().test_asks_distinct_items_as_many_as_the_budget(AsksTheSame(), 1)
+
+
 def test_a_broken_scale_is_caught():
     from fewbench.scores import Scale
 
@@ -197,7 +212,6 @@ def test_a_broken_scale_is_caught():
         MethodConformance().test_scale_changes_nothing_inside(ScaleMatters(), Scale(0, 100))
 
 
-@dataclass(frozen=True)
 class Frugal(Wrapped):
     """Stops at half of the budget."""
 

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fewbench.methods import find_method
+from fewbench.methods import Method, find_method
 from fewbench.study import SplitSettings, compare, make_split
 from fewbench.study.inference import (
     expected_random_mae,
@@ -107,7 +107,7 @@ def test_few_repeats_hold_no_difference_too(null, kind, repeats):
 def test_compare_itself_claims_no_difference_between_the_same(kind):
     """Through `compare`: two random samplers under other names, that draw other items."""
 
-    class Other:
+    class Other(Method):
         plain_sampling = True
 
         def __init__(self, number):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from fewbench.methods import Prediction, find_method
+from fewbench.methods import Method, Prediction, Session, find_method
 from fewbench.scores import Scores
 from fewbench.testing import simulate
 
@@ -25,33 +25,29 @@ def with_models(scores):
     return change
 
 
-class _Session:
+class _Session(Session):
     """Asks for the first items and says their mean."""
 
     def __init__(self, scores, budget, targets):
+        super().__init__(targets, scores.n_items)
         self.scores = scores
         self.items = np.arange(budget, dtype=np.intp)
-        self.told = dict.fromkeys(targets)
 
-    def ask(self):
-        return {target: self.items for target, told in self.told.items() if told is None}
-
-    def tell(self, target, answers):
-        self.told[target] = answers.scores[0]
+    def choose(self, targets):
+        return {target: self.items for target in targets if not self.record.rounds(target)}
 
     def predict(self, targets, *, tasks=True):
-        means = np.array([self.told[target].mean() for target in targets])
+        means = np.array([self.record.answers(target).scores.mean() for target in targets])
         each = np.repeat(means[:, None], len(self.scores.tasks), axis=1)
         return Prediction(means, each if tasks else None)
 
 
 @dataclass
-class FirstItems:
+class FirstItems(Method):
     """A method as somebody else would write it; counts its sessions."""
 
     name: str = "first-items"
     starts: int = 0
-    plain_sampling: bool = False
 
     def start(self, scores, budget, seed, targets):
         self.starts += 1
@@ -62,7 +58,7 @@ class FirstItems:
 
 
 @dataclass
-class Spy:
+class Spy(Method):
     """A method of the catalogue; keeps the sources and answers of every session."""
 
     name: str
@@ -70,7 +66,10 @@ class Spy:
 
     def __post_init__(self):
         self._method = find_method(self.name)
-        self.plain_sampling = self._method.plain_sampling
+
+    @property
+    def plain_sampling(self):
+        return self._method.plain_sampling
 
     def describe(self):
         return f"spy on {self.name}"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fewbench.errors import FewbenchError, MethodError, StudyError
-from fewbench.methods import find_method
+from fewbench.methods import Method, find_method
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import Split, SplitSettings, compare
 from fewbench.study.cell import Cell, Failure
@@ -159,9 +159,7 @@ def test_level_with_the_best_agrees_with_the_ratio():
 def broken(how):
     """Return a method that fails at 5 items: on purpose, by mistake, or by ending its process."""
 
-    class Broken:  # within a function, so that it reaches other processes
-        plain_sampling = False
-
+    class Broken(Method):  # within a function, so that it reaches other processes
         def describe(self):
             return "broken"
 

@@ -12,23 +12,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fewbench.methods import Method, find_method
+from fewbench.methods import Method, Session, find_method
 from fewbench.scores import Scores
 from fewbench.testing.conformance import MethodConformance
 
 
-class Session:
+class Faulty(Session):
     """A session of a sound method, for a fault to spoil."""
 
     def __init__(self, inner, scores, budget, seed, targets):
         self.scores, self.budget, self.targets = scores, budget, list(targets)
         self.inner = inner.start(scores, budget, seed, targets)
 
-    def ask(self):
-        return self.inner.ask()
+    @property
+    def record(self):
+        return self.inner.record
 
-    def tell(self, target, answers):
-        self.inner.tell(target, answers)
+    @record.setter
+    def record(self, record):
+        self.inner.record = record
+
+    def choose(self, targets):
+        return self.inner.choose(targets)
 
     def predict(self, targets, *, tasks=True):
         said = self.inner.predict(targets, tasks=tasks)
@@ -38,35 +43,35 @@ class Session:
         return said
 
 
-class SourcesMean(Session):
+class SourcesMean(Faulty):
     """Returns the source models' mean, whatever was answered."""
 
     def spoil(self, said, targets):
         return np.full(len(said), self.scores.full_scores().mean())
 
 
-class AlmostSourcesMean(Session):
+class AlmostSourcesMean(Faulty):
     """Ranks targets well, and estimates nearly the same for all."""
 
     def spoil(self, said, targets):
         return self.scores.full_scores().mean() + 0.01 * (said - said.mean())
 
 
-class Coin(Session):
+class Coin(Faulty):
     """Spreads estimates as full scores are spread, with no regard to the answers."""
 
     def spoil(self, said, targets):
         return np.random.default_rng(len(self.scores.items) + 1).permutation(said)
 
 
-class Backwards(Session):
+class Backwards(Faulty):
     """Gives the better target the lower estimate."""
 
     def spoil(self, said, targets):
         return 1.0 - said
 
 
-class HalfOfAnswers(Session):
+class HalfOfAnswers(Faulty):
     """Puts the source models' mean in the place of every second answer."""
 
     def tell(self, target, answers):
@@ -75,7 +80,7 @@ class HalfOfAnswers(Session):
         super().tell(target, replace(answers, scores=scores))
 
 
-class LaterAnswers(Session):
+class LaterAnswers(Faulty):
     """Asks in two rounds and ignores the second one."""
 
     def tell(self, target, answers):
@@ -87,14 +92,14 @@ class LaterAnswers(Session):
         super().tell(target, answers)
 
 
-class PeeksAtCallers(Session):
+class PeeksAtCallers(Faulty):
     """Finds the targets' table in the variables of whoever calls."""
 
     def spoil(self, said, targets):
         return np.array([hidden_score(tables_of_callers(), name) for name in targets])
 
 
-class PeeksALittle(Session):
+class PeeksALittle(Faulty):
     """The same, with a tenth of its weight."""
 
     def spoil(self, said, targets):
@@ -102,7 +107,7 @@ class PeeksALittle(Session):
         return 0.9 * said + 0.1 * hidden
 
 
-class PeeksInMemory(Session):
+class PeeksInMemory(Faulty):
     """Finds the targets' table among all objects of the process."""
 
     def spoil(self, said, targets):
@@ -110,11 +115,11 @@ class PeeksInMemory(Session):
         return np.array([hidden_score(tables, name) for name in targets])
 
 
-class PeeksBeforeAsking(Session):
+class PeeksBeforeAsking(Faulty):
     """Asks for items that the target gets wrong."""
 
-    def ask(self):
-        wanted = super().ask()
+    def choose(self, targets):
+        wanted = super().choose(targets)
         for name, items in wanted.items():
             for table in tables_of_callers():
                 if name in table.model_ids:
@@ -124,7 +129,7 @@ class PeeksBeforeAsking(Session):
         return wanted
 
 
-class PeeksBehindTheSources(Session):
+class PeeksBehindTheSources(Faulty):
     """Reads the rows of the table of which the source models' probabilities are a part."""
 
     def spoil(self, said, targets):
@@ -134,7 +139,7 @@ class PeeksBehindTheSources(Session):
         return said + whole._array[-1, :, 0].mean() / 10
 
 
-class RemembersSources(Session):
+class RemembersSources(Faulty):
     """Keeps what any model scored as a source, by name, and knows it again as a target."""
 
     known: dict[str, float] = {}  # noqa: RUF012 - shared by all sessions: that is the fault
@@ -144,21 +149,21 @@ class RemembersSources(Session):
         return [self.known.get(name, one) for name, one in zip(targets, said, strict=True)]
 
 
-class FirstSource(Session):
+class FirstSource(Faulty):
     """Takes the first source model for the typical one."""
 
     def spoil(self, said, targets):
         return said + (self.scores.full_scores()[0] - self.scores.full_scores().mean()) / 2
 
 
-class FirstSources(Session):
+class FirstSources(Faulty):
     """Shrinks to the mean of the first quarter of the source models."""
 
     def spoil(self, said, targets):
         return (said + self.scores.full_scores()[: self.scores.n_models // 4].mean()) / 2
 
 
-class FirstItems(Session):
+class FirstItems(Faulty):
     """Estimates by the first of the items."""
 
     def spoil(self, said, targets):
@@ -166,7 +171,7 @@ class FirstItems(Session):
         return said + first - self.scores.filled.mean()
 
 
-class OrderOfTells(Session):
+class OrderOfTells(Faulty):
     """Carries a part of each target's answers over to those told later."""
 
     def tell(self, target, answers):
@@ -178,63 +183,96 @@ class OrderOfTells(Session):
         return [0.9 * one + 0.1 * self.late[name] for one, name in zip(said, targets, strict=True)]
 
 
-class Shifted(Session):
+class CountsItsAsks(Faulty):
+    """Keeps a count of its own beside the record, and asks for other items by it."""
+
+    count = 0
+
+    def choose(self, targets):
+        wanted = super().choose(targets)
+        self.count += bool(wanted)
+        if self.count > 1:
+            wanted = {name: np.sort(items)[::-1] for name, items in wanted.items()}
+        return wanted
+
+
+class KeepsItsAnswers(Faulty):
+    """Predicts from what it was told itself, not from the record."""
+
+    def tell(self, target, answers):
+        self.__dict__.setdefault("told", {})[target] = answers.scores.mean()
+        super().tell(target, answers)
+
+    def spoil(self, said, targets):
+        told = self.__dict__.get("told", {})
+        return [(one + told.get(name, 0.5)) / 2 for one, name in zip(said, targets, strict=True)]
+
+
+class NeedsEveryAnswer(Faulty):
+    """Predicts nothing before all is answered."""
+
+    def spoil(self, said, targets):
+        done = [not len(self.record.open(name)) for name in targets]
+        return np.where(done, said, np.nan)
+
+
+class Shifted(Faulty):
     """Adds five percentage points."""
 
     def spoil(self, said, targets):
         return said + 0.05
 
 
-class ShiftedFar(Session):
+class ShiftedFar(Faulty):
     """Takes fifteen percentage points off."""
 
     def spoil(self, said, targets):
         return said - 0.15
 
 
-class ExactWhenCut(Session):
+class ExactWhenCut(Faulty):
     """Knows nothing when all items are run: the cut to what the answers allow hides it."""
 
     def spoil(self, said, targets):
         return np.full(len(said), 0.5) if self.budget == self.scores.n_items else said
 
 
-class OneForAll(Session):
+class OneForAll(Faulty):
     """Returns the mean over the targets for each of them."""
 
     def spoil(self, said, targets):
         return np.full(len(said), said.mean())
 
 
-class HalfOfBudget(Session):
+class HalfOfBudget(Faulty):
     """Asks for half of the budget."""
 
     def __init__(self, inner, scores, budget, seed, targets):
         super().__init__(inner, scores, -(-budget // 2), seed, targets)
 
 
-class TwiceTheBudget(Session):
+class TwiceTheBudget(Faulty):
     """Asks for twice the budget."""
 
     def __init__(self, inner, scores, budget, seed, targets):
         super().__init__(inner, scores, min(2 * budget, scores.n_items), seed, targets)
 
 
-class OwnBudget(Session):
+class OwnBudget(Faulty):
     """Asks for seven items, whatever the budget."""
 
     def __init__(self, inner, scores, budget, seed, targets):
         super().__init__(inner, scores, 7, seed, targets)
 
 
-class SeedByProcessor(Session):
+class SeedByProcessor(Faulty):
     """Draws for each processor apart."""
 
     def __init__(self, inner, scores, budget, seed, targets):
         super().__init__(inner, scores, budget, seed + os.cpu_count(), targets)
 
 
-class SumByThread(Session):
+class SumByThread(Faulty):
     """Sums a share for each thread, and rounds the shares."""
 
     def spoil(self, said, targets):
@@ -262,12 +300,11 @@ def hidden_score(tables, name):
 
 
 @dataclass(frozen=True)
-class Broken:
+class Broken(Method):
     """A sound method with sessions of one fault."""
 
     inner: Method
-    fault: type[Session]
-    plain_sampling = False
+    fault: type[Faulty]
 
     def start(self, scores, budget, seed, targets):
         return self.fault(self.inner, scores, budget, seed, targets)
@@ -286,6 +323,8 @@ TARGETS = "test_order_of_targets_does_not_matter"
 WHOLE = "test_all_items_give_the_full_score"
 BUDGET = "test_asks_distinct_items_as_many_as_the_budget"
 THREADS = "test_threads_change_nothing"
+RECORD = "test_goes_on_from_the_record_of_another_session"
+PART = "test_predicts_from_a_part_of_the_answers"
 
 GALLERY = [
     (SourcesMean, EVERY, (TRUTH,), "correlate at -?0.00"),
@@ -314,6 +353,9 @@ GALLERY = [
     (TwiceTheBudget, EVERY, (BUDGET, 7), "14 items, the budget is 7"),
     (OwnBudget, EVERY, (BUDGET, 40), "7 items, the budget is 40"),
     (SeedByProcessor, EVERY, (THREADS,), "is asked other items"),
+    (CountsItsAsks, (ADAPTIVE,), (RECORD,), "another session asks other items"),
+    (KeepsItsAnswers, EVERY, (RECORD,), "another session predicts other scores"),
+    (NeedsEveryAnswer, EVERY, (PART,), "from a part of the answers is not finite"),
     (SumByThread, EVERY, (THREADS,), "Not equal to tolerance"),
 ]
 

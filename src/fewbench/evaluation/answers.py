@@ -81,7 +81,7 @@ class AnswerBook:
         """Raise AnswersError unless the answers are in range, were asked and contradict none.
 
         Fractions where the sources are right or wrong are an error too, unless they are accepted.
-        With `correct`, every answer must replace an earlier one.
+        With `correct`, answers may replace earlier ones.
         """
         scale = self._sources.scale
         before = self._record.scores(target)
@@ -103,14 +103,21 @@ class AnswerBook:
                 )
             if at not in asked:
                 raise AnswersError(f"{name} was not asked", hint="tell only what ask() returned")
-            known = not np.isnan(before[at])
-            if correct and not known:
-                raise AnswersError(f"{name} was not answered yet, so there is nothing to correct")
-            if known and before[at] != score and not correct:
+            if not correct and not np.isnan(before[at]) and before[at] != score:
                 raise AnswersError(
                     f"{name} was told before with another score",
                     hint="to replace the answer, use --correct (in Python correct=True)",
                 )
+
+    def check_known(self, target: str, answers: Answers) -> None:
+        """Raise AnswersError unless every answer replaces an earlier one."""
+        new = answers.items[np.isnan(self._record.scores(target)[answers.items])]
+        if len(new):
+            raise AnswersError(
+                f"{target!r}: {some(self._sources.item_ids[new].tolist())} not answered yet, so "
+                "there is nothing to correct",
+                hint="tell new answers without --correct (in Python correct=True)",
+            )
 
     def to_record(self, target: str, answers: Answers) -> Told:
         """Return answers as the journal keeps them."""
@@ -124,7 +131,9 @@ class AnswerBook:
 
     def from_record(self, told: Told) -> Answers:
         """Return answers that the journal kept."""
-        options = None if told.probabilities is None else np.array([told.probabilities])
+        options = None
+        if told.probabilities is not None:
+            options = np.array([told.probabilities], dtype=np.float64)
         return Answers(self._sources.positions(told.items), np.array([told.scores]), options)
 
     def from_table(self, table: Scores, row: int, target: str) -> Answers:

@@ -282,9 +282,20 @@ class Evaluation:
             self.record.skip(entry.target, self.scores.positions(entry.items).tolist())
         else:
             answers = self._book.from_record(entry)
+            self._restore_asked(entry.target, answers.items)
             self._book.check(entry.target, answers, accept_fractions=True, correct=entry.corrects)
             self.record.tell(entry.target, answers)
         self._entries.append(entry)
+
+    def _restore_asked(self, target: str, answered: IntArray) -> None:
+        """Add answered items that no entry asks for: a repair dropped the line that did."""
+        lost = np.setdiff1d(answered, self.record.asked(target))
+        rounds = self.record.rounds(target)
+        if len(lost) and rounds:
+            rounds[-1] = np.append(rounds[-1], lost)
+        elif len(lost):
+            self.record.add_round(target, lost)
+            self._written[target] += 1
 
     def _note(self, entry: Entry) -> None:
         """Write an entry to the folder, if there is one, before anything follows from it."""
@@ -319,21 +330,27 @@ class Evaluation:
 
     def waiting(self) -> list[str]:
         """Return the targets that are asked again once others have answered."""
-        if not any(len(self.record.open(target)) for target in self.targets):
-            return []
-        return [name for name, items in self._session.ask().items() if not len(items)]
+        return self._waiting(self.ask())
+
+    def _waiting(self, asked: Mapping[str, Sequence[str]]) -> list[str]:
+        """Return the targets that wait for those that are asked; nobody waits for no one."""
+        return self._advance() if asked else []
 
     def finished(self) -> list[str]:
         """Return the targets that need no more answers."""
-        more = {*self.ask(), *self.waiting()}
+        asked = self.ask()
+        more = {*asked, *self._waiting(asked)}
         return [target for target in self.targets if target not in more]
 
-    def _advance(self) -> None:
-        """Have the method choose for targets without open items, and note what it asks."""
+    def _advance(self) -> list[str]:
+        """Have the method choose for targets without open items, and note what it asks.
+
+        Returns the targets that wait for the answers of others.
+        """
         if all(len(self.record.open(target)) for target in self.targets):
-            return  # what was asked is on record: the method need not be at work
+            return []  # what was asked is on record: the method need not be at work
         with self._working():
-            self._session.ask()
+            asked = self._session.ask()
         new: dict[tuple[int, ...], list[str]] = {}
         for target in self.targets:
             for items in self.record.rounds(target)[self._written[target] :]:
@@ -342,6 +359,7 @@ class Evaluation:
         for positions, targets in new.items():
             ids = tuple(self.scores.item_ids[list(positions)])
             self._note(Asked(targets=tuple(targets), items=ids))
+        return [name for name, items in asked.items() if not len(items)]
 
     def _affordable(self, target: str) -> IntArray:
         """Return a target's open items, as many as the cost allows."""
@@ -541,6 +559,8 @@ class Evaluation:
     ) -> int:
         self._check_open(target)
         self._book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
+        if correct:
+            self._book.check_known(target, answers)
         if len(answers.items):
             told = self._book.to_record(target, answers)
             self._note(told.model_copy(update={"differences": differences, "corrects": correct}))
@@ -579,7 +599,7 @@ class Evaluation:
                     f"{name!r} has answered none of the asked items",
                     hint="run the items that ask lists, and tell the answers",
                 )
-        return self._estimate(level, names)
+        return self._estimate(level, names) if names else Estimates()
 
     def _answering(self) -> list[str]:
         names = [name for name in self.targets if len(self.record.answered(name))]

@@ -51,14 +51,15 @@ class Told(_Line):
     """Answers of one target, scores in [0, 1].
 
     `differences` says how prompts or settings differ from those of the sources, where the user
-    accepted that. `corrects` marks answers that replace earlier ones.
+    accepted that. `corrects` marks answers that replace earlier ones. Unknown probabilities are
+    null in the file.
     """
 
     kind: Literal["told"] = "told"
     target: str
     items: tuple[str, ...]
     scores: tuple[float, ...]
-    probabilities: tuple[tuple[float, ...], ...] | None = None
+    probabilities: tuple[tuple[float | None, ...], ...] | None = None
     differences: tuple[str, ...] = ()
     corrects: bool = False
 
@@ -92,7 +93,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lines = Lines(folder / ANSWERS)
+        self._lines = Lines(folder.absolute() / ANSWERS)  # the working directory may change
 
     def create(self, header: Header) -> None:
         """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
@@ -132,7 +133,7 @@ class Journal:
                 yield _parse(line)
             except ValueError as error:
                 raise EvaluationError(
-                    f"{self._lines.path}: line {number} is damaged",
+                    f"{self.folder / ANSWERS}: line {number} is damaged",
                     hint=f"restore {ANSWERS} from a backup, or run fewbench repair {self.folder} "
                     "to drop damaged lines",
                 ) from error

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from fewbench._names import counted
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method
 from fewbench.scores import Scores
@@ -108,7 +109,7 @@ def costs_of(scores: Scores) -> NDArray[np.float64]:
     if not (costs >= 0).all():
         bad = scores.item_ids[~(costs >= 0)]
         raise EvaluationError(
-            f"{len(bad)} items have no cost of 0 or more, such as {bad[0]!r}",
+            f"{counted(len(bad), 'item')} without a cost of 0 or more, such as {bad[0]!r}",
             hint="give every item a number in the column 'cost'",
         )
     return np.asarray(costs)

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench.errors import MethodError
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.record import Answers, Record
 from fewbench.methods.subset import Subset
@@ -152,6 +153,11 @@ class Session(ABC):
             chosen = self.choose(ready) if ready else {}
             waiting = [name for name, items in chosen.items() if not len(items)]
             for name, items in chosen.items():
+                if len(items) and np.isin(items, record.asked(name)).all():
+                    raise MethodError(
+                        f"the method chose items for {name!r} that it was asked before",
+                        hint="choose must leave out a target that needs nothing more",
+                    )
                 if len(items):
                     record.add_round(name, items)
             # Items that were answered before they were asked are not asked for again.

@@ -185,7 +185,7 @@ def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
             sources = Abilities(found["means"], found["covariances"])
             model = ItemResponse(discrimination, intercept, guessing, sources)
             return SourceModel(model, found["cuts"], tuple(found["notes"].tolist()))
-    except (OSError, ValueError, KeyError, BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile):
         made = _fitted(scores, slice(None), dimensions, form)
     sources = made.model.sources
     arrays = {"means": sources.means, "covariances": sources.covariances, "cuts": made.cuts}

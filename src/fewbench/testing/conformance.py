@@ -34,6 +34,7 @@ What a pass does not show:
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -253,7 +254,7 @@ class MethodConformance:
 
     def test_one_target_alone_gets_what_it_gets_among_others(self, method: Method) -> None:
         """A target's estimate is its own matter, unless the method learns from targets together."""
-        if not getattr(method, "targets_apart", True):
+        if not method.targets_apart:
             pytest.skip("the method learns from its targets together")
         sources, targets = self._tables()
         together = self._play(method, sources, targets, 8)
@@ -301,6 +302,49 @@ class MethodConformance:
         plain = self._play(method, sources, targets, 8)
         scaled = self._play(method, replace(sources, scale=scale), targets, 8)
         _assert_same(plain, scaled, exactly=True)
+
+    # -- what it remembers ---------------------------------------------------------------------
+
+    def test_goes_on_from_the_record_of_another_session(self, method: Method) -> None:
+        """A session asks and predicts from its record alone, at every step."""
+        sources, targets = self._tables()
+        names = targets.model_ids
+        first = method.start(sources, 8, 0, names)
+        wanted: dict[str, IntArray] = {"": np.arange(0)}
+        while wanted:
+            other = method.start(sources, 8, 0, names)
+            other.record = deepcopy(first.record)  # as it was before the next choice
+            wanted, again = first.ask(), other.ask()
+            assert list(again) == list(wanted), "another session asks other targets"
+            for name, items in wanted.items():
+                assert np.array_equal(items, again[name]), "another session asks other items"
+                if len(items):
+                    first.tell(name, _answers(targets, names.index(name), items))
+        np.testing.assert_allclose(
+            other.predict(names).scores,
+            first.predict(names).scores,
+            atol=CLOSE,
+            rtol=0,
+            err_msg="another session predicts other scores",
+        )
+
+    def test_predicts_from_a_part_of_the_answers(self, method: Method) -> None:
+        """`predict` works after the first answers, and changes nothing that is asked."""
+        sources, targets = self._tables()
+        names = targets.model_ids
+        session = method.start(sources, 8, 0, names)
+        for name, items in session.ask().items():
+            part = items[: max(1, len(items) // 2)]
+            session.tell(name, _answers(targets, names.index(name), part))
+        before = {name: items.tolist() for name, items in session.ask().items()}
+        said = session.predict(names, tasks=True)
+        assert said.scores.shape == (len(names),)
+        assert np.isfinite(said.scores).all(), "a score from a part of the answers is not finite"
+        assert (np.abs(said.scores - 0.5) <= 1.0).all(), "a score is far outside of [0, 1]"
+        assert said.tasks is not None
+        assert np.isfinite(said.tasks).all()
+        after = {name: items.tolist() for name, items in session.ask().items()}
+        assert before == after, "predicting changes what is asked"
 
     # -- tables of every kind ------------------------------------------------------------------
 
@@ -510,7 +554,7 @@ class MethodConformance:
     # -- helpers -------------------------------------------------------------------------------
 
     def _whole_budget(self, method: Method) -> bool:
-        return self.whole_budget and bool(getattr(method, "whole_budget", True))
+        return self.whole_budget and method.whole_budget
 
     def _exact(self, method: Method) -> bool:
         return self.exact or bool(getattr(method, "exact", False))

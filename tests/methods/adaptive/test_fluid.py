@@ -181,7 +181,7 @@ def test_answers_count_for_themselves_unless_expected_scores_are_wanted():
     for estimate in ("corrected", "answers", "expected"):
         session, _ = run(Fluid(estimate=estimate), sources, targets, 20)
         told[estimate] = session.predict(names)
-        asked[estimate] = session._items
+        asked[estimate] = {name: session.record.asked(name) for name in names}
     for estimate in ("answers", "expected"):
         np.testing.assert_allclose(
             told[estimate].items @ sources.item_weights, told[estimate].scores

@@ -159,7 +159,7 @@ def test_corrected_by_what_the_estimate_errs_on_the_native_sources():
         while wanted := session.ask():
             tell(session, targets, name, wanted[name])
         said[corrected] = session.predict([name]).scores[0]
-    chosen = session.native_set(name)
+    chosen = session.native_set(session.natives_of(name))
     errs = [chosen.expected(row) - row for row in sources.values]
     run = np.union1d(session.probe, chosen.new)
     expected = np.where(np.isin(np.arange(60), run), 0, np.mean(errs, axis=0))

@@ -1,5 +1,6 @@
-"""The session that a user holds: ask, tell, estimate, and what it refuses."""
+"""The evaluation that a user holds: ask, tell, estimate, and what it refuses."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -132,25 +133,29 @@ def test_what_cannot_be_told(sources, tmp_path, target, told, error, says):
         evaluation.tell(target, {asked[1]: 1.0, **named})
     assert says in str(caught.value)
     assert evaluation.ask() == {"model-13": asked, "model-14": asked}, "half of it was taken"
-    assert not (tmp_path / "answers.jsonl").exists()
+    lines = (tmp_path / "answers.jsonl").read_text().splitlines()
+    assert [set(json.loads(line)) for line in lines] == [{"targets", "items"}]
 
 
 def test_an_answer_told_twice_must_be_the_same(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
     evaluation.tell("model-13", {item: 1.0})
-    with pytest.raises(AnswersError, match="told before with another score"):
+    with pytest.raises(AnswersError, match=r"told before with another score.*--correct"):
         evaluation.tell("model-13", {item: 0.0})
     evaluation.tell("model-14", {item: 0.0})
 
 
-def test_nothing_is_estimated_before_all_is_answered(sources):
+def test_only_targets_that_answered_are_estimated(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     asked = evaluation.ask()["model-13"]
-    evaluation.tell("model-13", dict.fromkeys(asked, 1.0))
-    with pytest.raises(EvaluationError, match="'model-14' has 5 of the asked items left"):
+    with pytest.raises(EvaluationError, match="no target has answered any item"):
         evaluation.estimate()
-    assert list(evaluation.estimate(targets=["model-13"])) == ["model-13"]
+    evaluation.tell("model-13", dict.fromkeys(asked, 1.0))
+    assert list(evaluation.estimate()) == ["model-13"]
+    assert evaluation.estimate()["model-13"].warnings == ()
+    with pytest.raises(EvaluationError, match="'model-14' has answered none"):
+        evaluation.estimate(targets=NAMES)
     assert evaluation.estimate(targets=[]) == {}
     with pytest.raises(AnswersError, match="is not a target"):
         evaluation.estimate(targets=["nobody"])
