@@ -16,7 +16,6 @@ BASE = {
     "_journal",
     "_json",
     "_memory",
-    "_journal",
     "_names",
     "_seeds",
     "_files",

@@ -569,7 +569,7 @@ class Evaluation:
 
     def _left(self, target: str) -> int:
         self._check_open(target)
-        return len(self.record.open(target))
+        return len(self._affordable(target))
 
     # -- estimate ----------------------------------------------------------------------------
 
