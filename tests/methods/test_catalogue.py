@@ -50,8 +50,8 @@ def smallest_cover():
 
 
 # One session class serves all static methods: its promises, and intervals, are tried on a few.
-WHOLE = ["random", "random-ridge", "disco-jsd-ridge"]
-ADAPTIVE = [name for name in CATALOGUE if parts(name) == {name}]
+WHOLE = ["random", "random-ridge", "disco-jsd-ridge", "tailored", "flash-helm"]
+ADAPTIVE = [name for name in CATALOGUE if parts(name) == {name} and name not in WHOLE]
 COVER = smallest_cover()
 STATIC = [name for name in COVER if name not in {*WHOLE, *ADAPTIVE}]
 PAIRED = [name for name in CATALOGUE if name not in {*WHOLE, *ADAPTIVE, *STATIC}]

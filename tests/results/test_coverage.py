@@ -14,20 +14,8 @@ from fewbench.study import SplitSettings, compare, make_split
 
 pytestmark = pytest.mark.slow
 
-METHODS = [
-    "random-stratified",
-    "random-linear",
-    "random-ridge",
-    "anchor-points",
-    "kmedoids-ridge",
-    "clustering",
-    "disco-jsd-ridge",
-    "disco-jsd-knn",
-    "random-signature-knn",
-    "random-low-rank",
-]
-ADAPTIVE = ["tailored", "low-rank", "collaborative-no-transport"]
-TABLES = {"gsm8k_150": 8, "helm_gsm": 8, "helm_med_qa": 8, "glue_sst2": 8, "helm_math": 8}
+# One of each kind of predictor: means, regression, nearest model, completion.
+METHODS = ["anchor-points", "random-ridge", "random-signature-knn", "random-low-rank"]
 SHOWN = ["method", "split", "coverage90", "width90", "mae"]
 
 
@@ -44,23 +32,26 @@ def coverage(real, methods, tables):
     return {name: covered[name] / met[name] for name in covered}
 
 
+# A share of 320 targets of 90 % has a standard error near 2 points. Intervals a fifth too narrow
+# hold 81 %.
 def test_random_splits(real):
-    share = coverage(real, METHODS, TABLES)
-    assert min(share.values()) >= 0.87, share
+    share = coverage(real, METHODS, {"gsm8k_150": 4, "helm_med_qa": 4, "helm_math": 4})
+    assert min(share.values()) >= 0.86, share
 
 
 def test_random_splits_with_methods_that_adapt(real):
-    share = coverage(real, ADAPTIVE, {"gsm8k_150": 3, "helm_math": 6})
-    assert min(share.values()) >= 0.85, share
+    share = coverage(real, ["tailored", "low-rank"], {"helm_math": 5})
+    assert min(share.values()) >= 0.84, share
 
 
 def test_a_forest_on_a_real_table(real):
-    outcome = compare(real("gsm8k_150"), ["disco-pds-rf"], [30], repeats=10, workers=1)
-    assert outcome.cells.set_index("method").loc["disco-pds-rf", "coverage90"] >= 0.87
+    forest = "pds+signature+pca+forest(trees=15)"
+    assert coverage(real, [forest], {"gsm8k_150": 4})[forest] >= 0.85
 
 
-SIX = ["gsm8k_150", "helm_gsm", "helm_med_qa", "helm_math", "glue_sst2", "glue_rte"]
-LEARNING = ["random-ridge", "greedy-ridge", "kmedoids-ridge", "anchor-points", "disco-jsd-ridge"]
+# Of each table's weaker models: they foretell the stronger, they do in part, they only guess.
+THREE = ["helm_math", "helm_med_qa", "glue_rte"]
+LEARNING = ["greedy-ridge", "anchor-points", "disco-jsd-ridge"]
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -71,9 +62,9 @@ def test_targets_beyond_the_sources_are_covered_or_warned_of(real, name):
     quantile of the errors would make them.
     """
     flagged, grown = [], []
-    for table in SIX:
+    for table in THREE:
         scores = real(table)
-        for kind, repeats in (("performance", 1), ("random", 2)):
+        for kind, repeats in (("performance", 1), ("random", 1)):
             for repeat in range(repeats):
                 split = make_split(scores, SplitSettings(kind), 0, repeat)
                 sources, targets = (scores.take(models=m) for m in (split.sources, split.targets))
