@@ -17,7 +17,7 @@ def like(real):
     methods = ["random", "random-ridge", "greedy-ridge", "gp-irt-anchor", "fluid"]
     methods += ["metabench-unfiltered", "best-for-validation", "anchor-irt", "p-irt"]
     return {
-        name: compare(real(name), methods, [10, 30], LIKE, 4, level=None)
+        name: compare(real(name), methods, [10, 30], LIKE, 5, level=None)
         for name in ("gsm8k_150", "glue_rte")
     }
 
