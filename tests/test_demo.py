@@ -4,11 +4,15 @@ import re
 
 import pytest
 
+from fewbench import study
 from fewbench.cli import main
 
 
 @pytest.mark.slow
 def test_demo(monkeypatch, capsys, tmp_path):
+    """As a user runs it, but for its comparison, which has two repeats instead of four."""
+    full = study.compare
+    monkeypatch.setattr(study, "compare", lambda *a, **k: full(*a, **{**k, "repeats": 2}))
     monkeypatch.chdir(tmp_path)
     words = ["fewbench", "demo", "--output", "out", "--workers", "1"]
     monkeypatch.setattr("sys.argv", words)

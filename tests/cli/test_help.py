@@ -5,7 +5,9 @@ import pytest
 from fewbench.cli.app import COMMANDS, load_command
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"transfer", "tasks", "study"}])
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in {"transfer", "tasks", "study"}]
+)
 def test_examples_stand_on_lines_of_their_own(ok, name):
     out = ok(name, "--help")
     assert ok(name, "-h") == out

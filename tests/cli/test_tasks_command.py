@@ -454,20 +454,20 @@ def test_past_scores_judge_by_models_that_are_held_out(ok, here, method):
 
 
 def test_a_budget_with_a_cost_for_each_task(ok, wrong, here, tmp_path):
-    table = simulate(30, 400, 10, seed=2)
+    table = simulate(20, 200, 8, seed=2)
     save_scores(table, tmp_path / "past.parquet")
-    words = ("tasks", "select", "past.parquet", "--budget", 100, "--task-cost")
+    words = ("tasks", "select", "past.parquet", "--budget", 60, "--task-cost")
     found = {}
-    for cost in (0, 30):
+    for cost in (0, 18):
         found[cost] = json.loads(ok(*words, cost, "--json", "-o", f"{cost}.json"))
         plan, k = found[cost]["plan"], found[cost]["facts"]["k"]
-        assert plan["questions"] <= 100 - cost * k
+        assert plan["questions"] <= 60 - cost * k
         assert plan["errors"][str(k)] == min(plan["errors"].values())
-    assert found[30]["facts"]["k"] <= 3 < max(map(int, found[0]["plan"]["errors"]))
-    assert "run " in ok(*words, 30)
-    ok("tasks", "items", "30.json", "past.parquet", "-o", "subset.json")
+    assert found[18]["facts"]["k"] <= 3 < max(map(int, found[0]["plan"]["errors"]))
+    assert "run " in ok(*words, 18)
+    ok("tasks", "items", "18.json", "past.parquet", "-o", "subset.json")
     subset = json.loads(Path("subset.json").read_text())
-    assert len(subset["items"]) == found[30]["plan"]["questions"]
+    assert len(subset["items"]) == found[18]["plan"]["questions"]
     assert subset["provenance"]["settings"].endswith("stratified+task-means+ridge")
     assert "one of them" in wrong(*words, 0, "-k", 2)
     assert "does not hold a task" in wrong(*words, 200)

@@ -8,7 +8,7 @@ from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.anchor_ratio import AnchorRatio
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance, play
+from fewbench.testing.conformance import StaticConformance, play
 
 VALUES = np.array([[1, 1, 0, 0, 1.0], [1, 0, 0, 0, 0.5], [0, 0, 0, 0, 0.0]])
 
@@ -27,16 +27,12 @@ def predict(anchor, said, average="micro", items=(0, 4), weights=None, scores=No
     return fitted.predict(Answers(at, np.atleast_2d(said)))
 
 
-class TestAnchorRatio(MethodConformance):
+class TestAnchorRatio(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return find_method("random+anchor-ratio")
-
-
-class TestOnTasks(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return find_method("alike-tasks-matched")
 
 
 def test_ratio_of_all_past_models_by_hand():

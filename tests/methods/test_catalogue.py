@@ -12,9 +12,11 @@ import pytest
 
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.replay import replay
-from fewbench.methods import CATALOGUE, find_method
+from fewbench.methods import CATALOGUE, StaticMethod, find_method
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance, play
+from fewbench.testing.conformance import MethodConformance, StaticConformance, play
+from fewbench.testing.promises.asking import Asking
+from fewbench.testing.promises.quality import Quality
 
 WRITTEN_OUT = [
     "pds(stratified=true)+pca(components=4)+linear",
@@ -32,8 +34,28 @@ def lighter(method):
     return find_method(f"{text}(trees=8)") if text.endswith("+forest") else method
 
 
-FORESTS = [name for name, entry in CATALOGUE.items() if lighter(entry.method) != entry.method]
+def parts(name):
+    method = CATALOGUE[name].method
+    return {method.selector, method.predictor} if isinstance(method, StaticMethod) else {name}
 
+
+def smallest_cover():
+    """Names of the catalogue with every method that adapts, every selector and every predictor."""
+    kept = dict.fromkeys(CATALOGUE)
+    for name in CATALOGUE:
+        others = set[object]().union(*(parts(other) for other in kept if other != name))
+        if parts(name) <= others:
+            del kept[name]
+    return list(kept)
+
+
+# One session class serves all static methods: its promises, and intervals, are tried on a few.
+WHOLE = ["random", "random-ridge", "disco-jsd-ridge", "tailored", "flash-helm"]
+ADAPTIVE = [name for name in CATALOGUE if parts(name) == {name} and name not in WHOLE]
+COVER = smallest_cover()
+STATIC = [name for name in COVER if name not in {*WHOLE, *ADAPTIVE}]
+PAIRED = [name for name in CATALOGUE if name not in {*WHOLE, *ADAPTIVE, *STATIC}]
+"""Selectors and predictors that others have too: what can break is how the two work together."""
 
 # Regressions over models, splines and thresholds do not give back a score that they are told whole;
 # of medoids, those of equal items share a cluster and its weight.
@@ -51,24 +73,51 @@ INEXACT = {
 }
 
 
-class TestCatalogue(MethodConformance):
-    @pytest.fixture(params=CATALOGUE)
+class OfCatalogue:
+    @pytest.fixture
     def method(self, request):
         self.exact = request.param not in INEXACT
         return lighter(CATALOGUE[request.param].method)
 
 
-class TestWrittenOut(MethodConformance):
+@pytest.mark.parametrize("method", WHOLE, indirect=True)
+class TestWhole(OfCatalogue, MethodConformance):
+    pass
+
+
+@pytest.mark.parametrize("method", ADAPTIVE, indirect=True)
+class TestAdaptive(OfCatalogue, MethodConformance):
+    estimates = False
+
+
+@pytest.mark.parametrize("method", STATIC, indirect=True)
+class TestStatic(OfCatalogue, StaticConformance):
+    estimates = False
+
+
+@pytest.mark.parametrize("method", PAIRED, indirect=True)
+class TestPaired(OfCatalogue, Quality):
+    pass
+
+
+class TestWrittenOut(StaticConformance):
+    estimates = False
+
     @pytest.fixture(params=WRITTEN_OUT)
     def method(self, request):
         return find_method(request.param)
 
 
-@pytest.mark.slow
-class TestForestsAsPublished(MethodConformance):
-    @pytest.fixture(params=FORESTS[:1])
-    def method(self, request):
-        return CATALOGUE[request.param].method
+class TestForestAsPublished(Asking):
+    @pytest.fixture
+    def method(self):
+        return CATALOGUE["disco-pds-rf"].method
+
+
+def test_nothing_of_the_catalogue_is_left_out():
+    assert {*WHOLE, *ADAPTIVE, *STATIC, *PAIRED} == set(CATALOGUE)
+    tried = set().union(*map(parts, [*WHOLE, *ADAPTIVE, *STATIC]))
+    assert tried == set().union(*map(parts, CATALOGUE))
 
 
 @pytest.mark.slow

@@ -16,16 +16,20 @@ from fewbench.methods.selection.joint import Joint
 from fewbench.methods.selection.lasso_path import LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import StaticConformance
 
 
-class TestLogOdds(MethodConformance):
+class TestLogOdds(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return find_method("medoids(metric=correlation)+anchor-lines(logit=true)")
 
 
-class TestFewSteps(MethodConformance):
+class TestFewSteps(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return find_method("random+imputation(rank=3,steps=20)")

@@ -11,22 +11,21 @@ from fewbench.methods.prediction.low_rank import LowRankCompletion
 from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.promises.quality import Quality
 
 
-class TestLowRank(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(Random(), LowRankCompletion())
+class TestTwoAbilities(StaticConformance):
+    estimates = False
 
-
-class TestTwoAbilities(MethodConformance):
     @pytest.fixture
     def method(self):
         return StaticMethod(Random(), LowRankCompletion(rank=2))
 
 
-class TestMedoids(MethodConformance):
+class TestMedoids(Quality):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(Medoids(), LowRankCompletion())

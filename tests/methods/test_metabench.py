@@ -17,17 +17,21 @@ from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.ridge_search import RidgeSearch
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import StaticConformance
 
 
-class TestSettingsThatDiffer(MethodConformance):
+class TestSettingsThatDiffer(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         selector = Informative(preselected=1.2, grid="range", subsets=50, divisions=2)
         return StaticMethod(selector, Ability(uses="ability"))
 
 
-class TestOfRandomItems(MethodConformance):
+class TestOfRandomItems(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(Random(), Ability())

@@ -17,13 +17,15 @@ from fewbench.methods.selection.semantic import Semantic
 from fewbench.scores import from_arrays
 from fewbench.study import compare
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import StaticConformance
 
 TABLE = simulate(10, 60, seed=4)
 POINTS = np.random.default_rng(0).normal(size=(60, 5))
 
 
-class TestAFunctionOfTheTexts(MethodConformance):
+class TestAFunctionOfTheTexts(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(Semantic(embeddings=letters), Mean())

@@ -14,28 +14,27 @@ from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.sorted_items import SortedItems, groups, sorted_groups
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import StaticConformance
 
 
-class TestSortAndSearch(MethodConformance):
+class TestSortAndSearch(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(SortedItems(), Threshold())
 
 
-class TestTheAnswersAsTheThresholdHasThem(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(SortedItems(), Threshold(keep=False))
+class TestRecursiveOrder(StaticConformance):
+    estimates = False
 
-
-class TestRecursiveOrder(MethodConformance):
     @pytest.fixture
     def method(self):
         return StaticMethod(SortedItems(order="recursive"), Threshold(order="recursive"))
 
 
-class TestConfidence(MethodConformance):
+class TestConfidence(StaticConformance):
+    estimates = False
     needs_probabilities = True
 
     @pytest.fixture
@@ -43,19 +42,17 @@ class TestConfidence(MethodConformance):
         return StaticMethod(SortedItems(order="confidence"), Threshold(order="confidence"))
 
 
-class TestInOneOrder(MethodConformance):
+class TestInOneOrder(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(SortedItems(by_task=False), Threshold(by_task=False))
 
 
-class TestSettingsThatDiffer(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return StaticMethod(SortedItems(by_task=False), Threshold())
+class TestOfRandomItems(StaticConformance):
+    estimates = False
 
-
-class TestOfRandomItems(MethodConformance):
     @pytest.fixture
     def method(self):
         return StaticMethod(Random(), Threshold())

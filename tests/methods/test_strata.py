@@ -16,28 +16,35 @@ from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.strata import Strata
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import StaticConformance
 
 
-class TestNeymanAndTuned(MethodConformance):
+class TestNeymanAndTuned(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(Strata(4, "neyman"), Difference(tune=True))
 
 
-class TestOneStratum(MethodConformance):
+class TestOneStratum(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(Strata(1), Mean())
 
 
-class TestDifferenceOfRandomItems(MethodConformance):
+class TestDifferenceOfRandomItems(StaticConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return StaticMethod(Random(), Difference())
 
 
-class TestByProbabilities(MethodConformance):
+class TestByProbabilities(StaticConformance):
+    estimates = False
     needs_probabilities = True
 
     @pytest.fixture

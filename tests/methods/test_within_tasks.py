@@ -16,7 +16,7 @@ from fewbench.methods.tasks.listed import ListedTasks
 from fewbench.scores import from_arrays
 from fewbench.study import compare
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance, play
+from fewbench.testing.conformance import StaticConformance, play
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,9 @@ def matrix_file(path, names, seed=0):
     return Transferability(values, tuple(names), tuple(names), sizes).save(path)
 
 
-class TestWholeTasks(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return find_method("bento-sim(matrix=scores)+mean")
+class TestTasksAndItems(StaticConformance):
+    estimates = False
 
-
-class TestTasksAndItems(MethodConformance):
     @pytest.fixture
     def method(self):
         return find_method("tasks-medoids(share=0.3,matrix=scores)+stratified+answers+ridge")

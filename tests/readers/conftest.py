@@ -1,11 +1,14 @@
-"""Logs as lm-eval writes them, made up row by row."""
+"""Logs as lm-eval writes them, made up row by row, and a readable file of each other kind."""
 
 import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+
+from fewbench.readers import Columns
 
 collect_ignore = ["fixtures"]  # files as harnesses write them, some of them Python
 STAMP = "2026-01-01T10-00-00.000001"
@@ -119,3 +122,19 @@ def shared():
     if not folder.is_dir():
         pytest.skip("the folder shared/data/examples with real logs is not beside the checkout")
     return folder
+
+
+def whole(folder, ending):
+    """A readable file of a kind."""
+    path = folder / f"bad{ending}"
+    if ending == ".npz":
+        np.savez(path, scores=np.eye(2), models=["a", "b"], items=["q", "r"])
+        return path, {}
+    table = pd.DataFrame({"m": ["a", "a", "b"], "i": ["q", "r", "q"], "s": [1, 0, 0.5]})
+    if ending == ".parquet":
+        table.to_parquet(path)
+    elif ending == ".jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
+    return path, {"columns": Columns("m", "i", "s")}

@@ -37,7 +37,7 @@ SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "examp
 WHOLE_OR_TORN = (".json", ".jsonl", ".parquet", ".xlsx", ".eval")  # a cut of these can be seen
 LAID_OUT = Path(tempfile.mkdtemp())
 atexit.register(shutil.rmtree, LAID_OUT, ignore_errors=True)
-EACH = 2  # changes of a file that are drawn by its name, besides cutting it
+EACH = 1  # changes of a file that are drawn by its name, besides cutting it
 UNKNOWN = "no result files of a known kind"  # too little is left to see whose the file was
 
 

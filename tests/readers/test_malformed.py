@@ -3,19 +3,17 @@
 import json
 import re
 import zipfile
-from contextlib import suppress
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fewbench.errors import FewbenchError
 from fewbench.readers import Columns, read
 from fewbench.scores import from_arrays, save_scores
+
+from .conftest import whole
 
 LONG = Columns("m", "i", "s")
 WITH_TASK = Columns("m", "i", "s", task="t")
@@ -94,22 +92,6 @@ def cut(ending, keep, columns=None):
         return path, options
 
     return make
-
-
-def whole(folder, ending):
-    """A readable file of a kind."""
-    path = folder / f"bad{ending}"
-    if ending == ".npz":
-        np.savez(path, scores=np.eye(2), models=["a", "b"], items=["q", "r"])
-        return path, {}
-    table = pd.DataFrame({"m": ["a", "a", "b"], "i": ["q", "r", "q"], "s": [1, 0, 0.5]})
-    if ending == ".parquet":
-        table.to_parquet(path)
-    elif ending == ".jsonl":
-        table.to_json(path, orient="records", lines=True)
-    else:
-        table.to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
-    return path, {"columns": LONG}
 
 
 def log(change=None, lines=None, **options):
@@ -495,112 +477,3 @@ def test_malformed(case, tmp_path, logs):
         read(path, **options)
     # A message names the file, or the model, item or task; every file here is "bad" or a log.
     assert re.search(r"bad\.|samples_|results_|log\.txt|model|item|task", str(caught.value))
-
-
-ENDINGS = [".csv", ".tsv", ".jsonl", ".parquet", ".npz"]
-QUICK = settings(
-    max_examples=60,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-
-
-def attempt(path, options):
-    """Read a file that may be right by chance; anything but a FewbenchError is a leak."""
-    with suppress(FewbenchError):
-        assert read(path, **options).scores.n_items > 0
-
-
-@pytest.mark.parametrize("ending", [*ENDINGS, "log"])
-@given(content=st.binary(max_size=300) | st.text(max_size=300).map(lambda t: t.encode()))
-@QUICK
-def test_any_bytes(ending, content, tmp_path):
-    name = "samples_t.jsonl" if ending == "log" else f"bad{ending}"
-    (tmp_path / name).write_bytes(content)
-    options = {} if ending in (".npz", "log") else {"columns": LONG}
-    attempt(tmp_path / name, options)
-    if ending == ".parquet":
-        attempt(tmp_path / name, {"form": "scores"})
-
-
-MUTATIONS = st.lists(
-    st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 3), st.binary(max_size=6)),
-    min_size=1,
-    max_size=4,
-)
-
-
-def mutated(data, mutations):
-    """Cut, overwrite, insert or remove bytes at relative places."""
-    for place, kind, some in mutations:
-        at = int(place * len(data))
-        if kind == 0:
-            data = data[:at] + some + data[at + len(some) :]
-        elif kind == 1:
-            data = data[:at] + some + data[at:]
-        elif kind == 2:
-            data = data[:at] + data[at + 1 + len(some) :]
-        else:
-            data = data[: max(at, 1)]
-    return data
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-@given(mutations=MUTATIONS)
-@QUICK
-def test_any_mutation(ending, mutations, tmp_path):
-    path, options = whole(tmp_path, ending)
-    path.write_bytes(mutated(path.read_bytes(), mutations))
-    attempt(path, options)
-
-
-@pytest.mark.parametrize("suffix", [".parquet", ".probabilities.npy"])
-@given(mutations=MUTATIONS)
-@QUICK
-def test_any_mutation_of_saved_scores(suffix, mutations, tmp_path):
-    options = np.full((2, 2, 2), 0.5, np.float32)
-    scores = from_arrays(np.eye(2), models=["a", "b"], probabilities=options)
-    path = save_scores(scores, tmp_path / "bad.parquet")
-    changed = tmp_path / f"bad{suffix}"
-    changed.write_bytes(mutated(changed.read_bytes(), mutations))
-    with suppress(FewbenchError):
-        assert read(path, form="scores").scores.equals(scores)  # only unused bytes were changed
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=5,
-)
-FIELDS = ["doc_id", "doc", "target", "arguments", "resps", "filter", "metrics", "doc_hash", "acc"]
-
-
-@given(changes=st.dictionaries(st.sampled_from([*FIELDS, "prompt_hash"]), JSON, min_size=1))
-@QUICK
-def test_any_fields_of_a_log(changes, tmp_path, logs):
-    rows = [logs.choice(0, "q"), logs.choice(1, "r")]
-    rows[1] = rows[1] | changes
-    folder = logs.write("org/a", "t", rows[:1])
-    file = next(folder.glob("samples_*"))
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    attempt(folder, {})
-
-
-@given(
-    changes=st.dictionaries(
-        st.sampled_from(["model_name", "config", "n-samples", "higher_is_better", "configs"]), JSON
-    )
-)
-@QUICK
-def test_any_fields_of_the_results(changes, tmp_path, logs):
-    attempt(logs.write("org/a", "t", [logs.choice(0, "q")], **changes), {})
-
-
-@given(rows=st.lists(st.fixed_dictionaries({"m": JSON, "i": JSON, "s": JSON}), max_size=3))
-@QUICK
-def test_any_values_of_a_table(rows, tmp_path):
-    (tmp_path / "bad.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    attempt(tmp_path / "bad.jsonl", {"columns": LONG})
-    attempt(tmp_path / "bad.jsonl", {"columns": WIDE})

@@ -14,8 +14,8 @@ STRONGER = SplitSettings("performance")
 
 @pytest.fixture(scope="module")
 def like(real):
-    methods = ["random", "random-ridge", "greedy-ridge", "gp-irt-anchor", "gp-irt-random", "fluid"]
-    methods += ["metabench-unfiltered", "best-for-validation", "anchor-irt", "p-irt", "assessor"]
+    methods = ["random", "random-ridge", "greedy-ridge", "gp-irt-anchor", "fluid"]
+    methods += ["metabench-unfiltered", "best-for-validation", "anchor-irt", "p-irt"]
     return {
         name: compare(real(name), methods, [10, 30], LIKE, 5, level=None)
         for name in ("gsm8k_150", "glue_rte")

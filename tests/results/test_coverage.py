@@ -14,20 +14,8 @@ from fewbench.study import SplitSettings, compare, make_split
 
 pytestmark = pytest.mark.slow
 
-METHODS = [
-    "random-stratified",
-    "random-linear",
-    "random-ridge",
-    "anchor-points",
-    "kmedoids-ridge",
-    "clustering",
-    "disco-jsd-ridge",
-    "disco-jsd-knn",
-    "random-signature-knn",
-    "random-low-rank",
-]
-ADAPTIVE = ["tailored", "low-rank", "collaborative-no-transport"]
-TABLES = {"gsm8k_150": 8, "helm_gsm": 8, "helm_med_qa": 8, "glue_sst2": 8, "helm_math": 8}
+# One of each kind of predictor: means, regression, nearest model, completion.
+METHODS = ["anchor-points", "random-ridge", "random-signature-knn", "random-low-rank"]
 SHOWN = ["method", "split", "coverage90", "width90", "mae"]
 
 
@@ -44,23 +32,30 @@ def coverage(real, methods, tables):
     return {name: covered[name] / met[name] for name in covered}
 
 
+# A share of 320 targets of 90 % has a standard error near 2 points. Intervals a fifth too narrow
+# hold 81 %.
 def test_random_splits(real):
-    share = coverage(real, METHODS, TABLES)
-    assert min(share.values()) >= 0.87, share
+    share = coverage(real, METHODS, {"gsm8k_150": 4, "helm_med_qa": 4, "helm_math": 4})
+    assert min(share.values()) >= 0.86, share
 
 
 def test_random_splits_with_methods_that_adapt(real):
-    share = coverage(real, ADAPTIVE, {"gsm8k_150": 3, "helm_math": 6})
-    assert min(share.values()) >= 0.85, share
+    share = coverage(real, ["tailored", "low-rank"], {"helm_math": 5})
+    assert min(share.values()) >= 0.84, share
 
 
 def test_a_forest_on_a_real_table(real):
-    outcome = compare(real("gsm8k_150"), ["disco-pds-rf"], [30], repeats=10, workers=1)
-    assert outcome.cells.set_index("method").loc["disco-pds-rf", "coverage90"] >= 0.87
+    forest = "pds+signature+pca+forest(trees=15)"
+    assert coverage(real, [forest], {"gsm8k_150": 4})[forest] >= 0.85
 
 
-SIX = ["gsm8k_150", "helm_gsm", "helm_med_qa", "helm_math", "glue_sst2", "glue_rte"]
-LEARNING = ["random-ridge", "greedy-ridge", "kmedoids-ridge", "anchor-points", "disco-jsd-ridge"]
+# Of three tables the weaker models foretell the stronger, or do in part, or only guess.
+SIX = ("gsm8k_150", "helm_gsm", "helm_med_qa", "helm_math", "glue_sst2", "glue_rte")
+SPLITS = [
+    *((name, "performance", 0) for name in ("helm_math", "helm_med_qa", "glue_rte")),
+    *((name, "random", repeat) for name in SIX for repeat in range(2)),
+]
+LEARNING = ["greedy-ridge", "anchor-points", "disco-jsd-ridge"]
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -71,28 +66,26 @@ def test_targets_beyond_the_sources_are_covered_or_warned_of(real, name):
     quantile of the errors would make them.
     """
     flagged, grown = [], []
-    for table in SIX:
+    for table, kind, repeat in SPLITS:
         scores = real(table)
-        for kind, repeats in (("performance", 1), ("random", 2)):
-            for repeat in range(repeats):
-                split = make_split(scores, SplitSettings(kind), 0, repeat)
-                sources, targets = (scores.take(models=m) for m in (split.sources, split.targets))
-                said = replay(find_method(name), sources, targets, 50, repeat)
-                errors = ErrorModel(find_method(name), sources, 50, repeat)
-                answers = [targets.values[row, at] for row, at in enumerate(said.items)]
-                found = errors.judge(said.scores, said.items, answers, 0.9)
-                truth = targets.full_scores()
-                ends = np.array([[one.low, one.high] for one in found])
-                missed = (truth < ends[:, 0] - 1e-9) | (truth > ends[:, 1] + 1e-9)
-                alike = any("hardly differ in ability" in said for said in errors.warn(1))
-                warned = np.array([one.is_beyond or alike for one in found])
-                print(table, kind, f"covered {1 - missed.mean():.2f}, warned {warned.mean():.2f}")
-                if kind == "random":
-                    flagged.append(warned.mean())
-                    past = np.sort(np.abs(errors.inside.past.errors))
-                    plain = 2 * past[int(np.ceil(0.9 * (len(past) + 1))) - 1]
-                    grown.append(np.diff(ends, axis=1).mean() / plain)
-                else:
-                    assert missed.mean() <= 0.2 or warned[missed].mean() >= 0.8, table
+        split = make_split(scores, SplitSettings(kind), 0, repeat)
+        sources, targets = (scores.take(models=m) for m in (split.sources, split.targets))
+        said = replay(find_method(name), sources, targets, 50, repeat)
+        errors = ErrorModel(find_method(name), sources, 50, repeat)
+        answers = [targets.values[row, at] for row, at in enumerate(said.items)]
+        found = errors.judge(said.scores, said.items, answers, 0.9)
+        truth = targets.full_scores()
+        ends = np.array([[one.low, one.high] for one in found])
+        missed = (truth < ends[:, 0] - 1e-9) | (truth > ends[:, 1] + 1e-9)
+        alike = any("hardly differ in ability" in said for said in errors.warn(1))
+        warned = np.array([one.is_beyond or alike for one in found])
+        print(table, kind, f"covered {1 - missed.mean():.2f}, warned {warned.mean():.2f}")
+        if kind == "random":
+            flagged.append(warned.mean())
+            past = np.sort(np.abs(errors.inside.past.errors))
+            plain = 2 * past[int(np.ceil(0.9 * (len(past) + 1))) - 1]
+            grown.append(np.diff(ends, axis=1).mean() / plain)
+        else:
+            assert missed.mean() <= 0.2 or warned[missed].mean() >= 0.8, table
     assert np.mean(flagged) < 0.1
     assert np.exp(np.log(grown).mean()) <= 1.1

@@ -80,9 +80,13 @@ def null_study(null, kind, repeats, seed):
 
 # With drawn targets 85 to 97 %; Student's form of fixed targets may hold more, never less.
 @pytest.mark.parametrize(
-    ("kind", "most"), [("random", 0.975), ("chronological", 1.0), ("performance", 1.0)]
+    ("name", "kind", "most"),
+    [
+        *((name, "random", 0.975) for name in TABLES),
+        ("openllm2_math_musr", "chronological", 1.0),
+        ("gsm8k_150", "performance", 1.0),
+    ],
 )
-@pytest.mark.parametrize("name", TABLES)
 def test_no_difference_is_held_as_often_as_stated(null, name, kind, most):
     found = np.array([null_study(null(name), kind, REPEATS, seed) for seed in range(STUDIES)])
     held_difference, held_ratio, held_exact, p_two, p_exact, level = found.mean(axis=0)
@@ -94,13 +98,13 @@ def test_no_difference_is_held_as_often_as_stated(null, name, kind, most):
     assert p_exact <= 0.13, (name, kind, p_exact)
 
 
-@pytest.mark.parametrize(("kind", "repeats"), [("random", 3), ("random", 5), ("performance", 3)])
+@pytest.mark.parametrize(("kind", "repeats"), [("random", 3), ("performance", 3)])
 def test_few_repeats_hold_no_difference_too(null, kind, repeats):
-    """Percentiles alone hold it in 76 to 83 % of studies of the last table."""
-    for name in TABLES[1:]:
-        found = np.array([null_study(null(name), kind, repeats, seed) for seed in range(STUDIES)])
-        assert found[:, :2].mean(axis=0).min() >= 0.85, (name, found.mean(axis=0))
-        assert found[:, 3].mean() <= 0.08, (name, found.mean(axis=0))
+    """Percentiles alone hold it in 76 to 83 % of studies of this table."""
+    study = null(TABLES[-1])
+    found = np.array([null_study(study, kind, repeats, seed) for seed in range(STUDIES)])
+    assert found[:, :2].mean(axis=0).min() >= 0.85, found.mean(axis=0)
+    assert found[:, 3].mean() <= 0.08, found.mean(axis=0)
 
 
 @pytest.mark.parametrize("kind", ["random", "performance"])
@@ -121,7 +125,7 @@ def test_compare_itself_claims_no_difference_between_the_same(kind):
 
     scores = simulate(60, 120, seed=5)
     held = []
-    for seed in range(24):
+    for seed in range(12):
         found = compare(scores, [Other(1)], [15], SplitSettings(kind), 4, seed, level=None)
         cells = found.cells.set_index("method")
         gap = found.paired("other-1", "random", 15)

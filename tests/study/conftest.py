@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fewbench.methods import Method, Prediction, Session, find_method
 from fewbench.scores import Scores
+from fewbench.study import SplitSettings, compare
 from fewbench.testing import simulate
 
 
@@ -96,3 +98,26 @@ def first_items():
 @pytest.fixture
 def spy():
     return Spy
+
+
+@pytest.fixture(scope="session")
+def outcome(scores):
+    splits = [SplitSettings("random"), SplitSettings("group")]
+    return compare(scores, ["random-linear"], [5, 10], splits, repeats=3)
+
+
+@pytest.fixture(scope="session")
+def assert_same():
+    """Check that two comparisons have the same tables, but for the times that they took."""
+
+    def check(one, two):
+        for name in ("cells", "estimates", "task_errors"):
+            left, right = (
+                getattr(found, name).drop(
+                    columns=["seconds_fit", "seconds_predict"], errors="ignore"
+                )
+                for found in (one, two)
+            )
+            pd.testing.assert_frame_equal(left, right, check_exact=True)
+
+    return check

@@ -111,6 +111,7 @@ class PeeksInMemory(Faulty):
     """Finds the targets' table among all objects of the process."""
 
     def spoil(self, said, targets):
+        gc.collect()  # else the first that is found may be of an earlier test
         tables = [one for one in gc.get_objects() if type(one) is Scores]
         return np.array([hidden_score(tables, name) for name in targets])
 

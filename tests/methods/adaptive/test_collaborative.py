@@ -23,15 +23,11 @@ def tables(n_targets=3, **kind):
 
 
 class WithTransport(MethodConformance):
+    estimates = False
+
     @pytest.fixture(autouse=True)
     def pot(self):
         pytest.importorskip("ot", reason="optimal transport needs POT")
-
-
-class TestDefault(WithTransport):
-    @pytest.fixture
-    def method(self):
-        return Collaborative()
 
 
 class TestManySimilarTasks(WithTransport):
@@ -40,22 +36,12 @@ class TestManySimilarTasks(WithTransport):
         return Collaborative(similar_tasks=0.5, weighted=True, similar_sources=4, rounds=2)
 
 
-class TestWithoutTransport(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return Collaborative(transport=False)
-
-
 class TestNoMinimum(MethodConformance):
+    estimates = False
+
     @pytest.fixture
     def method(self):
         return Collaborative(transport=False, minimum=0, neighbours=1, quantile=0.0, rounds=50)
-
-
-class TestLowRank(MethodConformance):
-    @pytest.fixture
-    def method(self):
-        return Collaborative(prediction="low-rank")
 
 
 class TestBalance(WithTransport):

@@ -22,6 +22,8 @@ OPTIONS = [
 
 
 class TestOptions(MethodConformance):
+    estimates = False
+
     @pytest.fixture(params=OPTIONS)
     def method(self, request):
         return find_method(request.param)
@@ -164,7 +166,7 @@ def test_a_fixed_number_of_items_is_unbiased(average, n):
     assert abs(np.mean(said) - answers @ sources.item_weights) < 3.5 * error
 
 
-@pytest.mark.parametrize("n", range(1, 61))
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 11, 12, 13, 23, 24, 25, 47, 60])
 def test_small_tasks_used_up_leave_it_unbiased(n):
     """12 tasks of one item and 12 of 100 count alike; the small ones are right."""
     tasks = np.repeat(np.arange(24), [1] * 12 + [100] * 12).astype(str)

@@ -24,6 +24,8 @@ OPTIONS = [
 
 
 class TestOptions(MethodConformance):
+    estimates = False
+
     @pytest.fixture(params=OPTIONS)
     def method(self, request):
         return find_method(request.param)

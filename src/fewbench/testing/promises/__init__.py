@@ -1,0 +1,1 @@
+"""The promises of a method, by subject; `fewbench.testing.conformance` puts them together."""

@@ -1,0 +1,68 @@
+"""A comparison as JSON: its schema, its numbers, and that it is written whole."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fewbench.scores import Scale
+from fewbench.study import SplitSettings, compare
+
+TIMES = ["seconds_fit", "seconds_predict"]
+
+
+def test_json_has_the_promised_schema(outcome):
+    found = json.loads(outcome.to_json(), parse_constant=pytest.fail)
+    assert {"cells", "seed", "fingerprint", "versions"} <= set(found)
+    assert found["seed"] == 0
+    assert found["fingerprint"] == outcome.facts["fingerprint"]
+    assert "fewbench" in found["versions"]
+    assert len(found["cells"]) == len(outcome.cells)
+    for cell, row in zip(found["cells"], outcome.cells.to_dict("records"), strict=True):
+        own = {"method", "budget", "split", "n_targets", "n_repeats", "expected_random_mae"}
+        assert set(cell) == own | {"level_with_best", "failed", "metrics"}
+        for key in (*own, "level_with_best"):
+            assert cell[key] == row[key]
+        metrics = cell["metrics"]
+        for name in ("mae", "kendall_tau", "spearman", "ratio_to_random", "coverage90", "width90"):
+            assert {"mean", "se"} <= set(metrics[name])
+            assert metrics[name]["mean"] == pytest.approx(row[name])
+            assert metrics[name]["se"] == pytest.approx(row[f"{name}_se"])
+        ends = {"mean", "se", "low", "high"}
+        assert all(ends <= set(m) for name, m in metrics.items() if name not in TIMES)
+        assert metrics["mae"]["low"] < metrics["mae"]["mean"] < metrics["mae"]["high"]
+        for name in TIMES:
+            assert isinstance(metrics[name], float)
+
+
+def test_json_has_null_where_nothing_is_defined(scores):
+    found = compare(scores, [], [5], SplitSettings(targets=0.01), repeats=1)
+    metrics = json.loads(found.to_json(), parse_constant=pytest.fail)["cells"][0]["metrics"]
+    nothing = dict.fromkeys(("mean", "se", "low", "high"))
+    assert metrics["kendall_tau"] == nothing | {"n_repeats": 0}
+    assert metrics["mae"]["se"] is None
+    assert metrics["mae"]["mean"] >= 0
+
+
+def test_json_is_written_whole(outcome, tmp_path):
+    path = tmp_path / "new" / "out.json"
+    outcome.save_json(path)
+    assert json.loads(path.read_text()) == json.loads(outcome.to_json())
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("scale", [Scale(0, 100), Scale(-1, 1), Scale(0, 100, True)])
+def test_json_gives_errors_on_the_users_scale(scores, scale):
+    span = scale.high - scale.low
+    unit = replace(scores, scale=Scale())
+    plain, scaled = (
+        json.loads(compare(table, [], [5], repeats=3).to_json())["cells"][0]["metrics"]
+        for table in (unit, replace(scores, scale=scale))
+    )
+    errors = {"mae", "rmse", "max_error", "weighted_mae"}
+    errors |= {f"task_{name}" for name in errors} | {"width90"}
+    assert errors < set(plain)
+    for name in set(plain) - set(TIMES):
+        factor = span if name in errors else 1
+        for part, value in plain[name].items():
+            assert scaled[name][part] == pytest.approx(value * factor), (name, part)
