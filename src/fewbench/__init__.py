@@ -1,4 +1,11 @@
-"""fewbench: estimate what a model would score on a whole benchmark from a few of its items."""
+"""fewbench: estimate what a model would score on a whole benchmark from a few of its items.
+
+Commands and functions mirror each other:
+
+- import: `import_results` · audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
+- select: `select_items` · start, ask, tell, estimate: `Evaluation`
+- compare: `compare` · reports: `write_report`
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 from fewbench._version import __version__
 
 if TYPE_CHECKING:
+    from fewbench.audit import Audit
+    from fewbench.audit import audit as audit_scores
     from fewbench.errors import FewbenchError
-    from fewbench.evaluation import Estimate, Evaluation
+    from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
+    from fewbench.readers import Columns
+    from fewbench.readers import read as import_results
+    from fewbench.report import write_report
     from fewbench.scores import (
+        Benchmark,
         Scale,
         Scores,
         from_arrays,
@@ -18,50 +31,65 @@ if TYPE_CHECKING:
         load_scores,
         save_scores,
     )
+    from fewbench.study import Comparison, SplitSettings
+    from fewbench.study.compare import compare
 
 __all__ = [
     "CATALOGUE",
+    "Audit",
+    "Benchmark",
+    "Columns",
+    "Comparison",
     "Estimate",
+    "Estimates",
     "Evaluation",
     "FewbenchError",
     "Scale",
     "Scores",
+    "SplitSettings",
+    "Stop",
     "Subset",
     "__version__",
+    "audit_scores",
+    "compare",
     "find_method",
     "from_arrays",
     "from_long",
     "from_wide",
+    "import_results",
     "load_scores",
     "save_scores",
+    "select_items",
+    "write_report",
 ]
 
 # Where each name is. A module is imported when one of its names is first used: pandas, SciPy and
 # pydantic, which most modules need, take longer to import than a program may want to wait.
-_MODULES = {
-    "CATALOGUE": "methods",
-    "Estimate": "evaluation",
-    "Evaluation": "evaluation",
-    "FewbenchError": "errors",
-    "Scale": "scores",
-    "Scores": "scores",
-    "Subset": "methods",
-    "find_method": "methods",
-    "from_arrays": "scores",
-    "from_long": "scores",
-    "from_wide": "scores",
-    "load_scores": "scores",
-    "save_scores": "scores",
+_NAMES = {
+    "audit": ("Audit",),
+    "errors": ("FewbenchError",),
+    "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
+    "methods": ("CATALOGUE", "Subset", "find_method"),
+    "readers": ("Columns",),
+    "report": ("write_report",),
+    "scores": (
+        *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),
+        *("load_scores", "save_scores"),
+    ),
+    "study": ("Comparison", "SplitSettings", "compare"),
 }
+_PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
+_PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"fewbench.{_MODULES[name]}"), name)
-    if name in _MODULES.values():
+    if name in _PLACES:
+        module, member = _PLACES[name]
+        return getattr(import_module(f"fewbench.{module}"), member)
+    if name in _NAMES:
         return import_module(f"fewbench.{name}")
     raise AttributeError(f"module 'fewbench' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_MODULES.values()})
+    return sorted({*globals(), *_PLACES, *_NAMES})

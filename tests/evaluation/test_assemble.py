@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.evaluation import assemble
-from fewbench.evaluation.assemble import Said
 from fewbench.evaluation.bounds import bound_score
 from fewbench.evaluation.calibration import Calibration, PastErrors
+from fewbench.evaluation.estimating import Said
 from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.ranks import past_scores
 from fewbench.evaluation.sampling import (

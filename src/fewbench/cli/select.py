@@ -10,8 +10,8 @@ from fewbench.cli.options import AverageOption, Budget, MethodName, ScoresPath, 
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import say
-from fewbench.evaluation import Evaluation
-from fewbench.methods import Subset
+from fewbench.evaluation import select_items
+from fewbench.methods import Subset, find_method
 from fewbench.runners import EXPORTS, export_items
 from fewbench.scores import Scores
 
@@ -45,9 +45,8 @@ def select(
     check_outputs(output, inputs=[scores_path], force=force)
     scores = load(scores_path, average)
     with at_work("choosing items"):
-        evaluation = Evaluation(scores, method, budget, seed=seed)
-    whole = evaluation.subset
-    subset = whole or _first_items(evaluation)
+        subset = select_items(scores, method, budget, seed)
+    whole = find_method(method).asks_once
     then = "estimate with the same method" if whole else f"the first of {budget} to run"
     give_subset(subset, scores, output, harness, then)
 
@@ -64,18 +63,3 @@ def give_subset(
     with written_whole(output) as temporary:
         temporary.write_text(subset.to_json() + "\n", encoding="utf-8")
     say(f"{output}: {len(subset.items)} items of {scores.n_items}; {then}")
-
-
-def _first_items(evaluation: Evaluation) -> Subset:
-    """Return what any target is asked first, with a note on how to go on."""
-    (items,) = evaluation.ask().values()
-    made = evaluation.provenance
-    then = ""
-    if len(items) < made.budget:
-        then = f" first and chooses the rest of the {made.budget} when it has seen the answers"
-    note = (
-        f"{made.method} asks for these {len(items)} items{then}: fewbench start SCORES --method "
-        f"'{made.method}' --budget {made.budget} --seed {made.seed} --average {made.average} "
-        "-o FOLDER, then ask and tell"
-    )
-    return Subset(items=tuple(items), notes=(note,), provenance=made)

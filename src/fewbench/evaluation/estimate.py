@@ -120,6 +120,10 @@ class Estimate(BaseModel):
             f"{self.items_run} of {self.items_total} items)"
         )
 
+    def __str__(self) -> str:
+        """Return the same as `repr`."""
+        return repr(self)
+
     def _repr_html_(self) -> str:
         warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
         return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}<ul>{warned}</ul>"
@@ -165,8 +169,11 @@ class Estimates(dict[str, Estimate]):
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
 
     def __repr__(self) -> str:
-        """Return the table as text."""
-        return repr(self.to_frame())
+        """Return the table as text, without the warnings' words."""
+        table = self.to_frame()
+        if len(table):
+            table["warnings"] = [len(one.warnings) for one in self.values()]
+        return str(table.to_string(float_format="%.4g"))
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html())

@@ -16,14 +16,12 @@ from fewbench._threads import one_thread
 from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
-from fewbench.evaluation.assemble import Said, make_estimate
-from fewbench.evaluation.bounds import bound_score
 from fewbench.evaluation.estimate import Estimates
+from fewbench.evaluation.estimating import Estimator, Heard
 from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import check_scores, check_subset, check_targets, with_items
-from fewbench.evaluation.ranks import past_scores
-from fewbench.evaluation.sampling import check_level, sampling_effect
+from fewbench.evaluation.sampling import check_level
 from fewbench.evaluation.stop import FEWEST, Stop, costs_of
 from fewbench.methods import (
     Answers,
@@ -142,7 +140,7 @@ class Evaluation:
         self._entries: list[Entry] = []
         self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
         self._journal: Journal | None = None
-        self._error_models: dict[int | None, ErrorModel] = {}
+        self._estimator = Estimator(self.method, scores, self.provenance)
 
     @cached_property
     def _session(self) -> Session:
@@ -202,7 +200,7 @@ class Evaluation:
         )
         for entry in self._entries:
             journal.append(entry)
-        self._journal = journal
+        self._keep_in(journal)
 
     @classmethod
     def open(
@@ -266,7 +264,11 @@ class Evaluation:
                     f"{error.message}",
                     hint="the journal was changed by hand; restore it from a backup",
                 ) from error
+        self._keep_in(journal)
+
+    def _keep_in(self, journal: Journal) -> None:
         self._journal = journal
+        self._estimator = Estimator(self.method, self.scores, self.provenance, journal.folder)
 
     def _replay(self, entry: Entry) -> None:
         """Take up an entry of the journal."""
@@ -611,48 +613,20 @@ class Evaluation:
         return names
 
     def _estimate(self, level: float, names: list[str]) -> Estimates:
-        prediction = self._predict(names, tasks=True)
-        if prediction.tasks is None:
-            raise EvaluationError(f"{self.provenance.method} predicted no task scores")
-        past = past_scores(self.scores)
-        effect = sampling_effect(self.scores, self.provenance.budget)
-        estimates = Estimates()
-        for row, name in enumerate(names):
-            told = self.record.answers(name)
-            outside = prediction.outside is not None and bool(prediction.outside[row])
-            said = Said(
+        heard = [
+            Heard(
                 name,
-                bound_score(float(prediction.scores[row]), self.scores, told.items, told.scores[0]),
-                prediction.tasks[row],
-                outside,
-                (
-                    *self._rests_on(name),
-                    *prediction.notes,
-                    *self._book.notes(name),
-                    *self._accepted(name),
-                ),
-                told.items,
-                told.scores[0],
+                self.record.answers(name),
+                self._is_partial(name),
+                (*self._rests_on(name), *self._book.notes(name), *self._accepted(name)),
             )
-            errors = self._errors_at(name)
-            spread = None if prediction.spread is None else prediction.spread[[row]]
-            (judged,) = errors.judge(
-                np.array([said.score]), [said.items], [said.answers], level, spread
-            )
-            general = [*self.warnings(), *self.notes]
-            if judged.is_beyond:
-                general.insert(0, errors.beyond_warning(self.provenance.method, self._span))
-            estimates[name] = make_estimate(
-                said,
-                self.scores,
-                judged,
-                level,
-                self.provenance,
-                effect,
-                past,
-                general,
-            )
-        return estimates
+            for name in names
+        ]
+        prediction = self._predict(names, tasks=True)
+        return self._estimator.estimate(prediction, heard, level, self.notes)
+
+    def _is_partial(self, target: str) -> bool:
+        return len(self.record.open(target)) > 0 or target in self.waiting()
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():
@@ -738,7 +712,7 @@ class Evaluation:
         The method is repeated on parts of the sources for it, which can take as long as 20 runs
         of the method; `estimate` uses the same.
         """
-        return self.error_model.warn(self._span)
+        return self._estimator.warnings()
 
     def _accepted(self, target: str) -> list[str]:
         """Return warnings of answers that were taken although they were asked otherwise."""
@@ -751,30 +725,4 @@ class Evaluation:
     @property
     def error_model(self) -> ErrorModel:
         """What is known of the method's errors on the sources, with the whole budget."""
-        return self._error_model(None)
-
-    def _errors_at(self, target: str) -> ErrorModel:
-        """Return the errors of the method with about as many answers as a target has given.
-
-        After a part of the budget the method is judged on a part too: it is measured at steps of
-        a fifth, the next below the number of answers.
-        """
-        answered, budget = len(self.record.answered(target)), self.provenance.budget
-        left = len(self.record.open(target)) > 0 or target in self.waiting()
-        if not left or answered >= 0.8 * budget or self.method.plain_sampling:
-            return self.error_model
-        steps = np.floor(np.log(answered / budget) / np.log(0.8))
-        return self._error_model(max(1, int(budget * 0.8 ** (steps + 1))))
-
-    def _error_model(self, limit: int | None) -> ErrorModel:
-        if limit not in self._error_models:
-            made = self.provenance
-            folder = None if self._journal is None else self._journal.folder
-            self._error_models[limit] = ErrorModel(
-                self.method, self.scores, made.budget, made.seed, folder=folder, limit=limit
-            )
-        return self._error_models[limit]
-
-    @property
-    def _span(self) -> float:
-        return self.scores.scale.high - self.scores.scale.low
+        return self._estimator.errors()

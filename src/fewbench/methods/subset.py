@@ -82,6 +82,10 @@ class Subset(BaseModel):
         made = "" if self.provenance is None else f" chosen by {self.provenance.method}"
         return f"Subset: {counted(len(self.items), 'item')}{made}: {some(self.items)}"
 
+    def __str__(self) -> str:
+        """Return the same as `repr`."""
+        return repr(self)
+
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(max_rows=20))
 

@@ -1,0 +1,222 @@
+"""From a method's predictions and the answers to estimates with intervals and warnings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.bounds import bound_score, fit_tasks
+from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
+from fewbench.evaluation.intervals import ErrorModel, Judgment
+from fewbench.evaluation.ranks import Past, past_scores, places
+from fewbench.evaluation.sampling import error_within, sampling_effect, wilson_interval
+from fewbench.methods import Answers, Method, Prediction, Provenance
+from fewbench.scores import Scores
+
+OUTSIDE = (
+    "the target answers unlike every source, and this method cannot predict a score beyond "
+    "theirs: compare with random-ridge or random-linear"
+)
+
+
+ENOUGH = 0.8
+"""Share of the budget from which the errors with the whole budget are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """What an evaluation has heard of a target.
+
+    Attributes
+    ----------
+    target : str
+    answers : Answers
+        One row.
+    is_partial : bool
+        Whether the target has items left to answer.
+    notes : tuple of str
+        Warnings of this target's answers.
+    """
+
+    target: str
+    answers: Answers
+    is_partial: bool
+    notes: tuple[str, ...] = ()
+
+
+class Estimator:
+    """Makes estimates of a method's predictions, from its past errors.
+
+    Parameters
+    ----------
+    method : Method
+    scores : Scores
+        The sources.
+    provenance : Provenance
+    folder : Path, optional
+        Where past errors are kept.
+    """
+
+    def __init__(
+        self, method: Method, scores: Scores, provenance: Provenance, folder: Path | None = None
+    ) -> None:
+        self._method, self._scores, self._made = method, scores, provenance
+        self._folder = folder
+        self._models: dict[int | None, ErrorModel] = {}
+
+    def estimate(
+        self,
+        prediction: Prediction,
+        heard: Sequence[Heard],
+        level: float,
+        notes: Sequence[str] = (),
+    ) -> Estimates:
+        """Return estimates of targets, one for each row of the prediction.
+
+        Raises
+        ------
+        EvaluationError
+            If the method predicted no task scores.
+        """
+        if prediction.tasks is None:
+            raise EvaluationError(f"{self._made.method} predicted no task scores")
+        estimates = Estimates()
+        for row, one in enumerate(heard):
+            items, answers = one.answers.items, one.answers.scores[0]
+            score = bound_score(float(prediction.scores[row]), self._scores, items, answers)
+            outside = prediction.outside is not None and bool(prediction.outside[row])
+            said = Said(
+                one.target,
+                score,
+                prediction.tasks[row],
+                outside,
+                (*one.notes, *prediction.notes),
+                items,
+                answers,
+            )
+            errors = self.errors(len(items) if one.is_partial else None)
+            spread = None if prediction.spread is None else prediction.spread[[row]]
+            (judged,) = errors.judge(np.array([score]), [items], [answers], level, spread)
+            general = [*self.warnings(), *notes]
+            if judged.is_beyond:
+                general.insert(0, errors.beyond_warning(self._made.method, self._span))
+            estimates[one.target] = make_estimate(
+                said, self._scores, judged, level, self._made, self._effect, self._past, general
+            )
+        return estimates
+
+    def warnings(self) -> list[str]:
+        """Return what to know of the method on these sources."""
+        return self.errors().warn(self._span)
+
+    def errors(self, answered: int | None = None) -> ErrorModel:
+        """Return the method's errors with the whole budget, or after so many answers of it.
+
+        After a part of the budget the method is judged on a part too. It is measured at steps of a
+        fifth: at the next below the number of answers.
+        """
+        budget, limit = self._made.budget, None
+        if answered is not None and answered < ENOUGH * budget and not self._method.plain_sampling:
+            steps = np.floor(np.log(answered / budget) / np.log(ENOUGH))
+            limit = max(1, int(budget * ENOUGH ** (steps + 1)))
+        if limit not in self._models:
+            self._models[limit] = ErrorModel(
+                self._method,
+                self._scores,
+                budget,
+                self._made.seed,
+                folder=self._folder,
+                limit=limit,
+            )
+        return self._models[limit]
+
+    @property
+    def _span(self) -> float:
+        return self._scores.scale.high - self._scores.scale.low
+
+    @cached_property
+    def _past(self) -> Past:
+        return past_scores(self._scores)
+
+    @cached_property
+    def _effect(self) -> float:
+        return sampling_effect(self._scores, self._made.budget)
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What a method said of one target, in [0, 1], and what the target answered.
+
+    `score` is within what the answers leave possible.
+    """
+
+    target: str
+    score: float
+    tasks: NDArray[np.float64]
+    outside: bool
+    notes: tuple[str, ...]
+    items: NDArray[np.intp]
+    answers: NDArray[np.float64]
+
+
+def make_estimate(
+    said: Said,
+    scores: Scores,
+    judged: Judgment,
+    level: float,
+    provenance: Provenance,
+    effect: float,
+    past: Past,
+    warnings: Sequence[str] = (),
+) -> Estimate:
+    """Make an estimate on the user's scale, beside what random sampling would give.
+
+    `effect` is `sampling_effect` of the scores and `past` their `past_scores`, the same for all
+    targets.
+    """
+    score, low, high = said.score, judged.low, judged.high
+    tasks = fit_tasks(said.tasks, score, scores, said.items, said.answers)
+    n, n_items = len(said.items), scores.n_items
+    scale = scores.scale
+    span = scale.high - scale.low
+    plain = wilson_interval(score, n, n_items, level, effect)
+    plain_error = error_within(*plain, n, n_items, effect)
+    error = judged.expected_error
+    # In [0, 1], where 1 is the best whatever the user's scale says.
+    rank, best, worst = places(past.full, [score, high, low])
+    task_ranks = [places(past.tasks[:, at], [task_score])[0] for at, task_score in enumerate(tasks)]
+    outside = OUTSIDE if said.outside else None
+    run = np.bincount(scores.task_of[said.items], minlength=len(scores.tasks))
+    return Estimate(
+        target=said.target,
+        score=float(scale.from_unit(score)),
+        interval=_interval(scores, low, high),
+        level=level,
+        tasks=dict(zip(scores.tasks, scale.from_unit(tasks).tolist(), strict=True)),
+        rank=rank,
+        ranked_among=len(past.full) + 1,
+        rank_interval=RankInterval(best=best, worst=worst),
+        task_ranks=dict(zip(scores.tasks, task_ranks, strict=True)),
+        items_run=n,
+        items_total=n_items,
+        task_items=dict(zip(scores.tasks, run.tolist(), strict=True)),
+        random=RandomSampling(
+            interval=_interval(scores, *plain),
+            expected_error=plain_error * span,
+        ),
+        expected_error=None if error is None else error * span,
+        interval_kind=judged.kind,
+        interval_sources=judged.sources,
+        beyond_sources=judged.beyond,
+        warnings=tuple(w for w in (*said.notes, *judged.warnings, *warnings, outside) if w),
+        provenance=provenance,
+    )
+
+
+def _interval(scores: Scores, low: float, high: float) -> Interval:
+    low, high = scores.scale.interval_from_unit(low, high)
+    return Interval(low=low, high=high)

@@ -1,0 +1,45 @@
+"""Choosing items without opening an evaluation."""
+
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.methods import Method, Subset
+from fewbench.scores import Scores
+
+
+def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 0) -> Subset:
+    """Choose items to run; for adaptive methods, only the first batch.
+
+    Parameters
+    ----------
+    scores : Scores
+        The source models' scores.
+    method : str or Method
+    budget : int
+        Number of items.
+    seed : int
+        Random seed.
+
+    Raises
+    ------
+    MethodError
+        If the method cannot run on these scores, or the budget does not fit.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> len(select_items(simulate(20, 60), "random", 5).items)
+    5
+    """
+    evaluation = Evaluation(scores, method, budget, seed=seed)
+    if evaluation.subset is not None:
+        return evaluation.subset
+    (items,) = evaluation.ask().values()
+    made = evaluation.provenance
+    then = ""
+    if len(items) < made.budget:
+        then = f" first and chooses the rest of the {made.budget} after the answers"
+    note = (
+        f"{made.method} asks for these {len(items)} items{then}: fewbench start SCORES --method "
+        f"'{made.method}' --budget {made.budget} --seed {made.seed} --average {made.average} "
+        "-o DIR, then ask and tell"
+    )
+    return Subset(items=tuple(items), notes=(note,), provenance=made)
