@@ -1,4 +1,4 @@
-"""Make docs/methods/README.md: every method of the catalogue, with its page where it has one.
+"""Make docs/methods/README.md: a list of all methods, each with a link to its page.
 
 python scripts/make_methods_page.py
 """
@@ -11,11 +11,15 @@ FOLDER = Path(__file__).parents[1] / "docs" / "methods"
 
 HEAD = """# Methods
 
-Every method that `fewbench methods` lists, made by `python scripts/make_methods_page.py`. Their
-numbers on ten real tables stand in [baselines.md](../baselines.md). What is adaptive is described
-in [adaptive.md](../adaptive.md), item response models in [irt.md](../irt.md), what chooses tasks in
-[tasks.md](../tasks.md), DISCO and random sampling in [results.md](../results.md). The parts can be
-combined and set otherwise.
+All methods that `fewbench methods` lists, each with a link to its page. A page says what the method
+does, what it assumes, when to use it and when not. Some pages cover several close methods.
+[baselines.md](../baselines.md) compares all methods on ten real tables.
+
+Background: [adaptive methods](../adaptive.md), [item response models](../irt.md),
+[choosing tasks](../tasks.md), [results of DISCO and random sampling](../results.md). You can
+combine the parts of methods in other ways and change their settings.
+
+This list is made by `python scripts/make_methods_page.py`.
 
 | method | what it does | parts | source |
 |---|---|---|---|
@@ -23,25 +27,27 @@ combined and set otherwise.
 
 
 def page() -> str:
-    """Return the page."""
-    described = _described()
+    """Return the text of the list; KeyError if a method has no page."""
+    pages = pages_of_methods()
     rows = []
     for name, entry in CATALOGUE.items():
-        where = described.get(name)
-        linked = f"[`{name}`]({where})" if where else f"`{name}`"
-        rows.append(f"| {linked} | {entry.summary} | `{entry.parts}` | {entry.citation} |")
+        link = f"[`{name}`]({pages[name]})"
+        rows.append(f"| {link} | {entry.summary} | `{entry.parts}` | {entry.citation} |")
     return HEAD + "\n".join(rows) + "\n"
 
 
-def _described() -> dict[str, str]:
-    """Return the page of each method that has one: pages name their methods where numbers go."""
-    mark = "<!-- numbers: "
+def pages_of_methods() -> dict[str, str]:
+    """Return the file name of each method's page: a page names its methods where numbers go."""
     return {
-        line.removeprefix(mark).split(" ")[0]: path.name
-        for path in sorted(FOLDER.glob("*.md"))
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith(mark)
+        method: path.name for path in sorted(FOLDER.glob("*.md")) for method in methods_of(path)
     }
+
+
+def methods_of(path: Path) -> list[str]:
+    """Return the methods that a page has a block of numbers for, in the page's order."""
+    mark = "<!-- numbers: "
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix(mark).split(" ")[0] for line in lines if line.startswith(mark)]
 
 
 if __name__ == "__main__":
