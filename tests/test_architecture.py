@@ -20,6 +20,7 @@ BASE = {
     "_seeds",
     "_files",
     "_threads",
+    "_types",
     "_version",
 }
 BELOW = {

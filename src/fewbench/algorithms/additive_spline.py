@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from fewbench._types import BoolArray, FloatArray
 
 KNOTS = 10
 ROUGHNESS = np.logspace(-4, 2, 7)
@@ -137,7 +136,7 @@ class _Basis:
             self.columns = 1 + bends.shape[1]
 
     @property
-    def is_slope(self) -> NDArray[np.bool_]:
+    def is_slope(self) -> BoolArray:
         """Which column is the slope, shape (columns,)."""
         return np.asarray(np.arange(self.columns) == 0)
 

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from fewbench._types import FloatArray, IntArray
+
 Array = TypeVar("Array")
 Normalisation = Literal["none", "options", "excess"]
 _BLOCK = 1 << 15  # numbers worked on at a time: they stay in the processor's cache
@@ -22,7 +23,7 @@ _BITS: dict[int, type[np.signedinteger[Any]]] = {2: np.int16, 4: np.int32, 8: np
 
 def predictive_diversity(
     by_model: Iterable[NDArray[Any]],
-    n_options: NDArray[np.intp],
+    n_options: IntArray,
     normalise: Normalisation = "options",
 ) -> FloatArray:
     """Predictive diversity score (PDS): the sum over options of the largest probability.

@@ -6,15 +6,15 @@ Latent semantic analysis: Deerwester et al. 1990, "Indexing by latent semantic a
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray
 
 TOKEN = r"\w+|[^\w\s]"
 """Words of any length and single signs: in '3 + 4' each of them tells."""
 
 
-def tfidf_embeddings(texts: Sequence[str], dimensions: int = 100) -> NDArray[np.float64]:
+def tfidf_embeddings(texts: Sequence[str], dimensions: int = 100) -> FloatArray:
     """Embed texts by the words that they share, rarer words counting more.
 
     Parameters

@@ -9,9 +9,9 @@ beyond the abilities they were fitted on.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from fewbench._types import FloatArray
+
 PASSES, STEPS = 2, 12
 SLOPE_PRECISION = 3.0
 INTERCEPT_SHRINKAGE = 0.3

@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import Metric, item_distances
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Count = Literal["average", "dynamic", "own", "all"]
 
 

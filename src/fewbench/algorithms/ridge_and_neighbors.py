@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from fewbench._types import FloatArray, IntArray
+
 PENALTIES = np.logspace(-3, 3, 25)
 Metric = Literal["cosine", "euclidean"]
 
@@ -77,7 +77,7 @@ def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatAr
     return np.asarray(grid[np.argmin(error, axis=1)])
 
 
-def nearest(rows: FloatArray, among: FloatArray, k: int, metric: Metric) -> NDArray[np.intp]:
+def nearest(rows: FloatArray, among: FloatArray, k: int, metric: Metric) -> IntArray:
     """Return the positions of the k nearest of `among` for every row, shape (rows, k).
 
     Raises

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.intp]
-FloatArray = NDArray[np.float64]
+from fewbench._types import FloatArray, IntArray
 
 
 def allocate(
@@ -47,7 +46,7 @@ def allocate(
     return counts
 
 
-def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> NDArray[np.float64]:
+def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> FloatArray:
     """Shares of the budget in proportion to masses, none above its size.
 
     Examples

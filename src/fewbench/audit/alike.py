@@ -1,9 +1,9 @@
 """Findings on models that are alike: duplicates, near-twins, kin."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import counted
+from fewbench._types import FloatArray
 from fewbench.algorithms.soundness.likeness import TWIN
 from fewbench.audit.finding import Finding, Table
 from fewbench.audit.kinship import Groups, Kinship, complete_first, covered, plain_name
@@ -222,7 +222,7 @@ def _likeness_table(what: str, scores: Scores, kinship: Kinship, groups: Groups)
     return Table((what, "models", "least r", "largest r"), rows)
 
 
-def _range(r: NDArray[np.float64], group: tuple[int, ...]) -> tuple[float, float]:
+def _range(r: FloatArray, group: tuple[int, ...]) -> tuple[float, float]:
     values = [r[pair] for pair in _pairs(group)]
     return round(float(min(values)), 2), round(float(max(values)), 2)
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import counted
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
 from fewbench.audit.finding import Cell, Finding, Table, number, share
 from fewbench.audit.kinship import Kinship
@@ -32,12 +32,12 @@ class ItemNumbers:
         if these are more than chance gives.
     """
 
-    mean: NDArray[np.float64]
-    constant: NDArray[np.bool_]
-    saturated: NDArray[np.bool_]
+    mean: FloatArray
+    constant: BoolArray
+    saturated: BoolArray
     discrimination: Discrimination
-    wrong_way: NDArray[np.bool_]
-    suspect: NDArray[np.bool_]
+    wrong_way: BoolArray
+    suspect: BoolArray
 
 
 def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
@@ -155,13 +155,13 @@ def _saturated(scores: Scores, numbers: ItemNumbers) -> Finding | None:
     )
 
 
-def worst_first(numbers: ItemNumbers, which: NDArray[np.bool_]) -> NDArray[np.intp]:
+def worst_first(numbers: ItemNumbers, which: BoolArray) -> IntArray:
     """Return the positions of some items, the least likely by chance first."""
     at = np.flatnonzero(which)
     return at[np.argsort(numbers.discrimination.p[at], kind="stable")]
 
 
-def _table(scores: Scores, numbers: ItemNumbers, at: NDArray[np.intp]) -> Table:
+def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Table:
     header = ["item", "task", "mean", "r with the rest"]
     chosen = _chosen_by_strong(scores, at)
     rows: list[tuple[Cell, ...]] = []
@@ -177,7 +177,7 @@ def _table(scores: Scores, numbers: ItemNumbers, at: NDArray[np.intp]) -> Table:
     return Table(tuple(header), tuple(rows))
 
 
-def _chosen_by_strong(scores: Scores, at: NDArray[np.intp]) -> list[str] | None:
+def _chosen_by_strong(scores: Scores, at: IntArray) -> list[str] | None:
     """What the stronger half of the models choose most, such as "option 3 (80%)"."""
     if scores.probabilities is None or not len(at):
         return None

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import (
     CHANCE,
     TWIN,
@@ -48,9 +48,9 @@ class Kinship:
     near_twins: Groups
     kin: Groups
     kin_least: float | None
-    weights: NDArray[np.float64]
-    independent: NDArray[np.float64]
-    same: NDArray[np.bool_]
+    weights: FloatArray
+    independent: FloatArray
+    same: BoolArray
 
     @property
     def distinct(self) -> float:
@@ -106,7 +106,7 @@ def complete_first(scores: Scores, group: Iterable[int]) -> list[int]:
     return sorted(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
 
 
-def covered(scores: Scores, same: NDArray[np.bool_], group: Iterable[int]) -> dict[int, list[int]]:
+def covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int, list[int]]:
     """Return whom of a group to keep, each with those that say nothing beyond it.
 
     That is, with the same score wherever both ran, and no cell that the one kept lacks.
@@ -129,20 +129,20 @@ def _by_name(names: list[str]) -> Groups:
     return tuple(tuple(group) for group in found.values() if len(group) > 1)
 
 
-def _together(labels: NDArray[np.intp]) -> Groups:
+def _together(labels: IntArray) -> Groups:
     found: dict[int, list[int]] = {}
     for at, label in enumerate(labels.tolist()):
         found.setdefault(label, []).append(at)
     return tuple(tuple(group) for group in found.values() if len(group) > 1)
 
 
-def _components(linked: NDArray[np.bool_]) -> Groups:
+def _components(linked: BoolArray) -> Groups:
     from scipy.sparse.csgraph import connected_components
 
     return _together(connected_components(linked, directed=False)[1].astype(np.intp))
 
 
-def _high(scores: Scores) -> NDArray[np.bool_]:
+def _high(scores: Scores) -> BoolArray:
     """Whether a cell is right; of scores in between, whether it is above the item's median.
 
     Where nothing is above the median, as the best score is the median, the best are high.
@@ -154,9 +154,7 @@ def _high(scores: Scores) -> NDArray[np.bool_]:
     return np.where(above.any(axis=0), above, scores.values >= median)
 
 
-def _chance_of_same(
-    run: NDArray[np.bool_], high: NDArray[np.bool_], group: tuple[int, ...]
-) -> float:
+def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> float:
     """About how likely some pair of the table's models had the same row by chance, as this group.
 
     Each item is right with a probability that follows from the group's score and from how the
@@ -178,5 +176,5 @@ def _chance_of_same(
     return float(min(1.0, pairs * np.exp(log_same)))
 
 
-def _logit(p: NDArray[np.float64] | float) -> NDArray[np.float64]:
+def _logit(p: FloatArray | float) -> FloatArray:
     return np.asarray(np.log(p) - np.log1p(-np.asarray(p)))

@@ -1,9 +1,9 @@
 """Findings on models that answer in an odd way: without regard to difficulty, or always alike."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import counted
+from fewbench._types import FloatArray
 from fewbench.audit.finding import Finding, Table, share
 from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
@@ -62,9 +62,7 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     )
 
 
-def _follows_difficulty(
-    scores: Scores, kinship: Kinship
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _follows_difficulty(scores: Scores, kinship: Kinship) -> tuple[FloatArray, FloatArray]:
     """How much easier for others a model's right items are than its wrong ones, and its error.
 
     In standard deviations of easiness. Others are those outside of the model's own near-twins,

@@ -11,6 +11,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
+
 TASKS = ("clean", "noisy", "rotated", "shifted", "occluded")
 ITEMS_PER_TASK = 200
 N_CLASSES = 10
@@ -38,11 +40,11 @@ class Benchmark:
 
     item_ids: tuple[str, ...]
     tasks: tuple[str, ...]
-    images: NDArray[np.float64]
+    images: FloatArray
     gold: NDArray[np.int64]
 
 
-def distort(image: NDArray[np.float64], task: str, rng: np.random.Generator) -> NDArray[np.float64]:
+def distort(image: FloatArray, task: str, rng: np.random.Generator) -> FloatArray:
     """One image under one condition, at a strength drawn from `rng`.
 
     Parameters
@@ -82,7 +84,7 @@ def distort(image: NDArray[np.float64], task: str, rng: np.random.Generator) -> 
     return np.round(np.clip(damaged, 0.0, 1.0).ravel() * _LEVELS) / _LEVELS
 
 
-def training_images() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def training_images() -> tuple[FloatArray, NDArray[np.int64]]:
     """The clean images that no benchmark item was made from.
 
     Returns
@@ -118,7 +120,7 @@ def benchmark() -> Benchmark:
 
 
 @cache
-def _shuffled_digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _shuffled_digits() -> tuple[FloatArray, NDArray[np.int64]]:
     """All 1797 scanned digits in an order of our own (the original is sorted by writer)."""
     from sklearn.datasets import load_digits  # slow to import, and only the demo needs it
 
@@ -131,14 +133,14 @@ def _shuffled_digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return images, labels
 
 
-def _rotated(square: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:
+def _rotated(square: FloatArray, degrees: float) -> FloatArray:
     from scipy.ndimage import rotate
 
-    turned: NDArray[np.float64] = rotate(square, degrees, reshape=False, order=1)
+    turned: FloatArray = rotate(square, degrees, reshape=False, order=1)
     return turned
 
 
-def _shifted(square: NDArray[np.float64], step: int, compass: int) -> NDArray[np.float64]:
+def _shifted(square: FloatArray, step: int, compass: int) -> FloatArray:
     """Moved by `step` pixels in one of the 8 directions; what leaves the frame is lost."""
     down, right = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)][compass]
     padded = np.pad(square, step)
@@ -146,7 +148,7 @@ def _shifted(square: NDArray[np.float64], step: int, compass: int) -> NDArray[np
     return padded[top : top + _SIDE, left : left + _SIDE]
 
 
-def _occluded(square: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _occluded(square: FloatArray, rng: np.random.Generator) -> FloatArray:
     """With a rectangle of 2 or 3 pixels a side painted in one shade."""
     height, width = rng.integers(2, 4, size=2)
     top, left = rng.integers(_SIDE - height + 1), rng.integers(_SIDE - width + 1)

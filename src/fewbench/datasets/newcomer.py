@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.datasets.digits_benchmark import TASKS, benchmark, distort, training_images
 
 _COPIES = 3  # of every training image, each damaged in one of the benchmark's ways
@@ -20,7 +20,7 @@ _LANDMARKS = 300
 class Classifier(Protocol):
     """Anything that gives probabilities (n, 10) for images (n, 64)."""
 
-    def predict_proba(self, images: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def predict_proba(self, images: FloatArray, /) -> FloatArray:
         """Probabilities of the digits 0 to 9, row by row."""
 
 
@@ -36,7 +36,7 @@ class Newcomer:
 
     classifier: Classifier
 
-    def answer(self, item_ids: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def answer(self, item_ids: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         """Run the classifier on these items and on no others.
 
         Parameters

@@ -5,17 +5,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fewbench._names import some
+from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Told
 from fewbench.methods import Answers, Record
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import SUM_TOLERANCE
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 ENOUGH = 100  # answers of sources to a task; of fewer, all may be 0 or 1 by chance
 
 
@@ -63,7 +62,7 @@ class AnswerBook:
         return 0.0 < score < 1.0 and bool(self._whole_items[at])
 
     @cached_property
-    def _whole_items(self) -> NDArray[np.bool_]:
+    def _whole_items(self) -> BoolArray:
         """Which items belong to tasks where every source is right or wrong."""
         sources = self._sources
         if sources.is_binary:

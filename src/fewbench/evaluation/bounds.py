@@ -1,12 +1,9 @@
 """What answers already given leave possible: nothing may be said beyond it."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 def known_bounds(

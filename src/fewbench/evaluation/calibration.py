@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
@@ -27,8 +27,6 @@ from fewbench.evaluation.sampling import (
 from fewbench.methods.base import Method
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 FOLDS = 5
 MOST_JUDGED = 100
 MOST_JUDGED_BEYOND = 40
@@ -358,7 +356,7 @@ def _apart(groups: IntArray) -> IntArray:
     return groups if groups.max() > 0 else np.arange(len(groups))
 
 
-def _known(scores: Scores) -> NDArray[np.bool_]:
+def _known(scores: Scores) -> BoolArray:
     return np.asarray(np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE)
 
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import bound_score, fit_tasks
 from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
@@ -156,11 +156,11 @@ class Said:
 
     target: str
     score: float
-    tasks: NDArray[np.float64]
+    tasks: FloatArray
     outside: bool
     notes: tuple[str, ...]
-    items: NDArray[np.intp]
-    answers: NDArray[np.float64]
+    items: IntArray
+    answers: FloatArray
 
 
 def make_estimate(

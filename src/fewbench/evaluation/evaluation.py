@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fewbench._names import counted, some
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
@@ -35,7 +36,6 @@ from fewbench.methods import (
     find_method,
     obstacle,
 )
-from fewbench.methods.base import IntArray
 from fewbench.methods.item_response import fits_kept_in
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, load_scores
@@ -372,7 +372,7 @@ class Evaluation:
         return items[spent + np.cumsum(self._costs[items]) <= self.stop.cost * (1 + 1e-9)]
 
     @cached_property
-    def _costs(self) -> NDArray[np.float64]:
+    def _costs(self) -> FloatArray:
         return costs_of(self.scores)
 
     def _is_narrow(self, target: str) -> bool:

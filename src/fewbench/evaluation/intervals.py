@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.calibration import (
@@ -43,8 +43,6 @@ from fewbench.methods.base import Method
 from fewbench.methods.catalogue import STRONGER
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Kind = Literal["exact", "betting", "cross-fitted", "frontier", "bounds"]
 
 DIVISIONS = 3

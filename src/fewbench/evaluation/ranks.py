@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fewbench._types import FloatArray
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
 EXACT = 12  # decimals: equal scores must tie, though sums of floats came out a hair apart
 
 

@@ -4,14 +4,12 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.evaluation.bounds import bound_score, fit_tasks
-from fewbench.methods.base import Answers, IntArray, Method
+from fewbench.methods.base import Answers, Method
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,7 @@ class Replay:
 
     scores: FloatArray
     tasks: FloatArray | None
-    outside: NDArray[np.bool_] | None
+    outside: BoolArray | None
     items: list[IntArray]
     notes: tuple[str, ...]
     seconds_fit: float

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
+from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
 ORDERS, NODES = 16, 400
 DRAWS = 2048
 """Random subsets by which an expected error is computed where there is no closed form."""

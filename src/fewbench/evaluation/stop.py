@@ -1,10 +1,10 @@
 """Stop: when a target has been run on enough items."""
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._names import counted
+from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method
 from fewbench.scores import Scores
@@ -90,7 +90,7 @@ class Stop(BaseModel):
         return n_items
 
 
-def costs_of(scores: Scores) -> NDArray[np.float64]:
+def costs_of(scores: Scores) -> FloatArray:
     """Return what it costs to run each item, shape (items,).
 
     Raises

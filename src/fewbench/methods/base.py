@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.record import Answers, Record
@@ -39,9 +40,6 @@ __all__ = [
     "Session",
     "joined",
 ]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ class Prediction:
     scores: FloatArray
     tasks: FloatArray | None = None
     items: FloatArray | None = None
-    outside: NDArray[np.bool_] | None = None
+    outside: BoolArray | None = None
     notes: tuple[str, ...] = ()
     spread: FloatArray | None = None
 

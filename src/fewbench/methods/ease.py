@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.right_option import probabilities_of, right_options
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
@@ -19,7 +19,7 @@ Proxy = Literal["scores", "probabilities"]
 PROBABILITIES = Need("probabilities", 1, "there are no probabilities to go by", required=True)
 
 
-def ease(scores: Scores, proxy: Proxy = "scores") -> NDArray[np.float64]:
+def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     """Return how easy each item is to the sources, in [0, 1], shape (items,).
 
     Parameters

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._files import written_whole
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.irt import (
     Abilities,
     Form,
@@ -32,8 +32,6 @@ from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 NEEDS = (

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from fewbench._types import IntArray
 from fewbench.methods.base import (
     Answers,
     FittedPredictor,
-    IntArray,
     Method,
     Prediction,
     Predictor,

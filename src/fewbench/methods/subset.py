@@ -4,11 +4,11 @@ import math
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._json import parse_json
 from fewbench._names import counted, some
+from fewbench._types import FloatArray
 from fewbench.errors import MethodError
 from fewbench.scores import Average, Scores
 
@@ -64,7 +64,7 @@ class Subset(BaseModel):
             raise ValueError("weights are negative, not finite or all 0")
         return self
 
-    def weights_over(self, scores: Scores) -> NDArray[np.float64]:
+    def weights_over(self, scores: Scores) -> FloatArray:
         """Return the items' weights, shape (n,): the subset's, else those in the full score."""
         if self.weights is None:
             return scores.item_weights[scores.positions(self.items)]

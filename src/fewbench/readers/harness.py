@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
 from fewbench.readers.options import OptionTable
 from fewbench.readers.values import as_number, describe
@@ -123,7 +124,7 @@ class Run:
         """Whether the file has a metric."""
         return metric in self.metrics
 
-    def numbers(self, metric: str) -> NDArray[np.float64]:
+    def numbers(self, metric: str) -> FloatArray:
         """Return a metric of every row; ReaderError unless each is one finite number."""
         if metric not in self.metrics:
             raise ReaderError(

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from fewbench._types import FloatArray, IntArray
+
 LIKELIHOOD, UNCONDITIONAL, CHARACTERS, BYTES = range(4)
 NO_ANSWER = -1
 # Metrics that follow from the log-likelihoods.
@@ -109,7 +110,7 @@ def recomputed(columns: Mapping[str, NDArray[Any]], metric: str) -> FloatArray:
     return np.where(known, (best == columns["right"]).astype(float), np.nan)
 
 
-def softmax(values: FloatArray, counts: NDArray[np.intp]) -> NDArray[np.float32]:
+def softmax(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:
     """Return probabilities of the first `counts` options of each row, 0 for the others.
 
     A row of NaN where a value is NaN or +inf, or all are -inf.

@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._names import some
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.check import check_labels, check_tasks
 from fewbench.scores.scale import Scale
 
-IntArray = NDArray[np.intp]
 Average = Literal["micro", "macro"]
 
 
@@ -76,7 +76,7 @@ class Benchmark:
         return pd.Index(self.tasks).get_indexer(pd.Index(self.items["task"])).astype(np.intp)
 
     @cached_property
-    def item_weights(self) -> NDArray[np.float64]:
+    def item_weights(self) -> FloatArray:
         """Weight of each item in the full score, shape (items,), sum 1."""
         if self.average == "micro":
             return np.full(self.n_items, 1.0 / self.n_items)
@@ -84,14 +84,14 @@ class Benchmark:
         return np.asarray(1.0 / (len(self.tasks) * sizes[self.task_of]))
 
     @cached_property
-    def task_weights(self) -> NDArray[np.float64]:
+    def task_weights(self) -> FloatArray:
         """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
         member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
-        weights: NDArray[np.float64] = member / member.sum(axis=0)
+        weights: FloatArray = member / member.sum(axis=0)
         weights.flags.writeable = False
         return weights
 
-    def task_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def task_means(self, values: FloatArray) -> FloatArray:
         """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
         return np.asarray(values @ self.task_weights)
 

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fewbench._names import some
+from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 
 
-def check_values(
-    values: NDArray[np.float64], models: "pd.Index[Any]", items: "pd.Index[Any]"
-) -> None:
+def check_values(values: FloatArray, models: "pd.Index[Any]", items: "pd.Index[Any]") -> None:
     """Raise ScoresError unless values fit the labels, are in [0, 1] or NaN, and none is empty."""
     if values.ndim != 2 or values.shape != (len(models), len(items)):
         raise ScoresError(

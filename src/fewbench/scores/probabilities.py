@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 
-IntArray = NDArray[np.intp]
 SUM_TOLERANCE = 0.02  # float16 probabilities of a thousand options sum to 1 only this closely
 
 
@@ -73,7 +73,7 @@ class OptionProbabilities:
         for position in range(len(self._models)):
             yield self.of_model(position)
 
-    def of_items(self, items: IntArray) -> NDArray[np.float64]:
+    def of_items(self, items: IntArray) -> FloatArray:
         """Return all models' probabilities on a few items, shape (models, len(items), options)."""
         columns = items if self._items is None else self._items[items]
         out = np.empty((len(self._models), len(columns), self._array.shape[2]))

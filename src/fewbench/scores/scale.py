@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 
 
@@ -47,12 +48,12 @@ class Scale:
                 hint="state the smallest and the largest possible score, as in 0,100",
             )
 
-    def to_unit(self, scores: ArrayLike) -> NDArray[np.float64]:
+    def to_unit(self, scores: ArrayLike) -> FloatArray:
         """Bring scores of any shape from this scale to [0, 1]; NaN stays NaN."""
         unit = (np.asarray(scores, dtype=np.float64) - self.low) / (self.high - self.low)
         return np.asarray(1.0 - unit if self.lower_is_better else unit)
 
-    def from_unit(self, scores: ArrayLike) -> NDArray[np.float64]:
+    def from_unit(self, scores: ArrayLike) -> FloatArray:
         """Bring scores of any shape from [0, 1] back to this scale."""
         unit = np.asarray(scores, dtype=np.float64)
         unit = 1.0 - unit if self.lower_is_better else unit

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._names import counted, some
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, positions_in
 from fewbench.scores.check import check_labels, check_values
-from fewbench.scores.probabilities import IntArray, OptionProbabilities
+from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
 MODEL_ATTRIBUTES = ("date", "family", "role")
@@ -59,7 +60,7 @@ class Scores:
     [0.75, 0.5]
     """
 
-    values: NDArray[np.float64]
+    values: FloatArray
     models: pd.DataFrame
     items: pd.DataFrame
     probabilities: OptionProbabilities | None = None
@@ -139,17 +140,17 @@ class Scores:
     # -- full scores -------------------------------------------------------------------------
 
     @property
-    def item_weights(self) -> NDArray[np.float64]:
+    def item_weights(self) -> FloatArray:
         """Weight of each item in the full score, shape (items,), sum 1."""
         return self.benchmark.item_weights
 
     @property
-    def task_weights(self) -> NDArray[np.float64]:
+    def task_weights(self) -> FloatArray:
         """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
         return self.benchmark.task_weights
 
     @cached_property
-    def filled(self) -> NDArray[np.float64]:
+    def filled(self) -> FloatArray:
         """The values with each missing cell at item mean + model mean - grand mean, in [0, 1]."""
         if not self.has_missing:
             return self.values
@@ -160,15 +161,15 @@ class Scores:
         guess = np.clip(item_mean + above[:, None], 0.0, 1.0)
         return _frozen(np.where(run, self.values, guess))
 
-    def full_scores(self) -> NDArray[np.float64]:
+    def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
         return np.asarray(self.filled @ self.item_weights)
 
-    def task_scores(self) -> NDArray[np.float64]:
+    def task_scores(self) -> FloatArray:
         """Return each model's mean score per task, shape (models, tasks)."""
         return self.task_means(self.filled)
 
-    def task_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def task_means(self, values: FloatArray) -> FloatArray:
         """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
         return self.benchmark.task_means(values)
 
@@ -341,7 +342,7 @@ def from_arrays(
     return Scores(unit, model_table, item_table, options, scale)
 
 
-def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+def _frozen(array: FloatArray) -> FloatArray:
     """Make a fresh array read-only."""
     array.flags.writeable = False
     return array

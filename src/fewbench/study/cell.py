@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 import fewbench
 from fewbench._seeds import child_seed
+from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.replay import replay
@@ -91,7 +91,7 @@ class CellResult(BaseModel):
     notes: tuple[str, ...]
     metrics: dict[str, float]
 
-    def task_estimates(self) -> NDArray[np.float64]:
+    def task_estimates(self) -> FloatArray:
         """Return the estimates of the tasks, shape (targets, tasks), to seven digits."""
         flat = np.frombuffer(base64.b64decode(self.task_estimate), dtype="<f4")
         return flat.astype(np.float64).reshape(len(self.targets), -1)
@@ -190,8 +190,6 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
     )
 
 
-def covered(
-    low: NDArray[np.float64], truth: NDArray[np.float64], high: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def covered(low: FloatArray, truth: FloatArray, high: FloatArray) -> BoolArray:
     """Return whether each truth is in its interval, a sum of floats just short of it included."""
     return np.asarray((low <= truth + 1e-9) & (truth <= high + 1e-9))

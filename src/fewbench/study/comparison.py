@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fewbench._files import written_whole
+from fewbench._types import FloatArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scale
 from fewbench.study.inference import LEVEL, Difference, TwoWay
-
-FloatArray = NDArray[np.float64]
 
 REFERENCES = ("random", "random-ridge")
 ERRORS = ("mae", "rmse", "max_error", "weighted_mae")  # on the scores' own scale in JSON

@@ -11,16 +11,14 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from fewbench._seeds import child_seed
+from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation.calibration import source_groups
 from fewbench.evaluation.sampling import drawn_error, hypergeometric_error
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 LEVEL = 0.9
 RESAMPLES = 1999

@@ -6,11 +6,10 @@ weights, each target counts as often as its weight says, which is how targets ar
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.evaluation.ranks import EXACT, ranks_among
 
-FloatArray = NDArray[np.float64]
 TOP = 10
 TIED = 1.5 * 10.0**-EXACT
 """Scores nearer than this are equal: rounded apart, not different."""

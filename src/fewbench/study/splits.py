@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from fewbench._names import did_you_mean, some
 from fewbench._seeds import child_seed
+from fewbench._types import BoolArray, IntArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 
-IntArray = NDArray[np.intp]
 Kind = Literal["random", "every", "given", "chronological", "performance", "group"]
 KINDS: tuple[Kind, ...] = ("random", "every", "given", "chronological", "performance", "group")
 
@@ -182,7 +182,7 @@ def _dates(scores: Scores) -> NDArray[np.datetime64]:
 
 def _whole_groups(
     groups: NDArray[np.object_],
-    complete: NDArray[np.bool_],
+    complete: BoolArray,
     count: int,
     rng: np.random.Generator,
 ) -> IntArray:

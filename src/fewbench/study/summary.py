@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fewbench._names import some
+from fewbench._types import FloatArray
 from fewbench.scores import Scores
 from fewbench.study.cell import Cell, CellResult, Failure, covered
 from fewbench.study.comparison import ERRORS, KEYS, REFERENCES, Comparison
@@ -22,7 +22,6 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import weighted_metrics
 
-FloatArray = NDArray[np.float64]
 SLOW = 499
 """Resamples of the metrics that compare all pairs of targets."""
 SLOWEST = 199

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import IntArray
 from fewbench.methods import Answers, Method, Prediction
 from fewbench.scores import Scores
 
-IntArray = NDArray[np.intp]
 CLOSE = 1e-9
 """Equal but for the order in which a matrix product adds up."""
 

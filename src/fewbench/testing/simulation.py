@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.scores import Scores, from_arrays
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 def simulate(
@@ -93,7 +91,7 @@ def _tasks(n_items: int, n_tasks: int) -> IntArray:
 
 
 def _probabilities(
-    right: NDArray[np.bool_], n_options: NDArray[np.int64], rng: np.random.Generator
+    right: BoolArray, n_options: NDArray[np.int64], rng: np.random.Generator
 ) -> FloatArray:
     """Probabilities whose largest is on the key where right, on another option elsewhere."""
     n_models, n_items = right.shape
@@ -137,7 +135,7 @@ def _word(number: int) -> str:
     return word
 
 
-def _hidden(shape: tuple[int, int], missing: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _hidden(shape: tuple[int, int], missing: float, rng: np.random.Generator) -> BoolArray:
     hidden = rng.random(shape) < missing
     models, items = np.arange(shape[0]), np.arange(shape[1])
     hidden[models, models % shape[1]] = False

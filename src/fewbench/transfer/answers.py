@@ -8,6 +8,7 @@ from json import JSONDecoder
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.errors import TransferError
 from fewbench.runners.models.model import Model, TooLong, TryAgain, Usage
 from fewbench.transfer.design import Design, Request
@@ -60,7 +61,7 @@ class Answers:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.values: NDArray[np.float64] = np.full(len(design), np.nan)
+        self.values: FloatArray = np.full(len(design), np.nan)
         self.states: NDArray[np.int8] = np.zeros(len(design), dtype=np.int8)
         self.prompt = 0
         self.completion = 0

@@ -11,15 +11,14 @@ from hashlib import sha256
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import counted, some
 from fewbench._seeds import child_seed
+from fewbench._types import IntArray
 from fewbench.errors import TransferError
 from fewbench.transfer.task import Question, Task
 from fewbench.transfer.templates import Template
 
-IntArray = NDArray[np.intp]
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
 CONTEXTS = 64  # kept at a time; requests that are under way share a few

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._names import counted, some
+from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
 from fewbench.transfer.answers import EMPTY, NOT_LISTED, OPEN, TOO_LONG, Answers
@@ -63,7 +64,7 @@ def _long(number: int) -> str:
     return f"{counted(number, 'prompt')} {'does' if number == 1 else 'do'} not fit"
 
 
-def _means(answers: Answers) -> NDArray[np.float64]:
+def _means(answers: Answers) -> FloatArray:
     """Return means, seeds × sources × targets; NaN where nothing has a score."""
     design = answers.design
     means = []

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from fewbench._types import BoolArray, FloatArray, IntArray
 
 Tie = Literal["first", "last"]
 ROUNDING = 1e-12  # gains within this share of the first are the same number, differently rounded
@@ -40,9 +42,9 @@ class FacilityLocation:
         but for rounding.
     """
 
-    chosen: NDArray[np.intp]
-    gains: NDArray[np.float64]
-    near_ties: NDArray[np.bool_]
+    chosen: IntArray
+    gains: FloatArray
+    near_ties: BoolArray
 
     @property
     def value(self) -> float:
@@ -123,9 +125,9 @@ def facility_location(
 
 
 def _judge(
-    by_candidate: NDArray[np.float64],
-    covered: NDArray[np.float64],
-    bounds: NDArray[np.float64],
+    by_candidate: FloatArray,
+    covered: FloatArray,
+    bounds: FloatArray,
     rounding: float,
 ) -> None:
     """Bring bounds down to true gains, in place, for all that could be the best or near it."""
@@ -155,7 +157,7 @@ class BestFacilities:
         No choice covers more; equal to `value`, but for rounding, where the best is proven.
     """
 
-    chosen: NDArray[np.intp]
+    chosen: IntArray
     value: float
     bound: float
 

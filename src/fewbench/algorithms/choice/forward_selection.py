@@ -10,12 +10,10 @@ refitted.
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 _DECIMALS = (
     10  # of errors and shares explained, so that rounding does not part equally good columns
 )

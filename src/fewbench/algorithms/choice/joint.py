@@ -1,10 +1,8 @@
 """Columns and their weights optimised together by gradient steps, the choice relaxed to shares."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
 
 STEPS = 1000
 PATIENCE = 100

@@ -6,11 +6,9 @@ All subsets of a block are drawn, averaged and fitted at once.
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
+from fewbench._types import BoolArray, FloatArray, IntArray
+
 Losses = Callable[[IntArray], FloatArray]
 CELLS = 4_000_000
 """Numbers that a block may hold at a time: 32 MB."""

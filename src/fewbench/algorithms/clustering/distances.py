@@ -8,11 +8,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewbench._types import BoolArray, FloatArray, IntArray
+
 __all__ = ["Metric", "item_distances", "standardised"]
 
 Metric = Literal["manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"]
-Some = NDArray[np.intp] | None
-Part = slice | NDArray[np.intp]
+Some = IntArray | None
+Part = slice | IntArray
 
 _BLOCK = 256  # items at a time: bounds the memory beyond the result
 _DECIMALS = 12  # of cosines, so that rounding does not part equal distances
@@ -22,7 +24,7 @@ def item_distances(
     columns: ArrayLike,
     metric: Metric = "manhattan",
     standardise: bool = False,
-    among: NDArray[np.intp] | None = None,
+    among: IntArray | None = None,
 ) -> NDArray[np.float32]:
     """Distances between all pairs of items, or from all items to some.
 
@@ -94,7 +96,7 @@ def item_distances(
     return _fill(len(x), lambda rows, columns: cdist(x[rows], x[columns], name), among)
 
 
-def standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardised(x: FloatArray) -> FloatArray:
     """Bring each column to mean 0 and (population) variance 1; a constant column becomes 0.
 
     Examples
@@ -109,9 +111,7 @@ def standardised(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(z, dtype=np.float64)
 
 
-def _weighted_disagreement(
-    x: NDArray[np.bool_], weights: NDArray[np.float64], among: Some
-) -> NDArray[np.float32]:
+def _weighted_disagreement(x: BoolArray, weights: FloatArray, among: Some) -> NDArray[np.float32]:
     """Sum of the weights of the columns in which two rows differ.
 
     The weights are made whole numbers (a common factor taken out, or 51 bits kept), so every
@@ -140,7 +140,7 @@ def _weighted_disagreement(
     return _fill(len(x), between, among)
 
 
-def _cosine(x: NDArray[np.float64], among: Some) -> NDArray[np.float32]:
+def _cosine(x: FloatArray, among: Some) -> NDArray[np.float32]:
     largest = np.abs(x).max(axis=1, keepdims=True)
     zero = np.flatnonzero(largest == 0)
     unit = x / np.where(largest > 0, largest, 1.0)  # so that no square over- or underflows
@@ -148,7 +148,7 @@ def _cosine(x: NDArray[np.float64], among: Some) -> NDArray[np.float32]:
     unit /= np.where(norm > 0, norm, 1.0)
 
     def between(rows: Part, columns: Part) -> NDArray[Any]:
-        d: NDArray[np.float64] = 1 - unit[rows] @ unit[columns].T
+        d: FloatArray = 1 - unit[rows] @ unit[columns].T
         np.round(d, _DECIMALS, out=d)
         np.clip(d, 0, 2, out=d)
         return d

@@ -8,12 +8,10 @@ best last end only moves right: no random starts.
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 BLOCK = 32
 """Clusters whose members are compared at a time: a table of all points and clusters is large."""
 

@@ -28,6 +28,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewbench._types import IntArray
+
 __all__ = ["KMedoids", "alternating_kmedoids", "kmedoids"]
 
 # A block of candidates is about this many distances (256 KiB of float32), so that it and its
@@ -36,7 +38,6 @@ _BLOCK_CELLS = 1 << 16
 # ... but never fewer candidates than this, for array operations to pay, nor more than that, as
 # one swap at most is made per block and a swap soon is worth more than the best one late.
 _MIN_BLOCK, _MAX_BLOCK = 32, 64
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,8 @@ class KMedoids:
         Rounds over all candidates begun by the run that was kept, the last, idle one included.
     """
 
-    medoids: NDArray[np.intp]
-    labels: NDArray[np.intp]
+    medoids: IntArray
+    labels: IntArray
     cost: float
     swaps: int
     passes: int
@@ -177,7 +178,7 @@ def _is_symmetric(matrix: NDArray[Any]) -> bool:
     )
 
 
-def _given_medoids(init: Any, k: int, rows: NDArray[Any]) -> NDArray[np.intp]:
+def _given_medoids(init: Any, k: int, rows: NDArray[Any]) -> IntArray:
     medoids = np.asarray(init)
     if (
         medoids.shape != (k,)
@@ -193,7 +194,7 @@ def _given_medoids(init: Any, k: int, rows: NDArray[Any]) -> NDArray[np.intp]:
     return medoids.astype(np.intp)
 
 
-def _result(rows: NDArray[Any], medoids: NDArray[np.intp], swaps: int, passes: int) -> KMedoids:
+def _result(rows: NDArray[Any], medoids: IntArray, swaps: int, passes: int) -> KMedoids:
     medoids = np.sort(medoids).astype(np.intp, copy=False)
     to_medoids = rows[medoids]
     cost = float(to_medoids.min(axis=0).sum(dtype=np.float64))
@@ -206,7 +207,7 @@ class _Search:
     Medoids are held in slots 0 .. k-1; `nearest` and `second` are slots.
     """
 
-    def __init__(self, rows: NDArray[Any], medoids: NDArray[np.intp]) -> None:
+    def __init__(self, rows: NDArray[Any], medoids: IntArray) -> None:
         k, n_points = len(medoids), rows.shape[1]
         self.rows = rows
         self.medoids = medoids.copy()
@@ -250,7 +251,7 @@ class _Search:
 
     def _changes(
         self, capped: NDArray[Any], capped_sum: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    ) -> tuple[NDArray[Any], IntArray]:
         """For each candidate, the best change of cost by taking it in, and the slot to free.
 
         `capped` is min(d, d2), of shape (candidates, points); `capped_sum` its sums over points.
@@ -307,7 +308,7 @@ class _Search:
 
 def _nearest_two(
     to_medoids: NDArray[Any],
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[Any]]:
+) -> tuple[IntArray, IntArray, NDArray[Any], NDArray[Any]]:
     """Slots of and distances to the nearest two medoids; spoils its (points, k >= 2) input."""
     points = np.arange(len(to_medoids))
     nearest = to_medoids.argmin(axis=1)

@@ -1,8 +1,9 @@
 """Laplacian eigenmaps and spectral clusters of a similarity matrix (BenTo, Eq. 4 and 6)."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import representatives
 
 __all__ = ["eigenmaps", "row_cosines", "spectral_clusters"]
@@ -10,9 +11,7 @@ __all__ = ["eigenmaps", "row_cosines", "spectral_clusters"]
 RESTARTS = 20  # of k-means: an embedding is small
 
 
-def eigenmaps(
-    similarity: ArrayLike, components: int, *, self_loops: bool = False
-) -> NDArray[np.float64]:
+def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = False) -> FloatArray:
     """Embed rows by the first eigenvectors of L = I - D^-1/2 S D^-1/2, D = diag(S 1).
 
     Parameters
@@ -61,7 +60,7 @@ def eigenmaps(
     return np.asarray(vectors * np.sign(vectors[largest, np.arange(components)]))
 
 
-def row_cosines(rows: ArrayLike) -> NDArray[np.float64]:
+def row_cosines(rows: ArrayLike) -> FloatArray:
     """Cosines between rows, shape (n, n); a row of zeros is like itself only."""
     x = np.asarray(rows, dtype=np.float64)
     length = np.linalg.norm(x, axis=1, keepdims=True)
@@ -71,7 +70,7 @@ def row_cosines(rows: ArrayLike) -> NDArray[np.float64]:
     return (cosines + cosines.T) / 2
 
 
-def spectral_clusters(embedding: ArrayLike, clusters: int, seed: int) -> NDArray[np.intp]:
+def spectral_clusters(embedding: ArrayLike, clusters: int, seed: int) -> IntArray:
     """Cluster the rows of an embedding by k-means.
 
     Parameters

@@ -19,10 +19,8 @@ derivatives are sums over rows and columns of it.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
 
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # for each item of a model's pairs
 FOLDS = 5

@@ -8,10 +8,8 @@ The components are those of complete rows and stay, so that all steps together a
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
 
 _DECIMALS = 10  # of squared correlations, so that rounding does not part equally good lines
 _BLOCK = 256  # items at a time: a table of all anchors and items is large

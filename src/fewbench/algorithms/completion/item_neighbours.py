@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
+
 Importance = Literal["variance", "balance"]
 _DECIMALS = 12
 _HAIR = 1e-12  # so that equal similarities are not parted by the rounding of their mean
@@ -151,7 +150,7 @@ class ItemNeighbours:
         return np.where(mean >= enough - _HAIR, theirs, fallback)
 
 
-def _highest(values: FloatArray, k: int) -> tuple[FloatArray, NDArray[np.intp]]:
+def _highest(values: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
     """The k highest of every row and where they are, ties to the lowest position.
 
     The values are overwritten. A few passes are faster than sorting.

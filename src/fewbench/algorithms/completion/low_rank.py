@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
+
 Noise = Literal["same", "own"]
 
 RANKS = (0, 1, 2, 3, 5, 8, 13)

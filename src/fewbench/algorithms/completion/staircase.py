@@ -8,10 +8,8 @@ dynamic programme; `mean_threshold` where only some items were run); given the t
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import FloatArray, IntArray
 
 
 def thresholds(values: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -8,11 +8,10 @@ returns one, always the same for the same matrix.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.errors import MissingExtraError
 
-FloatArray = NDArray[np.float64]
 _MOST_PIVOTS = 10**9
 _DECIMALS = 12
 

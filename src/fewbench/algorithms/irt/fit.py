@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.irt.model import (
     GUESSES,
     Abilities,
@@ -23,7 +24,6 @@ from fewbench.algorithms.irt.model import (
 )
 from fewbench.algorithms.irt.quadrature import fit_by_quadrature
 
-FloatArray = NDArray[np.float64]
 Estimation = Literal["variational", "marginal", "map"]
 MOST_STEPS = 100
 BEGIN = 10  # rounds before the grid takes over

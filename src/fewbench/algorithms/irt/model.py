@@ -15,8 +15,8 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import BoolArray, FloatArray, IntArray
+
 Form = Literal["1pl", "2pl", "3pl"]
 GUESSES = (2.0, 8.0)
 """Prior counts of guessed and not guessed answers in the 3PL model: a rate of 0.2."""
@@ -155,7 +155,7 @@ class _Told:
     model: ItemResponse
     items: IntArray
     right: FloatArray
-    run: NDArray[np.bool_]
+    run: BoolArray
     spread: float
 
     def slope(self, theta: FloatArray) -> FloatArray:
@@ -209,7 +209,7 @@ def _logistic(x: FloatArray) -> FloatArray:
     return np.asarray(expit(x))
 
 
-def best_cuts(values: FloatArray, group_of: NDArray[np.intp]) -> FloatArray:
+def best_cuts(values: FloatArray, group_of: IntArray) -> FloatArray:
     """Return for each group of items the cut above which a score is taken for right.
 
     The one that best keeps the models' means, as tinyBenchmarks chooses it (Polo et al. 2024,

@@ -6,11 +6,9 @@ where models answered some tens of items.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.irt.model import GUESSES, Abilities, Form, ItemResponse, known_share
-
-FloatArray = NDArray[np.float64]
 
 REACH = 5.0
 CLOSE = 1e-3

@@ -8,12 +8,10 @@ that what a model is asked does not hang on which others are there.
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.irt.model import ItemResponse
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 MOST_STEPS = 200
 CLOSE = 1e-10
 DIGITS = 9
@@ -100,7 +98,7 @@ def standard_errors(
 
 
 def most_informative(
-    model: ItemResponse, abilities: FloatArray, run: NDArray[np.bool_], n: int
+    model: ItemResponse, abilities: FloatArray, run: BoolArray, n: int
 ) -> IntArray:
     """Return for each model the n items that tell most of its ability and were not run.
 

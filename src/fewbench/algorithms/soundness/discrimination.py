@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from fewbench._types import BoolArray, FloatArray
+
 _BLOCK = 2048  # items ranked at a time
 
 
@@ -26,7 +26,7 @@ class Discrimination:
     r: FloatArray
     p: FloatArray
 
-    def wrong_way(self, level: float = 0.05) -> NDArray[np.bool_]:
+    def wrong_way(self, level: float = 0.05) -> BoolArray:
         """Whether an item goes the wrong way, at a false discovery rate of `level`."""
         from scipy.stats import false_discovery_control
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from fewbench._types import BoolArray, FloatArray, IntArray
+
 TWIN = 0.5
 KIN = 0.3
 CHANCE = 0.01
@@ -191,7 +191,7 @@ def _counting_once(shared: FloatArray, same: BoolArray) -> FloatArray:
     return np.asarray(1.0 / (1.0 + np.maximum(shared.sum(axis=1), 0.0)))
 
 
-def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> NDArray[np.intp]:
+def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> IntArray:
     """Group models whose mean likeness is at least `least`, shape (models,): group numbers.
 
     Average linkage: a chain of pairs that are alike does not join its ends. Pairs within chance
@@ -245,7 +245,7 @@ def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.where(same, 1.0, result)
 
 
-def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return each target's highest correlation with a source, and which source that is.
 
     Examples
@@ -259,9 +259,7 @@ def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, 
     return np.asarray(all_of.max(axis=1)), np.asarray(all_of.argmax(axis=1))
 
 
-def duplicate_groups(
-    values: FloatArray, families: NDArray[np.object_] | None = None
-) -> NDArray[np.intp]:
+def duplicate_groups(values: FloatArray, families: NDArray[np.object_] | None = None) -> IntArray:
     """Group models that are all but the same or of one family, shape (models,): group numbers.
 
     All but the same: a correlation of `DUPLICATE_CORRELATION`. Near-twins are not enough here,

@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.intp]
+from fewbench._types import BoolArray, FloatArray, IntArray
 
 FEW = 5000  # cells
 DRAWS = 999

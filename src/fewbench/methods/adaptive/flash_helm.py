@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import IntArray
 from fewbench.algorithms.sampling import expected_counts
 from fewbench.methods.base import Answers, Method, Prediction, Session, joined
 from fewbench.methods.needs import Need
@@ -20,9 +20,6 @@ from fewbench.methods.prediction.mean import FittedMean
 from fewbench.methods.prediction.unseen_tasks import TaskLines, task_lines
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

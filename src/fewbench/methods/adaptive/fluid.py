@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.irt import Form, ItemResponse, binary
 from fewbench.algorithms.irt.steps import (
     most_informative,
@@ -24,9 +24,6 @@ from fewbench.methods.item_response import source_model
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _AT_ONCE = 16  # targets whose items are chosen together: more would only leave the cache
 CAUTION = 20.0

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.methods.adaptive.past_tasks import Mixture, Past, PastTask
 from fewbench.methods.base import Prediction, Session
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 ONE_TASK = (
     "this method is made for benchmarks of many tasks; on a single one plain random sampling is "
     "often closer: compare with random and greedy-ridge"

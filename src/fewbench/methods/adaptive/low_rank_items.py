@@ -3,13 +3,10 @@
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 class LowRankItems:

@@ -9,11 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Search = Literal["swap", "alternate"]
 Clip = Literal["none", "above", "both"]
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.item_neighbours import (
     Importance,
     cosine_similarities,
@@ -12,9 +12,6 @@ from fewbench.algorithms.completion.item_neighbours import (
     most_similar,
 )
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

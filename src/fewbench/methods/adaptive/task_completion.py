@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.item_neighbours import ItemNeighbours
 from fewbench.algorithms.completion.transport import oversample
 from fewbench.methods.adaptive.past_tasks import Mixture, Past, PastTask
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,8 @@
 """How a budget is shared among tasks: one ratio of each, but never few items of a task."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from fewbench._types import IntArray
 
 
 def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:

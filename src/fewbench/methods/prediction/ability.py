@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.additive_spline import AdditiveSpline, fit_additive_spline
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
@@ -20,8 +20,6 @@ from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Uses = Literal["both", "ability", "score"]
 LEAST = 3
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.completion.item_lines import ItemLines, fit_item_lines
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
@@ -19,7 +19,6 @@ from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
 from fewbench.scores import Benchmark, Scores
 
-FloatArray = NDArray[np.float64]
 LEAST = 1e-6
 """Scores are kept as far from 0 and 1 before their log-odds are taken."""
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fewbench.methods.base import Answers, FloatArray, Prediction
+from fewbench._types import FloatArray
+from fewbench.methods.base import Answers, Prediction
 from fewbench.scores import Benchmark
 
 

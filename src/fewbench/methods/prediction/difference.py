@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench.methods.base import Answers, FloatArray, IntArray, Prediction
+from fewbench._types import FloatArray, IntArray
+from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for

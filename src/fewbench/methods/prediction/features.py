@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.errors import AnswersError
 from fewbench.methods.base import Answers
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
 
 
 class FittedFeatures(Protocol):

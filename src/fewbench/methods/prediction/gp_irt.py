@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.item_response import NEEDS, expectation_error
 from fewbench.methods.prediction.mean import FittedMean, Mean
@@ -17,7 +17,6 @@ from fewbench.methods.prediction.p_irt import PIRT, FittedPIRT
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
 ANCHORS = 4.0
 """A weighted item counts as so many random ones, as in the authors' program."""
 

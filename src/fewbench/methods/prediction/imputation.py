@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench.algorithms.completion.imputation import Components, principal_components
 from fewbench.methods.base import Answers, Prediction
@@ -17,8 +16,6 @@ from fewbench.methods.prediction.completed import completed
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Benchmark, Scores
-
-FloatArray = NDArray[np.float64]
 
 RANKS = (2, 5, 10, 20)
 STEPS = (100, 1000, 10_000)

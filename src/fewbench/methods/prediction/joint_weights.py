@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.choice.joint import weights_by_steps
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
@@ -38,7 +38,7 @@ class JointWeights:
 class FittedWeights:
     """Weights of the chosen items, shape (n, 1 + tasks)."""
 
-    weights: NDArray[np.float64]
+    weights: FloatArray
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, in [0, 1]."""

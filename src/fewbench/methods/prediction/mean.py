@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for
 from fewbench.methods.subset import Subset
@@ -25,9 +25,7 @@ class Mean:
         return fitted_mean(scores, scores.task_of[at], subset.weights_over(scores))
 
 
-def fitted_mean(
-    scores: Scores, task_of: NDArray[np.intp], weights: NDArray[np.float64]
-) -> "FittedMean":
+def fitted_mean(scores: Scores, task_of: IntArray, weights: FloatArray) -> "FittedMean":
     """Return the weighted mean over chosen items of these tasks and weights, shape (n,)."""
     return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
 
@@ -37,8 +35,8 @@ class FittedMean:
     """Weights of the chosen items, shape (n,), their tasks, and lines for tasks without any."""
 
     n_tasks: int
-    task_of: NDArray[np.intp]
-    weights: NDArray[np.float64]
+    task_of: IntArray
+    weights: FloatArray
     lines: TaskLines | None
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
@@ -48,16 +46,16 @@ class FittedMean:
             return Prediction(full)
         return Prediction(full, self.tasks(answers, full))
 
-    def full(self, answers: Answers) -> NDArray[np.float64]:
+    def full(self, answers: Answers) -> FloatArray:
         """Return the weighted means, shape (targets,)."""
         return np.asarray(answers.scores @ (self.weights / self.weights.sum()))
 
-    def tasks(self, answers: Answers, full: NDArray[np.float64]) -> NDArray[np.float64]:
+    def tasks(self, answers: Answers, full: FloatArray) -> FloatArray:
         """Return the tasks' scores, shape (targets, tasks), given the full scores."""
         seen = self._seen_tasks(answers)
         return seen if self.lines is None else self.lines.fill(seen, full)
 
-    def _seen_tasks(self, answers: Answers) -> NDArray[np.float64]:
+    def _seen_tasks(self, answers: Answers) -> FloatArray:
         """Return the tasks' weighted means, shape (targets, tasks); NaN where one has no item."""
         member = np.equal.outer(self.task_of, np.arange(self.n_tasks))
         member = member * self.weights[:, None]

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.errors import MissingExtraError
 from fewbench.methods.needs import Extra
 from fewbench.methods.written import check_number
 
-FloatArray = NDArray[np.float64]
 Transform = Callable[[FloatArray], FloatArray]
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
@@ -14,8 +14,6 @@ from fewbench.methods.prediction.reductions import NoReduction, Reduction, Trans
 from fewbench.methods.prediction.regressors import Fitted, Regressor
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class FittedRegression:
     full: FloatArray
     tasks: FloatArray
     seed: int
-    varies: NDArray[np.bool_]
+    varies: BoolArray
     transform: Transform
     z: FloatArray
 
@@ -110,7 +108,7 @@ class FittedRegression:
             return Prediction(full, full[:, None], outside=outside)
         return Prediction(full, np.clip(self._tasks(z), 0.0, 1.0), outside=outside)
 
-    def _outside(self, z: FloatArray) -> NDArray[np.bool_]:
+    def _outside(self, z: FloatArray) -> BoolArray:
         """Whether a target lies farther from all sources than any source does from the rest."""
         from scipy.spatial.distance import cdist
 

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.ridge_and_neighbors import Metric, fit_ridge, nearest
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number
 
-FloatArray = NDArray[np.float64]
 Fitted = Callable[[FloatArray], FloatArray]
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.staircase import mean_threshold
-from fewbench.methods.base import Answers, FloatArray, IntArray, Prediction
+from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.ease import PROBABILITIES
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import IntArray
 from fewbench.algorithms.choice.subset_search import divisions, line_losses, search
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
@@ -17,7 +17,6 @@ from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
 
-IntArray = NDArray[np.intp]
 LEAST = 3
 HELD_OUT = Need("sources", LEAST, "sources are held out", required=True)
 

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import representatives
 from fewbench.algorithms.sampling import allocate
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
-
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Clusters:
 
 def cluster_subset(
     scores: Scores,
-    points: Callable[[IntArray], NDArray[np.float64]],
+    points: Callable[[IntArray], FloatArray],
     budget: int,
     seed: int,
     restarts: int,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.disagreement import (
     Normalisation,
     correctness_variance,
@@ -45,7 +46,7 @@ class Disagreement(ABC):
     instead: ClassVar[str] = "use random items"
 
     @abstractmethod
-    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's score of disagreement among some models, shape (items,).
 
         The models are given as rows, since a few of them need not have run every item.
@@ -85,7 +86,7 @@ class PredictiveDiversity(Disagreement):
         ),
     )
 
-    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's PDS."""
         by_model, n_options = _options(scores, rows)
         return predictive_diversity(by_model, n_options, self.normalise)
@@ -99,7 +100,7 @@ class JensenShannon(Disagreement):
         Need("probabilities", 1, "JSD of right and wrong alone sees only how hard an item is"),
     )
 
-    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's JSD in nats."""
         return jensen_shannon(_options(scores, rows)[0])
 
@@ -108,12 +109,12 @@ class JensenShannon(Disagreement):
 class CorrectnessVariance(Disagreement):
     """Variance over the sources of the score itself, for tables of correctness only."""
 
-    def disagreement(self, scores: Scores, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's variance."""
         return correctness_variance(scores.values[rows])
 
 
-def _ties(measure: NDArray[np.float64], chosen: NDArray[np.intp], instead: str) -> tuple[str, ...]:
+def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...]:
     """Say so where the order of the table, not disagreement, decided on most items."""
     tied = measure == measure[chosen[-1]]
     among = int(tied[chosen].sum())
@@ -125,9 +126,7 @@ def _ties(measure: NDArray[np.float64], chosen: NDArray[np.intp], instead: str) 
     )
 
 
-def _options(
-    scores: Scores, rows: NDArray[np.intp]
-) -> tuple[Iterable[NDArray[Any]], NDArray[np.intp]]:
+def _options(scores: Scores, rows: IntArray) -> tuple[Iterable[NDArray[Any]], IntArray]:
     if scores.probabilities is None:
         return two_class(scores.values[rows]), np.full(scores.n_items, 2)
     by_model = scores.probabilities.take(rows).by_model()
@@ -135,8 +134,8 @@ def _options(
 
 
 def _within_share(
-    scores: Scores, order: NDArray[np.intp], budget: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+    scores: Scores, order: IntArray, budget: int, rng: np.random.Generator
+) -> BoolArray:
     """Whether each item of `order` is among the first of its task's equal share."""
     sizes = np.bincount(scores.task_of)
     counts = allocate(budget, np.ones(len(sizes)), sizes, rng)

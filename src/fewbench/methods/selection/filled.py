@@ -1,15 +1,13 @@
 """A subset of chosen items, filled up at random where there are fewer than wanted."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import IntArray
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
 
-def filled_up(
-    scores: Scores, chosen: NDArray[np.intp], budget: int, rng: np.random.Generator
-) -> Subset:
+def filled_up(scores: Scores, chosen: IntArray, budget: int, rng: np.random.Generator) -> Subset:
     """Return a subset of `budget` items: those chosen, then others drawn at random.
 
     Parameters

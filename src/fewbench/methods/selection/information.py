@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench.algorithms.irt.steps import ability_grid, informative_on_a_grid
 from fewbench.methods.item_response import subset_model
@@ -17,8 +16,6 @@ from fewbench.methods.selection.best_of_random import HELD_OUT, BestOfRandom
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
-
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,12 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from fewbench._names import some
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.embeddings import tfidf_embeddings
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.selection.clusters import cluster_subset
-from fewbench.methods.selection.vectors import (
-    FloatArray,
-    Vectors,
-    checked,
-    local_model,
-    read_vectors,
-)
+from fewbench.methods.selection.vectors import Vectors, checked, local_model, read_vectors
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
@@ -98,7 +93,7 @@ class Semantic:
         check_number("restarts", self.restarts, 1, 1000)
         vectors = self._vectors(scores)
 
-        def points(items: NDArray[np.intp]) -> FloatArray:
+        def points(items: IntArray) -> FloatArray:
             # About their mean, so that distances keep their digits wherever the vectors lie.
             return np.asarray(vectors[items] - vectors[items].mean(axis=0))
 

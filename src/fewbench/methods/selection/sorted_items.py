@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import IntArray
 from fewbench.algorithms.completion.staircase import reorder
 from fewbench.algorithms.sampling import allocate
 from fewbench.methods.ease import PROBABILITIES, ease
@@ -18,7 +18,6 @@ from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
 from fewbench.scores import Scores
 
-IntArray = NDArray[np.intp]
 Order = Literal["sum", "confidence", "recursive"]
 
 

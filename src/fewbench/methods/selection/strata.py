@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.algorithms.sampling import allocate, draw
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
@@ -21,8 +21,6 @@ from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
 
 Allocation = Literal["proportional", "neyman"]
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 LEAST_VARIANCE = 0.05  # of a stratum in Neyman allocation, as in the authors' program
 
 

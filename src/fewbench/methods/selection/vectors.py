@@ -18,10 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._names import some
+from fewbench._types import FloatArray
 from fewbench.errors import MethodError, MissingExtraError, first_line
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
 ARRAYS = "write it with numpy.savez(FILE, items=ids, embeddings=vectors)"
 
 

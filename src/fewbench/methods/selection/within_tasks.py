@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import some
 from fewbench._seeds import child_seed
+from fewbench._types import IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Extra, Need, extras_of, needs_of
@@ -28,7 +28,6 @@ from fewbench.methods.tasks.written import describe_chooser, make_chooser
 from fewbench.methods.written import Piece, check_number, with_settings, write
 from fewbench.scores import Scores
 
-IntArray = NDArray[np.intp]
 FROM_SCORES = (FittedTasks, RidgeTasks)  # what these compare tasks by goes without saying
 INSIDE = 1  # what is drawn inside the tasks does not follow from how the tasks were drawn
 

@@ -7,13 +7,8 @@ like other parts: `bento-le(components=5)`.
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fewbench._types import FloatArray, IntArray
 from fewbench.methods.tasks.matrix import TaskMatrix
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.algorithms.choice.facility_location import (
     Tie,
     best_facilities,
@@ -19,7 +19,6 @@ from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.similarity import Distance, Scaling, Similarity, is_identity
 from fewbench.methods.written import check_number, check_words
 
-FloatArray = NDArray[np.float64]
 EXACT_LIMIT = 400
 
 

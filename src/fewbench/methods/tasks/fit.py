@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import Ordered
 from fewbench.methods.tasks.matrix import PAST_SCORES, TaskMatrix
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 SMALLEST = 1e-15
 
 

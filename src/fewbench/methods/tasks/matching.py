@@ -5,13 +5,11 @@ all models far better than coverage does; exchanging a task or two removes it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.matrix import TaskMatrix
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 MOST_EXCHANGES = 100
 
 

@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.transferability import Transferability, sizes_of
 from fewbench.scores import Scores
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 PAST_SCORES = "past models' scores"
 
 
@@ -39,7 +37,7 @@ class TaskMatrix:
 
     rows: FloatArray
     names: tuple[str, ...]
-    sizes: NDArray[np.intp]
+    sizes: IntArray
     ease: FloatArray | None
     kind: str
     weigh_tasks: bool = False
@@ -81,7 +79,7 @@ class TaskMatrix:
     def of_transfer(
         cls,
         transfer: Transferability,
-        seeds: NDArray[np.intp] | None = None,
+        seeds: IntArray | None = None,
         *,
         weigh_tasks: bool = False,
     ) -> "TaskMatrix":

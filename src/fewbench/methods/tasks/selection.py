@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fewbench._json import parse_json
 from fewbench._names import some
 from fewbench._seeds import child_seed
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import MethodError
 from fewbench.methods.tasks.chooser import TaskChooser
@@ -22,8 +22,6 @@ from fewbench.methods.tasks.transferability import Transferability
 from fewbench.methods.tasks.written import describe_chooser
 from fewbench.methods.written import check_number
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 RANDOM_SETS = 1000
 BOOTSTRAPS = 100, 20  # of up to MANY tasks, and of more
 MANY = 200

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.spectral import eigenmaps, row_cosines, spectral_clusters
 from fewbench.errors import MethodError
 from fewbench.methods.written import check_number
@@ -14,7 +14,6 @@ Scaling = Literal["none", "centre", "sum", "z-score"]
 Distance = Literal["euclidean", "cosine", "chebyshev"]
 Space = Literal["raw", "sim", "le"]
 
-FloatArray = NDArray[np.float64]
 STRETCH = 1.5
 """S = c - E with c this many times the largest distance (the paper's; 5.2)."""
 IDENTITY = 1e-6
@@ -108,7 +107,7 @@ class Similarity:
             return self.distances(matrix)
         return _distances(self.of(matrix, space), "euclidean")
 
-    def clusters(self, matrix: FloatArray, seed: int, number: int = 0) -> NDArray[np.intp]:
+    def clusters(self, matrix: FloatArray, seed: int, number: int = 0) -> IntArray:
         """Spectral clusters: k-means of the embedding; as many as components by default."""
         rows = self.embedding(matrix)
         return spectral_clusters(rows, number or rows.shape[1], seed)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import some
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError, MissingExtraError
 from fewbench.methods.selection.semantic import item_texts
 from fewbench.methods.tasks.matrix import TaskMatrix
@@ -16,7 +16,7 @@ BLOCK = 4096  # words at a time
 WORD = re.compile(r"\w+")
 
 
-def bm25(texts: Sequence[str]) -> NDArray[np.float64]:
+def bm25(texts: Sequence[str]) -> FloatArray:
     """Return how well each text answers each as a query, shape (texts, texts).
 
     Entry [i, j] is the BM25 score (Robertson & Zaragoza 2009; k1 = 1.5, b = 0.75) of text i for all
@@ -59,7 +59,7 @@ def bm25(texts: Sequence[str]) -> NDArray[np.float64]:
     return np.ascontiguousarray(found.T)
 
 
-def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: NDArray[np.intp]) -> TaskMatrix:
+def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: IntArray) -> TaskMatrix:
     """Compare tasks by their texts.
 
     Parameters

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._files import written_whole
 from fewbench._names import some
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 
 FORMAT = 1
@@ -55,10 +56,10 @@ class Transferability:
     ((3, 3), 2)
     """
 
-    values: NDArray[np.float64]
+    values: FloatArray
     tasks: tuple[str, ...]
     targets: tuple[str, ...]
-    n_questions: NDArray[np.intp]
+    n_questions: IntArray
     metric: str = "accuracy"
     about: Mapping[str, str] = field(default_factory=dict)
 
@@ -116,7 +117,7 @@ class Transferability:
         return replace(self, values=np.exp(self.values), metric="exp(-loss)", about=about)
 
     @cached_property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> FloatArray:
         """The matrix A, shape (sources, targets): means over seeds.
 
         MethodError if an entry was measured with no seed.
@@ -131,7 +132,7 @@ class Transferability:
             )
         return np.asarray(np.where(measured, self.values, 0.0).sum(axis=0) / measured.sum(axis=0))
 
-    def mean_over(self, seeds: NDArray[np.intp]) -> NDArray[np.float64]:
+    def mean_over(self, seeds: IntArray) -> FloatArray:
         """Return A from some seeds, which may repeat (a bootstrap).
 
         What none of them measured is the mean over all seeds.
@@ -143,7 +144,7 @@ class Transferability:
         return np.asarray(np.where(number > 0, total / np.maximum(number, 1), self.mean))
 
     @property
-    def difficulty(self) -> NDArray[np.float64]:
+    def difficulty(self) -> FloatArray:
         """Mean metric of each target over sources and seeds, shape (targets,)."""
         return np.asarray(self.mean.mean(axis=0))
 
@@ -214,7 +215,7 @@ def is_transferability(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def sizes_of(tasks: tuple[str, ...], sizes: Mapping[str, int]) -> NDArray[np.intp]:
+def sizes_of(tasks: tuple[str, ...], sizes: Mapping[str, int]) -> IntArray:
     """Return the number of questions of each task; MethodError if one is not given."""
     if lacking := [task for task in tasks if task not in sizes]:
         raise MethodError(f"no number of questions for {some(lacking)}")

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Run
 
 Key = tuple[str, int]  # what the document says, and which of its occurrences
 Twins = dict[str, dict[str, int]]  # what equal documents say → address → which occurrence
 LAST = 2**31
-IntArray = NDArray[np.intp]
-Numbers = Callable[[Run], NDArray[np.float64]]
+Numbers = Callable[[Run], FloatArray]
 SameModel = Literal["stop", "newest", "apart"]
 
 
@@ -40,7 +39,7 @@ class Items:
     ids: list[str]
     positions: list[int | None]
     own_ids: list[str]
-    columns: dict[str, NDArray[np.intp]]
+    columns: dict[str, IntArray]
     moved: int
 
 

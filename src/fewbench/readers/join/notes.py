@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from fewbench._names import counted, some
+from fewbench._types import FloatArray, IntArray
 from fewbench.readers.harness import MIXED_UP, Run
 from fewbench.readers.join.task import Checked, Task
 
@@ -19,7 +19,7 @@ MOST = 5  # sentences of one kind; the report on files has the rest
 
 
 def notes_on(
-    tasks: list[Task], values: NDArray[np.float64], models: dict[str, int], options: Checked
+    tasks: list[Task], values: FloatArray, models: dict[str, int], options: Checked
 ) -> tuple[str, ...]:
     """Return the notes on a reading."""
     runs = [run for task in tasks for run in task.runs]
@@ -91,7 +91,7 @@ def _parts(tasks: list[Task]) -> Iterator[str]:
                 )
 
 
-def _not_run(tasks: list[Task], values: NDArray[np.float64], models: list[str]) -> Iterator[str]:
+def _not_run(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     ran = [np.asarray((~np.isnan(values[:, a:b])).any(axis=1)) for a, b in pairwise(starts)]
     for at, model in enumerate(models):
@@ -160,7 +160,7 @@ def _versions(tasks: list[Task]) -> Iterator[str]:
 def _other_items(task: Task) -> Iterator[str]:
     """Name models whose whole runs have other items than most."""
     models: dict[bytes, dict[str, None]] = defaultdict(dict)
-    items: dict[bytes, NDArray[np.intp]] = {}
+    items: dict[bytes, IntArray] = {}
     digests = {
         name: np.unique(task.items.columns[name])
         for name in {run.layout for run in task.runs if run.is_whole}
@@ -181,7 +181,7 @@ def _other_items(task: Task) -> Iterator[str]:
             )
 
 
-def _strangers(tasks: list[Task], values: NDArray[np.float64], models: list[str]) -> Iterator[str]:
+def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
     """Name groups of models that answered (nearly) no items of a task in common."""
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     for task, (start, end) in zip(tasks, pairwise(starts), strict=True):

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._files import reserve
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Run
 from fewbench.readers.join.merge import Items, Merged, SameModel, Taken, merge, name_items
 from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.scores import Scale
 from fewbench.scores.conditions import join_prompts, join_settings
-
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,11 @@ class Task:
     merged: Merged
     derived: int
 
-    def numbers(self, run: Run) -> NDArray[np.float64]:
+    def numbers(self, run: Run) -> FloatArray:
         """Return the metric of every row of a run."""
         return metric_of(run, self.metric)
 
-    def fill(self, values: NDArray[np.float64], models: dict[str, int]) -> None:
+    def fill(self, values: FloatArray, models: dict[str, int]) -> None:
         """Write the scores into this task's part of the table, shape (models, items)."""
         for taken in self.merged.taken:
             numbers = self.numbers(taken.run)
@@ -98,11 +97,11 @@ class Task:
 
 
 def _unusual(
-    items: NDArray[np.intp],
+    items: IntArray,
     prompts: NDArray[np.uint64],
-    groups: NDArray[np.intp],
-    weights: NDArray[np.intp],
-) -> NDArray[np.bool_]:
+    groups: IntArray,
+    weights: IntArray,
+) -> BoolArray:
     """Return which cells have another prompt than most models of their item.
 
     Parameters
@@ -165,7 +164,7 @@ def _check_there(run: Run, metric: str, runs: Sequence[Run]) -> None:
     )
 
 
-def metric_of(run: Run, metric: str) -> NDArray[np.float64]:
+def metric_of(run: Run, metric: str) -> FloatArray:
     """Return a metric of every row: as logged, else as the log-likelihoods give it."""
     if run.has(metric) or metric not in COMPARED or not run.has_options:
         return run.numbers(metric)
@@ -292,9 +291,7 @@ def _check_task(task: Task, found: Checked) -> str | None:
     return None
 
 
-def _reordered(
-    columns: dict[str, Any], taken: Taken, lengths: NDArray[np.float64], right: IntArray
-) -> bool:
+def _reordered(columns: dict[str, Any], taken: Taken, lengths: FloatArray, right: IntArray) -> bool:
     """Whether a run's options differ from those seen before, by length of text or right answer.
 
     `lengths`, shape (items, options), and `right`, shape (items,), take up what is new.

@@ -7,13 +7,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
+from fewbench._types import IntArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study.inference import two_way
 from fewbench.study.splits import Split
-from fewbench.study.tailoredbench.trials import IntArray, Trial, open_trial
+from fewbench.study.tailoredbench.trials import Trial, open_trial
 
-FloatArray = NDArray[np.float64]
 COUNTS = ("natives", "chance", "by_strength")
 WITH, WITHOUT = "with", "without"
 TARGETS, SOURCES, OTHERS = 3, 2, 10  # a family is tried that has so many, and so many others

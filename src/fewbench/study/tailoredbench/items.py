@@ -4,16 +4,15 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import item_distances, standardised
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
-from fewbench.study.tailoredbench.trials import IntArray, Trial
+from fewbench.study.tailoredbench.trials import Trial
 
-FloatArray = NDArray[np.float64]
 LEAST_SOURCES = 4  # sources that can be halved
 MANY = 2000
 LEAST_MODELS = 2  # models that span a map

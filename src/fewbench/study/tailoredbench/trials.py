@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fewbench._threads import one_thread
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.algorithms.natives import nearest_first
 from fewbench.errors import StudyError
@@ -21,8 +21,6 @@ from fewbench.study.inference import TwoWay, two_way
 from fewbench.study.metrics import weighted_correlations
 from fewbench.study.splits import Split
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 CHOSEN = "as found"
 _SHARES = (0.03, 0.07, 0.13, 0.27, 0.4, 0.6, 0.8, 1.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import StudyError
 from fewbench.methods.tasks import (
     Similarity,
@@ -32,8 +33,6 @@ from fewbench.study.tasks.curves import (
 )
 from fewbench.study.tasks.held_out import HeldOut
 from fewbench.study.tasks.judgement import (
-    FloatArray,
-    IntArray,
     TaskResults,
     anchor_ratio,
     judge,

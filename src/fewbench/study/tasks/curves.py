@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
+from fewbench._types import IntArray
 from fewbench.methods.tasks import Similarity, TaskMatrix, read_chooser
 from fewbench.study.tasks.judgement import (
     DRAWS,
     LEVEL,
-    IntArray,
     TaskResults,
     nrmse,
     questions_by_chance,
@@ -153,7 +152,7 @@ def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Dif
     return Differences(list(sizes), own, low, high)
 
 
-def cluster_order(names: tuple[str, ...], clusters: dict[str, int]) -> NDArray[np.intp]:
+def cluster_order(names: tuple[str, ...], clusters: dict[str, int]) -> IntArray:
     """Return the tasks cluster by cluster, in their own order within one."""
     return np.argsort([clusters[name] for name in names], kind="stable")
 

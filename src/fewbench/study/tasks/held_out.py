@@ -7,6 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from fewbench._seeds import child_seed
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import StudyError
 from fewbench.methods.base import Answers, Predictor
@@ -19,7 +20,7 @@ from fewbench.methods.tasks import TaskChooser, TaskMatrix
 from fewbench.methods.tasks.ridge import RidgeTasks
 from fewbench.scores import Scores
 from fewbench.study.tasks.curves import curve_sizes
-from fewbench.study.tasks.judgement import FloatArray, IntArray, TaskResults
+from fewbench.study.tasks.judgement import TaskResults
 
 FOLDS = 10
 FOLD, SETS = range(2)  # what seeds are drawn for

@@ -10,16 +10,14 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewbench._names import some
 from fewbench._seeds import child_seed
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study.inference import Figure, model_groups, two_way
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 Weigh = Literal["questions", "tasks"]
 ROUNDING = 1e-9
 DRAWS = 1000
@@ -193,7 +191,7 @@ class Judgement:
     estimates: tuple[tuple[str, float, float], ...]
 
 
-def nrmse(estimates: FloatArray, full: FloatArray) -> NDArray[np.float64]:
+def nrmse(estimates: FloatArray, full: FloatArray) -> FloatArray:
     """Root mean square error over the root mean square of the full scores, over the last axis.
 
     NaN where all full scores are 0, as in a draw of models that all fail.
@@ -209,7 +207,7 @@ def nrmse(estimates: FloatArray, full: FloatArray) -> NDArray[np.float64]:
     )
 
 
-def nrmse_printed(estimates: FloatArray, full: FloatArray) -> NDArray[np.float64]:
+def nrmse_printed(estimates: FloatArray, full: FloatArray) -> FloatArray:
     """The same by Eq. 7 as printed: over the root of the sum of the full scores."""
     return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / full.sum(-1)))
 

@@ -6,16 +6,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
+from fewbench._types import FloatArray
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.bounds import known_bounds
 from fewbench.methods import Method
 from fewbench.scores import OptionProbabilities, Scores
 from fewbench.testing.playing import CLOSE, Played, play
 from fewbench.testing.simulation import simulate
-
-FloatArray = NDArray[np.float64]
 
 
 class Promises:

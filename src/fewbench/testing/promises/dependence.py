@@ -5,17 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
 from fewbench.scores import Scale
-from fewbench.testing.playing import CLOSE, IntArray, answers_of, assert_same
-from fewbench.testing.promises.base import (
-    FloatArray,
-    Promises,
-    all_options,
-    like,
-    mean_and_error,
-)
+from fewbench.testing.playing import CLOSE, answers_of, assert_same
+from fewbench.testing.promises.base import Promises, all_options, like, mean_and_error
 from fewbench.testing.simulation import simulate
 
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fewbench._types import FloatArray
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Method
 from fewbench.testing.playing import CLOSE
-from fewbench.testing.promises.base import FloatArray, Promises, all_options, like, mean_and_error
+from fewbench.testing.promises.base import Promises, all_options, like, mean_and_error
 
 N_TABLES = 6
 """Tables over which a bias is averaged. Of a method without bias, fewer than 1 in 100 means lies
