@@ -207,7 +207,7 @@ TABLES = (
         (
             Row("collaborative"),
             Row("collaborative-no-transport", "the ablation"),
-            Row("low-rank", "low-rank completion as stage 2"),
+            Row("collaborative-low-rank", "low-rank completion as stage 2"),
             Row("random-low-rank", "the same of random items"),
             Row("random-stratified", "random sampling in each task"),
             Row("clustering"),
@@ -225,7 +225,7 @@ TABLES = (
         (MAE,),
         (
             Row("collaborative"),
-            Row("low-rank"),
+            Row("collaborative-low-rank"),
             Row("random-low-rank"),
             Row("kmedoids-ridge"),
             Row("random"),

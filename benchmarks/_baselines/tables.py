@@ -54,7 +54,13 @@ TABLES = (
 # Methods that take long on every table, and the most repeats that they get.
 _LONG = (
     *("collaborative", "collaborative-no-transport", "tailored", "tailored-as-printed"),
-    *("low-rank", "anchor-irt", "disco-pds-rf", "disco-jsd-rf", "random-signature-rf"),
+    *(
+        "collaborative-low-rank",
+        "anchor-irt",
+        "disco-pds-rf",
+        "disco-jsd-rf",
+        "random-signature-rf",
+    ),
     *("assessor", "double-optimize", "random-search-ridge"),
 )
 FEWER: dict[str, int] = dict.fromkeys(_LONG, 3)

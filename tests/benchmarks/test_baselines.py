@@ -250,12 +250,12 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
             raise MethodError(f"not with {budget} items")
 
     scores = simulate(20, 60, seed=2)
-    loaded = tables.Loaded(scores, "", {"low-rank": ("too small",)}, {})
+    loaded = tables.Loaded(scores, "", {"collaborative-low-rank": ("too small",)}, {})
     monkeypatch.setattr(cells, "load", lambda folder, name: loaded)
     monkeypatch.setattr(
         cells, "find_method", lambda name: Refuses() if name == "refuses" else find_method(name)
     )
-    names = ("random", "random-linear", "low-rank", "refuses")
+    names = ("random", "random-linear", "collaborative-low-rank", "refuses")
     plan = cells.Plan(tmp_path, tmp_path / "cache", names, float("inf"))
     table = tables.Table("ours", 2)
     done = list(cells.run_all(plan, [table], 1))

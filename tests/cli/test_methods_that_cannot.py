@@ -47,7 +47,7 @@ def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
     )
     assert "fewbench[text]" in listed["bm25-sim"]
     assert listed["collaborative-no-transport"] is None
-    assert listed["low-rank"] is None
+    assert listed["collaborative-low-rank"] is None
     assert "These cannot run here" in ok("methods")
     found = fit(ok, path, "collaborative")
     assert found["verdict"] == "cannot"

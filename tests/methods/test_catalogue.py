@@ -61,7 +61,13 @@ PAIRED = [name for name in CATALOGUE if name not in {*WHOLE, *ADAPTIVE, *STATIC}
 # of medoids, those of equal items share a cluster and its weight.
 INEXACT = {
     *("random-linear", "random-ridge", "kmedoids-ridge", "random-search-ridge", "greedy-ridge"),
-    *("lasso", "double-optimize", "anchor-points", "anchor-points-correlation", "sort-and-search"),
+    *(
+        "lasso-ridge",
+        "double-optimize",
+        "anchor-points",
+        "anchor-points-correlation",
+        "sort-and-search",
+    ),
     *(
         "metabench",
         "metabench-unfiltered",

@@ -12,7 +12,7 @@ from fewbench.study import SplitSettings, compare
 pytestmark = pytest.mark.slow
 
 RANDOM = SplitSettings("random")
-OTHERS = ["random-stratified", "clustering", "sorted+threshold", "low-rank"]
+OTHERS = ["random-stratified", "clustering", "sorted+threshold", "collaborative-low-rank"]
 
 
 def ahead(outcome, method, other, metric):
@@ -42,7 +42,9 @@ def test_task_scores_err_less_than_with_simpler_methods(leaderboard, other):
 def test_low_rank_completion_is_better_still(leaderboard):
     """As in Table 5, and at no price: it takes less time."""
     for metric in ("task_mae", "task_rank_mae", "mae"):
-        assert (ahead(leaderboard, "low-rank", "collaborative", metric) > 2).all(), metric
+        assert (ahead(leaderboard, "collaborative-low-rank", "collaborative", metric) > 2).all(), (
+            metric
+        )
 
 
 def test_transport_helps_where_tasks_are_alike(real):

@@ -40,7 +40,7 @@ def test_random_splits(real):
 
 
 def test_random_splits_with_methods_that_adapt(real):
-    share = coverage(real, ["tailored", "low-rank"], {"helm_math": 5})
+    share = coverage(real, ["tailored", "collaborative-low-rank"], {"helm_math": 5})
     assert min(share.values()) >= 0.84, share
 
 

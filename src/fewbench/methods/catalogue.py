@@ -167,12 +167,12 @@ CATALOGUE: dict[str, Entry] = {
         "random items, the others predicted for each target by ridge over items, corrected",
         ZHANG,
     ),
-    "pca": Entry(
+    "random-pca": Entry(
         "random+imputation",
         "random items, the others imputed by the sources' principal components",
         ZHANG,
     ),
-    "lasso": Entry(
+    "lasso-ridge": Entry(
         "lasso-path+answers+ridge",
         "items that the lasso keeps, ridge regression on the answers",
         ZHANG,
@@ -287,7 +287,7 @@ CATALOGUE: dict[str, Entry] = {
         "the same within each task",
         FILTERING,
     ),
-    "low-rank": Entry(
+    "collaborative-low-rank": Entry(
         "collaborative(prediction=low-rank)",
         "items as collaborative chooses them, low-rank completion of the others",
         f"{FILTERING}, Table 5; UCBE-LRF, Zhou et al. 2025",
