@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from _baselines.tables import BUDGETS, FEWER, LIKE, SEED, SPLITS, Table, load
+from _baselines.tables import BUDGETS, LIKE, SEED, SPLITS, Table, load
 from fewbench.errors import FewbenchError
 from fewbench.methods import find_method
 from fewbench.study import make_split
@@ -122,7 +122,7 @@ def run_job(plan: Plan, job: Job) -> Done:
     path = plan.cache / f"{job.table.name}.{job.split}.{job.repeat}.jsonl"
     known = read_records(path)
     for name in plan.methods:
-        if name in loaded.cannot or job.repeat >= FEWER.get(name, job.table.repeats):
+        if name in loaded.cannot:
             continue
         method = find_method(name)
         for budget in BUDGETS:

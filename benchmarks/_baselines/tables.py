@@ -51,20 +51,6 @@ TABLES = (
     Table("mmlu_pro_32", 1),  # its targets are too few to count
 )
 
-# Methods that take long on every table, and the most repeats that they get.
-_LONG = (
-    *("collaborative", "collaborative-no-transport", "tailored", "tailored-as-printed"),
-    *(
-        "collaborative-low-rank",
-        "anchor-irt",
-        "disco-pds-rf",
-        "disco-jsd-rf",
-        "random-signature-rf",
-    ),
-    *("assessor", "double-optimize", "random-search-ridge"),
-)
-FEWER: dict[str, int] = dict.fromkeys(_LONG, 3)
-
 
 @dataclass(frozen=True)
 class Loaded:
