@@ -19,7 +19,7 @@ COMMANDS = {
     "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
     "methods": (
         "methods:methods",
-        "List the methods: which to use, which cannot run here, and what each does.",
+        "List methods: which to use, and what each does.",
     ),
     "select": (
         "select:select",
@@ -29,29 +29,29 @@ COMMANDS = {
     "ask": ("evaluate:ask", "Print the items to run next."),
     "tell": (
         "evaluate:tell",
-        "Record a target model's answers, on the scale of the source models.",
+        "Record a target model's answers.",
     ),
     "estimate": (
         "evaluate:estimate",
-        "Print score, interval, rank and task scores, beside those of random sampling.",
+        "Estimate full scores from the answers so far.",
     ),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "compare": (
         "compare:compare",
-        "Compare methods by estimating models whose full score is known.",
+        "Compare methods on models with known full scores.",
     ),
-    "study": ("study:study", "Analyze single methods on models with known full scores."),
+    "study": ("study:study", "Analyze single methods (TailoredBench)."),
     "demo": (
         "demo:demo",
-        "Train a new classifier, estimate it from 50 of 1,000 items, and compare with the truth.",
+        "Estimate a new classifier from 50 of 1,000 items.",
     ),
     "transfer": (
         "transfer:transfer",
-        "Measure how well a model answers one task shown another's examples.",
+        "Measure how tasks transfer to each other (BenTo).",
     ),
     "tasks": (
         "tasks:tasks",
-        "Choose few tasks that stand for all, and see how good the choice is.",
+        "Choose a few tasks that stand for all.",
     ),
 }
 
@@ -78,7 +78,7 @@ def load_command(name: str) -> Any:
 
 app = typer.Typer(
     cls=_Commands,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

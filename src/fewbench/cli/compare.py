@@ -80,7 +80,7 @@ def compare(
     ] = True,
     force: Force = False,
 ) -> None:
-    """Compare methods by estimating models whose full score is known.
+    """Compare methods on models with known full scores.
 
     random and random-ridge (ridge regression on random items) are always included. If a method
     fails on a split, the table shows why, all other results stand, and the exit code is 1.

@@ -23,7 +23,7 @@ def demo(
     workers: Annotated[int, typer.Option(help="Processes for the comparison.")] = 2,
     force: Force = False,
 ) -> None:
-    """Train a new classifier, estimate it from 50 of 1,000 items, and compare with the truth.
+    """Estimate a new classifier from 50 of 1,000 items.
 
     \b
     fewbench demo

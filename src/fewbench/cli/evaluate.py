@@ -299,7 +299,9 @@ def tell(
         ),
     ] = False,
 ) -> None:
-    """Record a target model's answers, on the scale of the source models.
+    """Record a target model's answers.
+
+    Scores are on the scale of the source models.
 
     \b
     fewbench tell run answers.csv --item id --score correct
@@ -467,11 +469,12 @@ def estimate(
     scores: MovedScores = None,
     as_json: Json = False,
 ) -> None:
-    """Print score, interval, rank and task scores, beside those of random sampling.
+    """Estimate full scores from the answers so far.
 
-    The rank is among the source models and the target, 1 being the best; in brackets the ranks at
-    the ends of the score's interval. With several targets, those that are finished are printed
-    and the others listed; --target NAME prints one of them as it stands.
+    Prints score, interval, rank and task scores, beside those of random sampling. The rank is among
+    the source models and the target, 1 being the best; in brackets the ranks at the ends of the
+    score's interval. With several targets, finished ones are printed and the others listed;
+    --target NAME prints one target as it stands.
 
     \b
     fewbench estimate run

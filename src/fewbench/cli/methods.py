@@ -31,7 +31,7 @@ def methods(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the methods: which to use, which cannot run here, and what each does.
+    """List methods: which to use, and what each does.
 
     \b
     fewbench methods

@@ -40,7 +40,7 @@ study = group_of_commands()
 
 @study.callback()
 def _all() -> None:
-    """Analyze single methods on models with known full scores.
+    """Analyze single methods (TailoredBench).
 
     \b
     TailoredBench:  fewbench study native-sources scores.parquet --budget 30 -o native-sources.html

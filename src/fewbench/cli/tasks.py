@@ -86,7 +86,7 @@ Losses = Annotated[
 
 @tasks.callback()
 def _all() -> None:
-    """Choose few tasks that stand for all, and see how good the choice is.
+    """Choose a few tasks that stand for all.
 
     \b
     Choose:    fewbench tasks select ict -k 3 --results scores.parquet -o selection.json

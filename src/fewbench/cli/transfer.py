@@ -27,7 +27,7 @@ transfer = group_of_commands()
 
 @transfer.callback()
 def _all() -> None:
-    """Measure how well a model answers one task shown another's examples.
+    """Measure how tasks transfer to each other (BenTo).
 
     \b
     See what it costs:     fewbench transfer measure tasks/ --model my-model --dry-run
