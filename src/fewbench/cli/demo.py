@@ -18,9 +18,9 @@ OWN = Path("demo-output")  # the demo's own folder, where it replaces its report
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the report goes.")] = OWN,
-    seed: Annotated[int, typer.Option(help="Of the new model and the choice of items.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes for the comparison.")] = 2,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = OWN,
+    seed: Annotated[int, typer.Option(help="Random seed of the new model and the selection.")] = 0,
+    workers: Annotated[int, typer.Option(help="Number of processes for the comparison.")] = 2,
     force: Force = False,
 ) -> None:
     """Estimate a new classifier from 50 of 1,000 items.

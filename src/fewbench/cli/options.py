@@ -123,5 +123,7 @@ def split_names(text: str) -> list[str]:
             names[-1] += letter
     found = [name.strip() for name in names if name.strip()]
     if not found:
-        raise FewbenchError(f"no name in {text!r}", hint="give one, or several with commas between")
+        raise FewbenchError(
+            f"no name in {text!r}", hint="give one name, or several, comma-separated"
+        )
     return found

@@ -54,15 +54,21 @@ def native_sources(
     method: MethodName = "tailored",
     split: Annotated[
         str | None,
-        typer.Option("--split", help=f"One of {', '.join(KINDS)}; given if there are roles."),
+        typer.Option(
+            "--split", help=f"One of {', '.join(KINDS)} (default: given if models have roles)."
+        ),
     ] = None,
-    targets: Annotated[float, typer.Option(help="Share of the models to be targets.")] = 0.25,
-    group_by: Annotated[str, typer.Option(help="group: the models' column.")] = "family",
-    repeats: Annotated[int, typer.Option(help="Divisions and seeds to average over.")] = 5,
+    targets: Annotated[float, typer.Option(help="Share of the models used as targets.")] = 0.25,
+    group_by: Annotated[
+        str, typer.Option(help="Split group: column of the models that names the group.")
+    ] = "family",
+    repeats: Annotated[
+        int, typer.Option(help="Number of random splits and seeds to average over.")
+    ] = 5,
     seed: Seed = 0,
     average: AverageOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write an HTML page.")
+        Path | None, typer.Option("--output", "-o", help="HTML report to write.")
     ] = None,
     force: Force = False,
     as_json: Json = False,

@@ -44,42 +44,41 @@ Matrix = Annotated[
     Path,
     typer.Argument(
         metavar="MATRIX",
-        help="What fewbench transfer measure wrote, another .npz or .csv of transferability, or "
-        "past scores.",
+        help="Folder of fewbench transfer measure, .npz or .csv matrix of transferability, or "
+        "scores of source models.",
     ),
 ]
 SelectionPath = Annotated[
-    Path, typer.Argument(metavar="SELECTION", help="What fewbench tasks select -o wrote.")
+    Path, typer.Argument(metavar="SELECTION", help="Selection file of fewbench tasks select -o.")
 ]
 WeighOption = Annotated[
     Weigh | None,
-    typer.Option(
-        help="Full score: mean over questions, or over tasks; by default the scores' own."
-    ),
+    typer.Option(help="Full score: mean over questions or over tasks (default: as in the scores)."),
 ]
 Anchor = Annotated[
-    str | None, typer.Option(help="A model of the results that corrects the others.")
+    str | None,
+    typer.Option(help="Model of the results whose known full score corrects the other models."),
 ]
-Report = Annotated[Path | None, typer.Option(help="Write an HTML page.")]
+Report = Annotated[Path | None, typer.Option(help="HTML report to write.")]
 Questions = Annotated[
     str | None,
     typer.Option(
-        help="Questions of each task, where the matrix does not say: a number, a .csv with columns "
-        "task and questions, or scores.",
+        help="Number of questions per task, if the matrix does not have it: a number, a .csv with "
+        "columns task and questions, or a scores file.",
     ),
 ]
 MatrixMetric = Annotated[
     Metric | None,
-    typer.Option("--metric", help="What the entries of a .csv matrix are (default: accuracy)."),
+    typer.Option("--metric", help="Metric of the entries of a .csv matrix (default: accuracy)."),
 ]
 Transform = Annotated[
     Literal["exp"] | None,
-    typer.Option(help="Turn losses of the matrix and of the results into exp(-loss)."),
+    typer.Option(help="Transform losses of the matrix and the results to exp(-loss)."),
 ]
 Losses = Annotated[
     bool,
     typer.Option(
-        "--lower-is-better", help="The results' .csv holds losses, of any range (default: scores)."
+        "--lower-is-better", help="The .csv of results holds losses (default: scores in [0, 1])."
     ),
 ]
 
@@ -98,17 +97,17 @@ def _all() -> None:
 @tasks.command("select")
 def select(
     matrix: Matrix,
-    k: Annotated[int | None, typer.Option("-k", help="How many tasks.")] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Number of tasks.")] = None,
     budget: Annotated[
         float | None,
         typer.Option(
             "--budget",
             "-n",
-            help="Instead of -k: what may be spent, in questions; past scores say how many tasks.",
+            help="Instead of -k: most to spend, in questions. Source scores decide how many tasks.",
         ),
     ] = None,
     task_cost: Annotated[
-        float, typer.Option(help="With --budget: what a task costs besides, in questions.")
+        float, typer.Option(help="With --budget: cost of setting up one task, in questions.")
     ] = 0.0,
     method: Annotated[
         str | None,
@@ -116,21 +115,27 @@ def select(
             "--method",
             "-m",
             help="bento-sim, bento-le, kmedoids, km-sim, km-le, bm25-sim, bm25-le, fit or ridge "
-            "(past scores only), random or list; "
-            "with settings as in 'bento-le(components=5)' (default: bento-sim; with --budget: "
-            "ridge).",
+            "(source scores only), random or list; settings in parentheses, as in "
+            "'bento-le(components=5)' (default: bento-sim; with --budget: ridge).",
         ),
     ] = None,
     names: Annotated[
-        str | None, typer.Option("--list", help="list: the tasks, by commas, or a file of them.")
+        str | None,
+        typer.Option(
+            "--list", help="Method list: comma-separated tasks, or a file with one task per line."
+        ),
     ] = None,
     texts: Annotated[
         list[str] | None,
-        typer.Option(help="bm25: the tasks' questions, as fewbench transfer measure takes them."),
+        typer.Option(
+            help="Method bm25: tasks with their questions, as for fewbench transfer measure."
+        ),
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(help="Judge the choice on models: scores, or a .csv of models by tasks."),
+        typer.Option(
+            help="Results to judge the selection on: scores, or a .csv of models × tasks."
+        ),
     ] = None,
     questions: Questions = None,
     metric: MatrixMetric = None,
@@ -141,16 +146,18 @@ def select(
     seed: Seed = 0,
     bootstraps: Annotated[
         int | None,
-        typer.Option(min=0, help="Choices made again from seeds drawn with replacement."),
+        typer.Option(
+            min=0, help="Number of bootstrap selections, from seeds drawn with replacement."
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the selection as JSON.")
+        Path | None, typer.Option("--output", "-o", help="Selection file to write (JSON).")
     ] = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Choose k tasks that stand for all, and say how good the choice is.
+    """Choose a few tasks, and measure how good the selection is.
 
     \b
     fewbench tasks select ict/ -k 3 --results scores.parquet
@@ -226,10 +233,13 @@ def select(
 def judge(
     selection_path: SelectionPath,
     results: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="Scores, or a .csv of models by tasks.")
+        Path, typer.Argument(metavar="RESULTS", help="Scores, or a .csv of models × tasks.")
     ],
     matrix: Annotated[
-        Path | None, typer.Option(help="The matrix, for other methods' errors and pictures.")
+        Path | None,
+        typer.Option(
+            help="Matrix of transferability, to compare with other methods and draw maps."
+        ),
     ] = None,
     questions: Questions = None,
     metric: MatrixMetric = None,
@@ -241,7 +251,7 @@ def judge(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Judge a selection on models whose results are known.
+    """Measure how good a selection is on models with known results.
 
     \b
     fewbench tasks judge selection.json scores.parquet
@@ -273,28 +283,31 @@ def items(
     selection_path: SelectionPath,
     scores_path: Annotated[
         Path | None,
-        typer.Argument(metavar="[SCORES]", help="Past scores, which know the tasks' items."),
+        typer.Argument(
+            metavar="[SCORES]", help="Scores of source models, with the items of the tasks."
+        ),
     ] = None,
     then: Annotated[
         str | None,
         typer.Option(
-            help="What is done inside the tasks, as in random+mean (default: mean; for tasks "
-            "chosen by ridge, task-means+ridge)."
+            help="Method inside the tasks, as in random+mean (default: mean; for tasks chosen by "
+            "ridge, task-means+ridge)."
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", "-n", help="With --then: how many items.")
+        int | None, typer.Option("--budget", "-n", help="With --then: number of items.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write them as a subset for start.")
+        Path | None,
+        typer.Option("--output", "-o", help="Subset file to write, for fewbench start --subset."),
     ] = None,
     harness: Annotated[
-        str, typer.Option("--for", help=f"Print items for: {', '.join(EXPORTS)}.")
+        str, typer.Option("--for", help=f"Output format: {', '.join(EXPORTS)}.")
     ] = "ids",
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """List the items of the chosen tasks, or a few of them; without SCORES, the tasks' names.
+    """Print the items of the chosen tasks; without SCORES, the names of the tasks.
 
     \b
     fewbench tasks items selection.json
@@ -446,7 +459,7 @@ def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> T
 
 
 def _listed_names(names: str) -> list[str]:
-    """Read names with commas between, or a file with one a line."""
+    """Read comma-separated names, or a file with one name per line."""
     path = Path(names)
     if os.path.isfile(path):  # Path raises an error where a long list is no name of a file
         try:

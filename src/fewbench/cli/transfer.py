@@ -41,61 +41,82 @@ def measure(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="TASKS…", help="A .jsonl file or a folder of them, lm-eval:NAME, inspect:FILE."
+            metavar="TASKS…",
+            help="Tasks: .jsonl file or folder of them, lm-eval:NAME, or inspect:FILE.",
         ),
     ],
-    model: Annotated[str, typer.Option(help="The model's name on the server, or its folder.")],
-    url: Annotated[str | None, typer.Option(help="As http://localhost:8000/v1.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The measurement's folder.")
+    model: Annotated[
+        str, typer.Option(help="Model name on the server, or folder of a local model.")
+    ],
+    url: Annotated[
+        str | None, typer.Option(help="Server address, as http://localhost:8000/v1.")
     ] = None,
-    local: Annotated[bool, typer.Option("--local", help="A Hugging Face model here.")] = False,
-    template: Annotated[str, typer.Option(help="mmlu, flan, or a .json or .toml file.")] = "mmlu",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the measurement.")
+    ] = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Run a local Hugging Face model instead of a server.")
+    ] = False,
+    template: Annotated[
+        str, typer.Option(help="Prompt template: mmlu, flan, or a .json or .toml file.")
+    ] = "mmlu",
     metric: Annotated[
         Literal["accuracy", "loss", "exact-match"],
-        typer.Option(help="An answer's score; see below."),
+        typer.Option(help="Score of an answer, see below."),
     ] = "accuracy",
-    exemplars: Annotated[int, typer.Option(help="Shown before each question.")] = 5,
-    seeds: Annotated[int, typer.Option(help="Draws of exemplars and questions.")] = 10,
-    questions: Annotated[str, typer.Option(help="Most of one target and seed, or all.")] = "50",
+    exemplars: Annotated[int, typer.Option(help="Number of examples in the prompt.")] = 5,
+    seeds: Annotated[
+        int, typer.Option(help="Number of random draws of examples and questions.")
+    ] = 10,
+    questions: Annotated[
+        str, typer.Option(help="Most questions per target task and seed, or all.")
+    ] = "50",
     columns: Annotated[
-        str, typer.Option(help="Targets: all, a number of the shortest, or names with commas.")
+        str,
+        typer.Option(help="Target tasks: all, a number of the shortest, or comma-separated names."),
     ] = "all",
     seed: Seed = 0,
-    concurrency: Annotated[int, typer.Option(help="Requests under way at a time.")] = 16,
-    rate: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds until a request has failed.")] = 120.0,
-    tries: Annotated[int, typer.Option(help="Tries of a request before it is put off.")] = 8,
+    concurrency: Annotated[int, typer.Option(help="Number of concurrent requests.")] = 16,
+    rate: Annotated[float | None, typer.Option(help="Most requests per minute.")] = None,
+    timeout: Annotated[float, typer.Option(help="Timeout of a request, in seconds.")] = 120.0,
+    tries: Annotated[int, typer.Option(help="Retries per request.")] = 8,
     price_in: Annotated[
-        float | None, typer.Option("--price-in", help="Of a million tokens of prompts.")
+        float | None, typer.Option("--price-in", help="Price of a million prompt tokens.")
     ] = None,
     price_out: Annotated[
-        float | None, typer.Option("--price-out", help="Of a million tokens written.")
+        float | None, typer.Option("--price-out", help="Price of a million completion tokens.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(help="Stop when so much is spent, all runs together.")
+        float | None, typer.Option(help="Stop when this much is spent, over all runs.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(help="Stop when so many tokens are used, all runs together.")
+        int | None, typer.Option(help="Stop when this many tokens are used, over all runs.")
     ] = None,
     chat: Annotated[
         bool | None,
         typer.Option(
-            "--chat/--no-chat", help="exact-match: in a chat (a server's default), or plainly."
+            "--chat/--no-chat",
+            help="Metric exact-match: ask as chat messages (default) or as plain text.",
         ),
     ] = None,
     scoring: Annotated[
         Literal["auto", "top", "echo"],
-        typer.Option(help="Log-probabilities: auto, top (listed tokens) or echo."),
+        typer.Option(help="How to read log-probabilities: auto, top (listed tokens) or echo."),
     ] = "auto",
     include_path: Annotated[
-        Path | None, typer.Option(help="lm-eval: a folder with further tasks.")
+        Path | None, typer.Option(help="lm-eval: folder with further tasks.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show tasks, a prompt and the cost; ask nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print tasks, one prompt and the expected cost; send no requests."
+        ),
     ] = False,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Ask nothing: the matrix of what is answered so far.")
+        bool,
+        typer.Option(
+            "--partial", help="Send no requests: write the matrix from the answers so far."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
