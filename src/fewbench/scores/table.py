@@ -241,7 +241,10 @@ class Scores:
                 digest.update("\0".join("" if pd.isna(x) else str(x) for x in column).encode())
                 digest.update(b"\0\0")
         digest.update(repr((self.values.shape, self.scale, self.average)).encode())
-        digest.update(np.where(np.isnan(self.values), -1.0, self.values).tobytes())
+        values = self.values
+        if self.has_missing:
+            values = np.where(np.isnan(values), -1.0, values)
+        digest.update(np.ascontiguousarray(values).data)
         if self.probabilities is not None:
             digest.update(self.probabilities.digest().encode())
         return digest.hexdigest()[:16]
