@@ -68,7 +68,7 @@ def test_what_the_parts_do(real):
         "free": "tailored(anchored=false)",
         "all": "tailored(natives=all)",
     }
-    outcome = compare(real("gsm8k_150"), list(parts.values()), [30], GIVEN, 6, level=None)
+    outcome = compare(real("gsm8k_150"), list(parts.values()), [30], GIVEN, 4, level=None)
     cells = outcome.cells.set_index("method")
     tau, mae = (
         {name: cells.loc[text, m] for name, text in parts.items()} for m in ("kendall_tau", "mae")
