@@ -353,5 +353,5 @@ def test_an_evaluation_is_saved_and_resumed(scores, tmp_path):
     assert again.estimate()[target].score == pytest.approx(expected)
     matrix_file(path, scores.tasks, seed=1)
     changed = Evaluation.open(tmp_path / "run", sources)
-    assert changed.ask() == evaluation.ask()
+    assert changed.ask() == {}
     assert "hash=" in changed.notes[0]
