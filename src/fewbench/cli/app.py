@@ -28,7 +28,7 @@ COMMANDS = {
     "start": ("evaluate:start", "Start an evaluation of one or several target models."),
     "ask": ("evaluate:ask", "Print the items to run next."),
     "tell": (
-        "evaluate:tell",
+        "tell:tell",
         "Record a target model's answers.",
     ),
     "estimate": (

@@ -20,6 +20,7 @@ ScoresPath = Annotated[
     ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
+TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
 MovedScores = Annotated[Path | None, typer.Option("--scores", help="Scores file, if it was moved.")]
 MethodName = Annotated[
     str,

@@ -1,0 +1,236 @@
+"""fewbench tell: record answers of target models."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench._names import counted, some
+from fewbench.cli.options import (
+    Filter,
+    Folder,
+    ItemColumn,
+    Key,
+    Metric,
+    ModelColumn,
+    MovedScores,
+    ScoreColumn,
+    TargetName,
+    open_evaluation,
+)
+from fewbench.cli.text import say
+from fewbench.errors import AnswersError
+from fewbench.evaluation import Evaluation
+from fewbench.readers import Columns, are_logs, read
+from fewbench.readers.join.notes import NO_OPTIONS
+from fewbench.runners import moved_documents
+from fewbench.scores import Scores
+
+
+def tell(
+    folder: Folder,
+    answers: Annotated[
+        Path | None, typer.Argument(metavar="ANSWERS", help="Table, .npz or harness logs.")
+    ] = None,
+    target: TargetName = None,
+    model: ModelColumn = None,
+    item: ItemColumn = None,
+    score: ScoreColumn = None,
+    transposed: Annotated[
+        bool, typer.Option("--transposed", help="Wide table: rows are items, columns models.")
+    ] = False,
+    metric: Metric = None,
+    filter_: Filter = None,
+    key: Key = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="An item that the target cannot answer. Repeat it for several. The estimate uses "
+            "the others.",
+        ),
+    ] = None,
+    correct: Annotated[
+        bool,
+        typer.Option("--correct", help="Replace earlier answers. The folder keeps the old ones."),
+    ] = False,
+    accept_prompts: Annotated[
+        bool,
+        typer.Option(
+            "--accept-prompts",
+            help="Logs: take answers to other prompts or settings than those of the source "
+            "models. Estimates then carry a warning.",
+        ),
+    ] = False,
+    scores: MovedScores = None,
+    accept_fractions: Annotated[
+        bool,
+        typer.Option(
+            "--accept-fractions",
+            help="Take scores between right and wrong where the source models have none.",
+        ),
+    ] = False,
+) -> None:
+    """Record a target model's answers.
+
+    Scores are on the scale of the source models.
+
+    \b
+    fewbench tell run answers.csv --item id --score correct
+    fewbench tell run answers.csv --model llm --item id --score correct    several targets
+    fewbench tell run logs/                                                harness logs
+    fewbench tell run logs/ --model org/new                                one of several models
+    fewbench tell run --skip q17                                           no answer possible
+
+    For harness logs, the metric and filter of the source models are used unless you pass --metric
+    or --filter. Prompts and settings (few-shot examples, generation arguments, …) must be those of
+    the source models.
+    """
+    evaluation = open_evaluation(folder, scores)
+    took = []
+    if answers is None and not skip:
+        raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
+    if answers is not None:
+        reading = _read_answers(
+            evaluation, answers, target, model, item, score, transposed, metric, filter_, key
+        )
+        took = _take(evaluation, folder, answers, *reading, target, accept_prompts,
+                     accept_fractions, correct)  # fmt: skip
+    if skip:
+        named = target if target is not None or len(evaluation.targets) > 1 else None
+        if named is None and len(evaluation.targets) > 1:
+            raise AnswersError(
+                f"which target cannot answer them? there are {len(evaluation.targets)}",
+                hint="add --target NAME",
+            )
+        evaluation.skip(named or evaluation.targets[0], skip)
+        took.append(f"skipped {counted(len(skip), 'item')}")
+    left = sum(len(items) for items in evaluation.ask().values())
+    after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
+    print(f"{', '.join(took)}. Next: fewbench {after}")
+
+
+def _read_answers(
+    evaluation: Evaluation,
+    answers: Path,
+    target: str | None,
+    model: str | None,
+    item: str | None,
+    score: str | None,
+    transposed: bool,
+    metric: str | None,
+    filter_: str | None,
+    key: str | None,
+) -> tuple[Scores, bool]:
+    """Return the answers that a file holds, and whether they come from harness logs."""
+    is_logs = item is None and score is None and are_logs(answers)
+    if transposed:
+        columns = Columns(None, item)
+    else:
+        columns = _columns(model, item, score, target, evaluation.targets)
+    reading = read(
+        answers,
+        columns=Columns() if is_logs else columns,
+        transposed=transposed,
+        metric=metric,
+        filter=filter_,
+        key=key,
+        like=evaluation.scores,
+        only_model=model if is_logs else None,
+        scale=evaluation.scores.scale,
+    )
+    for note in reading.notes:
+        if not note.startswith(NO_OPTIONS):  # which do not matter here
+            say(f"note: {note}")
+    return reading.scores, is_logs
+
+
+def _take(
+    evaluation: Evaluation,
+    folder: Path,
+    answers: Path,
+    told: Scores,
+    is_logs: bool,
+    target: str | None,
+    accept_prompts: bool,
+    accept_fractions: bool,
+    correct: bool,
+) -> list[str]:
+    """Record the answers of a table; return what was recorded, in words."""
+    for note in _other_scores(evaluation.scores, told):
+        say(f"warning: {note}")
+    pending = {item for items in evaluation.ask().values() for item in items}
+    elsewhere = [item for item in sorted(pending) if item not in told.items.index]
+    moved = "; ".join(moved_documents(evaluation.scores, told, elsewhere)) if is_logs else ""
+    advice = (
+        "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, run "
+        "all documents of these tasks once with any model (lm-eval's --model dummy costs nothing) "
+        f"and take positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
+    )
+    taken, unasked, others, notes = evaluation.tell_table(
+        told,
+        target,
+        accept_prompts=accept_prompts,
+        accept_fractions=accept_fractions,
+        correct=correct,
+    )
+    for note in notes if is_logs else ():
+        say(f"note: {note}")
+    if moved and not taken:
+        raise AnswersError(f"{answers}: {moved}, so nothing is taken", hint=advice)
+    if moved:
+        say(f"warning: {moved}; {advice}")
+    if unasked and not taken:
+        raise AnswersError(
+            f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
+            hint=f"fewbench ask {folder} lists the ids",
+        )
+    if others:
+        say(f"note: {some(others)} in {answers} is no target here and is not used")
+    if unasked:
+        say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
+    whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
+    return [f"{'corrected' if correct else 'took'} {counted(taken, 'answer')}{whose}"]
+
+
+def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
+    """Say for which tasks answers are of another metric or filter than the sources'."""
+    for column in ("metric", "filter"):
+        known, given = (
+            {} if column not in one.items else _by_task(one, column) for one in (sources, told)
+        )
+        tasks: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for task in known.keys() & given.keys():
+            if known[task] != given[task]:
+                tasks[known[task], given[task]].append(task)
+        for (was, now), names in sorted(tasks.items()):
+            yield (
+                f"answers to {some(sorted(names))} are of {column} {now or 'none'!r}, those of "
+                f"the sources of {was or 'none'!r}"
+            )
+
+
+def _by_task(scores: Scores, column: str) -> dict[str, str]:
+    return dict(zip(scores.items["task"], scores.items[column], strict=True))
+
+
+def _columns(
+    model: str | None,
+    item: str | None,
+    score: str | None,
+    target: str | None,
+    targets: Sequence[str],
+) -> Columns:
+    """Return the columns of a table of answers; without a models' column all are one target's."""
+    if model is not None:
+        return Columns(model, item, score)
+    if item is None and score is None:
+        return Columns()
+    if target is None and len(targets) > 1:
+        raise AnswersError(
+            f"whose answers are these? there are {len(targets)} targets: {some(targets)}",
+            hint="add --target NAME, or --model COLUMN if the table names the models",
+        )
+    return Columns(None, item, score, only_model=target or targets[0])
