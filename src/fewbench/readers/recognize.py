@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewbench._names import some
+from fewbench._names import did_you_mean, some
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.gather import Damaged, Progress
 from fewbench.readers.harness import Reading
@@ -70,7 +70,7 @@ def read(
     """
     sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(one) for one in path]
     if form is not None and form not in FORMS:
-        raise ReaderError(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
+        raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
     if not sources:
         raise ReaderError("no file was named", hint="name files or folders")
     for source in sources:
