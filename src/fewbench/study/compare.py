@@ -138,7 +138,7 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
                 )
             named[method.describe()] = method
     for method in list(named.values()):
-        for name in getattr(method, "beside", ()):
+        for name in method.beside:
             named.setdefault(name, find_method(name))
     return named
 
