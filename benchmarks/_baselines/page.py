@@ -28,7 +28,8 @@ holds them, the command at the end makes this page, all but the section on the p
   Kendall's tau between the targets' estimates and their full scores, a mean over repeats.
 - **Ratio**: the method's error over the **expected** error of plain random sampling of as many
   items for the same targets. The expectation is exact: no draws are simulated. Below 1 the method
-  is better. The row `random` is one actual draw a repeat and a check: its ratio is 1 up to chance.
+  is better. The row `random` is one actual draw a repeat and a check: its ratio is 1 up to chance,
+  and a little below, because the geometric mean of ratios that vary is below their mean.
 - **Random split**: the targets are a quarter of the models, drawn at random, so they are like the
   sources; each repeat draws anew. On llmub_mmlu, whose runs of one checkpoint are all but the same,
   whole checkpoints are held out instead. **Performance split**: the targets are the strongest
