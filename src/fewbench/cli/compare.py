@@ -175,13 +175,13 @@ def describe(outcome: Comparison) -> str:
         )
         if len(expected):
             title += f"; random sampling is expected to err by {points(expected.iloc[0], 2)} pp"
-        block = f"{title}\n{table([*header, 'seconds'], lines)}"
-        if rows["mae_se"].notna().any():
-            block += "\n± one standard error; vs random: the error divided by that expectation"
-        if rows["level_with_best"].notna().any():
-            block += "\n* the best method, and methods whose error cannot be told from its error"
-        block += "\ntau, rho: Kendall's and Spearman's correlation of estimates with full scores"
-        blocks.append(block)
+        blocks.append(f"{title}\n{table([*header, 'seconds'], lines)}")
+    legend = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores"]
+    if cells["mae_se"].notna().any():
+        legend.append("± one standard error; vs random: the error divided by the expected error")
+    if cells["level_with_best"].notna().any():
+        legend.append("* the best method, and methods whose error cannot be told from its error")
+    blocks.append("\n".join(legend))
     for (method, reason), rows in outcome.failures.groupby(["method", "reason"], sort=False):
         first = rows.iloc[0]
         where = f"{first['budget']} items, {first['split']} split, repeat {first['repeat']}"
