@@ -12,8 +12,8 @@ from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import Forest, Neighbours, Ridge
+from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
-from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random
 
 positive = st.integers(1, 10**6)

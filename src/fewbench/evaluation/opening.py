@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fewbench._names import some
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
-from fewbench.methods.selection.given import Given
+from fewbench.methods.subset import Given
 from fewbench.scores import Scores
 
 

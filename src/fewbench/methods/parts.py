@@ -45,15 +45,13 @@ from fewbench.methods.prediction.regressors import (
     Ridge,
 )
 from fewbench.methods.prediction.threshold import Threshold
-from fewbench.methods.selection.clusters import Clusters
+from fewbench.methods.selection.clusters import Clusters, IRTAnchors, Medoids
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,
     PredictiveDiversity,
 )
-from fewbench.methods.selection.irt_anchors import IRTAnchors
-from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random, Stratified
 from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.semantic import Semantic

@@ -10,7 +10,7 @@ import numpy as np
 from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError, MissingExtraError
-from fewbench.methods.selection.semantic import item_texts
+from fewbench.methods.needs import item_texts
 from fewbench.methods.tasks.transferability import Transferability, sizes_of
 from fewbench.scores import Scores
 
