@@ -22,8 +22,12 @@ from fewbench.methods.prediction.anchor_lines import AnchorLines
 from fewbench.methods.prediction.assessor import GenericAssessor
 from fewbench.methods.prediction.difference import Difference
 from fewbench.methods.prediction.features import (
+    PCA,
+    UMAP,
     AnswerFeatures,
     Features,
+    NoReduction,
+    Reduction,
     Signature,
     SubsetScore,
     TaskMeans,
@@ -32,7 +36,6 @@ from fewbench.methods.prediction.joint_weights import JointWeights
 from fewbench.methods.prediction.low_rank import Imputation, LowRankCompletion
 from fewbench.methods.prediction.mean import AnchorRatio, Mean
 from fewbench.methods.prediction.p_irt import GPIRT, PIRT
-from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction, Reduction
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import (
     MLP,
@@ -52,11 +55,10 @@ from fewbench.methods.selection.disagreement import (
     JensenShannon,
     PredictiveDiversity,
 )
-from fewbench.methods.selection.random import Random, Stratified
+from fewbench.methods.selection.random import Random, Strata, Stratified
 from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.semantic import Semantic
 from fewbench.methods.selection.sorted_items import SortedItems
-from fewbench.methods.selection.strata import Strata
 from fewbench.methods.selection.within_tasks import WholeTasks, WithinTasks, read_within
 from fewbench.methods.tasks.chooser_names import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
