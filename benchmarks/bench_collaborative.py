@@ -16,8 +16,7 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench.methods import Answers
-from fewbench.methods.adaptive.collaborative import Collaborative
-from fewbench.methods.adaptive.task_sizes import task_sizes
+from fewbench.methods.adaptive.collaborative import Collaborative, task_sizes
 from fewbench.scores import Scores
 from fewbench.testing import simulate
 from plain_collaborative import predict, select

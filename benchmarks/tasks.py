@@ -18,11 +18,9 @@ from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.tasks import Similarity, TaskMatrix, Transferability, read_chooser
-from fewbench.methods.tasks.drawn import RandomTasks
-from fewbench.methods.tasks.fit import FittedTasks
-from fewbench.methods.tasks.matching import mismatch
+from fewbench.methods.tasks.bento import mismatch
+from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks
 from fewbench.methods.tasks.matrix import PAST_SCORES
-from fewbench.methods.tasks.ridge import RidgeTasks
 from fewbench.readers import read
 from fewbench.readers.task_table import read_task_table
 from fewbench.study import SplitSettings, compare

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from _baselines.cells import Record
-from fewbench.evaluation.ranks import EXACT
+from fewbench.evaluation.bounds import EXACT
 from fewbench.scores import Scores
 from fewbench.study import Split
 from fewbench.study.inference import (

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.evaluation import assemble
-from fewbench.evaluation.bounds import bound_score
+from fewbench.evaluation import estimating
+from fewbench.evaluation.bounds import bound_score, past_scores
 from fewbench.evaluation.calibration import Calibration, PastErrors
 from fewbench.evaluation.estimating import Said
 from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.ranks import past_scores
 from fewbench.evaluation.sampling import (
     error_within,
     exact_interval,
@@ -40,7 +39,7 @@ def make_estimate(of_one, scores, calibration, level, provenance):
     of_one = replace(of_one, score=bound_score(of_one.score, scores, of_one.items, of_one.answers))
     [judged] = errors.judge(np.array([of_one.score]), [of_one.items], [of_one.answers], level)
     effect, past = sampling_effect(scores, 5), past_scores(scores)
-    return assemble.make_estimate(of_one, scores, judged, level, provenance, effect, past)
+    return estimating.make_estimate(of_one, scores, judged, level, provenance, effect, past)
 
 
 def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):

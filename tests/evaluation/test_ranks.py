@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewbench.evaluation import Estimate, Evaluation
-from fewbench.evaluation.ranks import past_scores, places, ranks_among
+from fewbench.evaluation.bounds import past_scores, places, ranks_among
 from fewbench.scores import Scale, from_arrays
 from fewbench.testing import simulate
 

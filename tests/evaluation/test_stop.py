@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.stop import Stop
+from fewbench.evaluation.opening import Stop
 from fewbench.testing import simulate
 
 

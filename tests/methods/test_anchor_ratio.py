@@ -5,7 +5,7 @@ import pytest
 
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, Subset, find_method
-from fewbench.methods.prediction.anchor_ratio import AnchorRatio
+from fewbench.methods.prediction.mean import AnchorRatio
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance, play

@@ -7,7 +7,7 @@ from fewbench.methods import Answers, Subset
 from fewbench.methods.prediction.anchor_lines import AnchorLines
 from fewbench.methods.prediction.assessor import GenericAssessor
 from fewbench.methods.prediction.completed import completed
-from fewbench.methods.prediction.imputation import Imputation
+from fewbench.methods.prediction.low_rank import Imputation
 from fewbench.methods.prediction.p_irt import PIRT
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate

@@ -10,10 +10,8 @@ from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.imputation import RANKS, STEPS, Imputation
-from fewbench.methods.selection.greedy import Greedy
-from fewbench.methods.selection.joint import Joint
-from fewbench.methods.selection.lasso_path import LassoPath
+from fewbench.methods.prediction.low_rank import RANKS, STEPS, Imputation
+from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance

@@ -8,7 +8,7 @@ from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset, find_method
 from fewbench.methods.prediction.low_rank import LowRankCompletion
-from fewbench.methods.selection.medoids import Medoids
+from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.random import Random
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance

@@ -11,10 +11,8 @@ from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset
 from fewbench.methods.prediction.ability import Ability
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.selection.best_of_random import BestOfRandom
-from fewbench.methods.selection.information import Informative
 from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.ridge_search import RidgeSearch
+from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance

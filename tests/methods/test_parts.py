@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from fewbench.errors import MethodError
 from fewbench.methods import CATALOGUE, StaticMethod, find_method
 from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS, STAGES
-from fewbench.methods.prediction.features import AnswerFeatures, Signature
+from fewbench.methods.prediction.features import PCA, UMAP, AnswerFeatures, NoReduction, Signature
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import Forest, Neighbours, Ridge
+from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
-from fewbench.methods.selection.medoids import Medoids
 from fewbench.methods.selection.random import Random
 
 positive = st.integers(1, 10**6)

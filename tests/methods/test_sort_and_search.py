@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from fewbench.algorithms.completion.staircase import mean_threshold, reorder, thresholds
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, Subset
+from fewbench.methods.prediction.completed import task_lines
 from fewbench.methods.prediction.threshold import Threshold
-from fewbench.methods.prediction.unseen_tasks import task_lines
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.sorted_items import SortedItems, groups, sorted_groups
 from fewbench.scores import from_arrays

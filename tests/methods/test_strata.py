@@ -13,8 +13,7 @@ from fewbench.methods import Answers, StaticMethod, find_method
 from fewbench.methods.ease import ease
 from fewbench.methods.prediction.difference import Difference
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.strata import Strata
+from fewbench.methods.selection.random import Random, Strata
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance
 

@@ -12,7 +12,7 @@ from fewbench.methods.needs import needs_of
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
 from fewbench.methods.tasks import TaskMatrix, Transferability, read_chooser
-from fewbench.methods.tasks.listed import ListedTasks
+from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.scores import from_arrays
 from fewbench.study import compare
 from fewbench.testing import simulate

@@ -27,8 +27,8 @@ from fewbench.methods.tasks import (
     read_chooser,
     select_tasks,
 )
-from fewbench.methods.tasks.listed import ListedTasks
-from fewbench.methods.tasks.texts import of_texts
+from fewbench.methods.tasks.choosers import ListedTasks
+from fewbench.methods.tasks.matrix import of_texts
 from fewbench.methods.tasks.transferability import MATRIX, Metric
 from fewbench.readers.task_table import read_question_counts, read_task_table
 from fewbench.runners import EXPORTS

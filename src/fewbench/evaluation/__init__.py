@@ -2,7 +2,7 @@
 
 from fewbench.evaluation.estimate import Estimate, Estimates
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.select import select_items
-from fewbench.evaluation.stop import Stop
 
 __all__ = ["Estimate", "Estimates", "Evaluation", "Stop", "select_items"]

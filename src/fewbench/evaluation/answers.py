@@ -1,18 +1,20 @@
 """What targets have answered so far, checked as it comes in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from fewbench._names import some
-from fewbench._types import BoolArray, FloatArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
-from fewbench.evaluation.journal import Told
+from fewbench.evaluation.journal import Asked, Entry, Skipped, Told
 from fewbench.methods import Answers, Record
 from fewbench.scores import Scores
+from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 
 ENOUGH = 100  # answers of sources to a task; of fewer, all may be 0 or 1 by chance
@@ -32,7 +34,7 @@ class Taken(NamedTuple):
 
 
 class AnswerBook:
-    """Checks answers as they come in, and brings them to the form of the record.
+    """Checks answers as they come in, brings them to the form of the record, and shows them.
 
     Parameters
     ----------
@@ -172,6 +174,89 @@ class AnswerBook:
             if unknown:
                 padded[0, i] = np.nan
         return padded
+
+    def check_skipped(self, target: str, items: IntArray) -> None:
+        """Raise AnswersError unless a target was asked these items and answered none of them."""
+        left = set(self._record.open(target).tolist())
+        wrong = [str(self._sources.item_ids[at]) for at in items.tolist() if at not in left]
+        if wrong:
+            raise AnswersError(
+                f"{target!r}: {some(wrong)} cannot be skipped: not asked, or answered already",
+                hint="skip only what ask() returns",
+            )
+
+    def compare(
+        self, table: Scores, matched: Mapping[str, int], *, accept_prompts: bool
+    ) -> Comparison:
+        """Compare the prompts and settings of a table's answers with those of the sources.
+
+        AnswersError if they differ and that is not accepted.
+        """
+        used: dict[str, None] = {}
+        for name, row in matched.items():
+            answers = self.from_table(table, row, name)
+            used |= dict.fromkeys(self._sources.item_ids[answers.items].tolist())
+        compared = compare_conditions(self._sources, table, used)
+        if compared.differences and not accept_prompts:
+            raise AnswersError(
+                "the answers are to other prompts or settings than the sources': "
+                + "; ".join(compared.differences),
+                hint="run the items as the sources were run; to take these answers all the same, "
+                "use --accept-prompts (in Python accept_prompts=True)",
+            )
+        return compared
+
+    def replay(self, entry: Entry) -> None:
+        """Put an entry of the journal into the record; AnswersError if it does not fit."""
+        targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
+        for target in targets:
+            if target not in self._record.targets:
+                raise AnswersError(f"{target!r} is not a target")
+        if isinstance(entry, Asked):
+            for target in targets:
+                self._record.add_round(target, self._sources.positions(entry.items))
+        elif isinstance(entry, Skipped):
+            self._record.skip(entry.target, self._sources.positions(entry.items).tolist())
+        else:
+            answers = self.from_record(entry)
+            # Answered items that no entry asks for: a repair dropped the line that did.
+            lost = np.setdiff1d(answers.items, self._record.asked(entry.target))
+            rounds = self._record.rounds(entry.target)
+            if len(lost) and rounds:
+                rounds[-1] = np.append(rounds[-1], lost)
+            elif len(lost):
+                self._record.add_round(entry.target, lost)
+            self.check(entry.target, answers, accept_fractions=True, correct=entry.corrects)
+            self._record.tell(entry.target, answers)
+
+    def table(self, target: str, expected: FloatArray | None) -> pd.DataFrame:
+        """Return one row per item, for one target (see `Evaluation.items`).
+
+        `expected`, shape (items,), is what the method expects of each item, in [0, 1].
+        """
+        status = np.full(self._sources.n_items, "", dtype=object)
+        status[self._record.asked(target)] = "open"
+        status[list(self._record.skipped(target))] = "skipped"
+        status[self._record.answered(target)] = "answered"
+        scale = self._sources.scale
+        table = pd.DataFrame({"task": self._sources.items["task"], "status": status})
+        table["score"] = scale.from_unit(self._record.scores(target))
+        table["expected"] = np.nan if expected is None else scale.from_unit(expected)
+        return table
+
+    def counts(self) -> pd.DataFrame:
+        """Return one row per target: items asked, answered, skipped and open."""
+        record = self._record
+        rows = {
+            name: {
+                "asked": len(record.asked(name)),
+                "answered": len(record.answered(name)),
+                "skipped": len(record.skipped(name)),
+                "open": len(record.open(name)),
+            }
+            for name in record.targets
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
 
 def match_models(table: Scores, targets: Sequence[str], target: str | None) -> dict[str, int]:

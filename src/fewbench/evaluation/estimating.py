@@ -9,10 +9,9 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.bounds import bound_score, fit_tasks
+from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, past_scores, places
 from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
 from fewbench.evaluation.intervals import ErrorModel, Judgment
-from fewbench.evaluation.ranks import Past, past_scores, places
 from fewbench.evaluation.sampling import error_within, sampling_effect, wilson_interval
 from fewbench.methods import Answers, Method, Prediction, Provenance
 from fewbench.scores import Scores

@@ -21,9 +21,16 @@ from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.estimating import Estimator, Heard
 from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
-from fewbench.evaluation.opening import check_scores, check_subset, check_targets, with_items
+from fewbench.evaluation.opening import (
+    FEWEST,
+    Stop,
+    check_scores,
+    check_subset,
+    check_targets,
+    costs_of,
+    with_items,
+)
 from fewbench.evaluation.sampling import check_level
-from fewbench.evaluation.stop import FEWEST, Stop, costs_of
 from fewbench.methods import (
     Answers,
     Method,
@@ -39,7 +46,6 @@ from fewbench.methods import (
 from fewbench.methods.item_response import fits_kept_in
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, load_scores
-from fewbench.scores.conditions import Comparison, compare_conditions
 
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
@@ -257,47 +263,20 @@ class Evaluation:
         self.provenance = self.provenance.model_copy(update={"budget": made.budget})
         for number, entry in enumerate(journal.entries(), start=1):
             try:
-                self._replay(entry)
+                self._book.replay(entry)
             except (AnswersError, ScoresError) as error:
                 raise EvaluationError(
                     f"{journal.folder}: entry {number} does not fit the evaluation: "
                     f"{error.message}",
                     hint="the journal was changed by hand; restore it from a backup",
                 ) from error
+            self._entries.append(entry)
+        self._written = {target: len(self.record.rounds(target)) for target in self.targets}
         self._keep_in(journal)
 
     def _keep_in(self, journal: Journal) -> None:
         self._journal = journal
         self._estimator = Estimator(self.method, self.scores, self.provenance, journal.folder)
-
-    def _replay(self, entry: Entry) -> None:
-        """Take up an entry of the journal."""
-        targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
-        for target in targets:
-            if target not in self.targets:
-                raise AnswersError(f"{target!r} is not a target")
-        if isinstance(entry, Asked):
-            for target in targets:
-                self.record.add_round(target, self.scores.positions(entry.items))
-                self._written[target] += 1
-        elif isinstance(entry, Skipped):
-            self.record.skip(entry.target, self.scores.positions(entry.items).tolist())
-        else:
-            answers = self._book.from_record(entry)
-            self._restore_asked(entry.target, answers.items)
-            self._book.check(entry.target, answers, accept_fractions=True, correct=entry.corrects)
-            self.record.tell(entry.target, answers)
-        self._entries.append(entry)
-
-    def _restore_asked(self, target: str, answered: IntArray) -> None:
-        """Add answered items that no entry asks for: a repair dropped the line that did."""
-        lost = np.setdiff1d(answered, self.record.asked(target))
-        rounds = self.record.rounds(target)
-        if len(lost) and rounds:
-            rounds[-1] = np.append(rounds[-1], lost)
-        elif len(lost):
-            self.record.add_round(target, lost)
-            self._written[target] += 1
 
     def _note(self, entry: Entry) -> None:
         """Write an entry to the folder, if there is one, before anything follows from it."""
@@ -478,14 +457,7 @@ class Evaluation:
         matched = match_models(table, self.targets, target)
         if any(not len(self.record.open(name)) for name in matched):
             self._advance()
-        compared = self._compare(table, matched)
-        if compared.differences and not accept_prompts:
-            raise AnswersError(
-                "the answers are to other prompts or settings than the sources': "
-                + "; ".join(compared.differences),
-                hint="run the items as the sources were run; to take these answers all the same, "
-                "use --accept-prompts (in Python accept_prompts=True)",
-            )
+        compared = self._book.compare(table, matched, accept_prompts=accept_prompts)
         for name, row in matched.items():
             answers = self._book.from_table(table, row, name)
             before = self.record.scores(name)[answers.items]
@@ -520,24 +492,10 @@ class Evaluation:
         self._check_target(target)
         at = self.scores.positions(list(items))
         self._check_open(target)
-        left = set(self.record.open(target).tolist())
-        wrong = [str(self.scores.item_ids[one]) for one in at.tolist() if one not in left]
-        if wrong:
-            raise AnswersError(
-                f"{target!r}: {some(wrong)} cannot be skipped: not asked, or answered already",
-                hint="skip only what ask() returns",
-            )
+        self._book.check_skipped(target, at)
         self._note(Skipped(target=target, items=tuple(self.scores.item_ids[at])))
         self.record.skip(target, at.tolist())
         return self._left(target)
-
-    def _compare(self, table: Scores, matched: Mapping[str, int]) -> Comparison:
-        """Compare the prompts and settings of a table's answers with those of the sources."""
-        used: dict[str, None] = {}
-        for name, row in matched.items():
-            answers = self._book.from_table(table, row, name)
-            used |= dict.fromkeys(self.scores.item_ids[answers.items].tolist())
-        return compare_conditions(self.scores, table, used)
 
     def _check_target(self, target: str) -> None:
         if target not in self.targets:
@@ -669,32 +627,14 @@ class Evaluation:
         the user's scale; `expected`, what the method expects of the item, where it has that.
         """
         self._check_target(target)
-        asked = self.record.asked(target)
-        status = np.full(self.scores.n_items, "", dtype=object)
-        status[asked] = "open"
-        status[list(self.record.skipped(target))] = "skipped"
-        status[self.record.answered(target)] = "answered"
-        scale = self.scores.scale
         expected = None
         if len(self.record.answered(target)):
             expected = self._predict([target], tasks=False).items
-        table = pd.DataFrame({"task": self.scores.items["task"], "status": status})
-        table["score"] = scale.from_unit(self.record.scores(target))
-        table["expected"] = np.nan if expected is None else scale.from_unit(expected[0])
-        return table
+        return self._book.table(target, None if expected is None else expected[0])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per target: items asked, answered, skipped and open."""
-        rows = {
-            name: {
-                "asked": len(self.record.asked(name)),
-                "answered": len(self.record.answered(name)),
-                "skipped": len(self.record.skipped(name)),
-                "open": len(self.record.open(name)),
-            }
-            for name in self.targets
-        }
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
+        return self._book.counts()
 
     def __repr__(self) -> str:
         """Return method, limits and how far the targets are."""

@@ -31,7 +31,7 @@ from fewbench.evaluation.calibration import (
     sample_fit,
     typical_variance,
 )
-from fewbench.evaluation.kept import KeptErrors
+from fewbench.evaluation.journal import KeptErrors
 from fewbench.evaluation.sampling import (
     betting_interval,
     error_within,

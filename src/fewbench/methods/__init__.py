@@ -19,8 +19,7 @@ from fewbench.methods.catalogue import (
     Entry,
     find_method,
 )
-from fewbench.methods.needs import Extra, Need, extras_of, needs_of
-from fewbench.methods.obstacles import obstacle, supply
+from fewbench.methods.needs import Extra, Need, extras_of, needs_of, obstacle, supply
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
 

@@ -19,23 +19,23 @@ from fewbench.methods.base import Predictor, Selector
 from fewbench.methods.prediction.ability import Ability
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.anchor_ratio import AnchorRatio
 from fewbench.methods.prediction.assessor import GenericAssessor
 from fewbench.methods.prediction.difference import Difference
 from fewbench.methods.prediction.features import (
+    PCA,
+    UMAP,
     AnswerFeatures,
     Features,
+    NoReduction,
+    Reduction,
     Signature,
     SubsetScore,
     TaskMeans,
 )
-from fewbench.methods.prediction.gp_irt import GPIRT
-from fewbench.methods.prediction.imputation import Imputation
 from fewbench.methods.prediction.joint_weights import JointWeights
-from fewbench.methods.prediction.low_rank import LowRankCompletion
-from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.p_irt import PIRT
-from fewbench.methods.prediction.reductions import PCA, UMAP, NoReduction, Reduction
+from fewbench.methods.prediction.low_rank import Imputation, LowRankCompletion
+from fewbench.methods.prediction.mean import AnchorRatio, Mean
+from fewbench.methods.prediction.p_irt import GPIRT, PIRT
 from fewbench.methods.prediction.regression import Regression
 from fewbench.methods.prediction.regressors import (
     MLP,
@@ -48,26 +48,19 @@ from fewbench.methods.prediction.regressors import (
     Ridge,
 )
 from fewbench.methods.prediction.threshold import Threshold
-from fewbench.methods.selection.best_of_random import BestOfRandom
-from fewbench.methods.selection.clusters import Clusters
+from fewbench.methods.selection.clusters import Clusters, IRTAnchors, Medoids
+from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,
     PredictiveDiversity,
 )
-from fewbench.methods.selection.greedy import Greedy
-from fewbench.methods.selection.information import Informative
-from fewbench.methods.selection.irt_anchors import IRTAnchors
-from fewbench.methods.selection.joint import Joint
-from fewbench.methods.selection.lasso_path import LassoPath
-from fewbench.methods.selection.medoids import Medoids
-from fewbench.methods.selection.random import Random, Stratified
-from fewbench.methods.selection.ridge_search import RidgeSearch
+from fewbench.methods.selection.random import Random, Strata, Stratified
+from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.semantic import Semantic
 from fewbench.methods.selection.sorted_items import SortedItems
-from fewbench.methods.selection.strata import Strata
 from fewbench.methods.selection.within_tasks import WholeTasks, WithinTasks, read_within
-from fewbench.methods.tasks.choosers import CHOOSERS
+from fewbench.methods.tasks.chooser_names import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {

@@ -17,8 +17,7 @@ from fewbench.methods.base import (
     Session,
     joined,
 )
-from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
-from fewbench.methods.obstacles import obstacle
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, obstacle
 from fewbench.methods.parts import describe
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random

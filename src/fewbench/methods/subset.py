@@ -1,6 +1,8 @@
 """Subset: the chosen items, with weights and where they come from."""
 
+import hashlib
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -97,3 +99,25 @@ class Subset(BaseModel):
     def from_json(cls, text: str | bytes) -> "Subset":
         """Read a subset from JSON; MethodError says what does not fit."""
         return parse_json(cls, text, "not a subset", MethodError)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The same items whatever the scores: a subset of the user's own.
+
+    Parameters
+    ----------
+    subset : Subset
+    """
+
+    subset: Subset
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Return the items."""
+        return self.subset
+
+    def describe(self) -> str:
+        """Return how many items there are, and a hash of them and their weights."""
+        content = self.subset.model_dump_json(include={"items", "weights"})
+        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+        return f"given(items={len(self.subset.items)},hash={digest})"

@@ -84,7 +84,7 @@ def settings_of(part: type[Any]) -> str:
 
     Examples
     --------
-    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> from fewbench.methods.selection.clusters import Medoids
     >>> settings_of(Medoids)
     'metric=manhattan, standardise=false, restarts=1'
     """
@@ -96,7 +96,7 @@ def choices(setting: Field[Any]) -> tuple[str, str]:
 
     Examples
     --------
-    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> from fewbench.methods.selection.clusters import Medoids
     >>> choices(fields(Medoids)[0])
     ('manhattan', 'manhattan, euclidean, cosine, correlation, absolute-correlation')
     """
@@ -112,7 +112,7 @@ def check_words(part: Any) -> None:
 
     Examples
     --------
-    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> from fewbench.methods.selection.clusters import Medoids
     >>> check_words(Medoids(metric="taxi"))
     Traceback (most recent call last):
     fewbench.errors.MethodError: metric is 'taxi' (hint: use one of manhattan, euclidean, ...)
@@ -149,7 +149,7 @@ def write(name: str, part: Any) -> str:
 
     Examples
     --------
-    >>> from fewbench.methods.selection.medoids import Medoids
+    >>> from fewbench.methods.selection.clusters import Medoids
     >>> write("medoids", Medoids(standardise=True))
     'medoids(standardise=true)'
     """

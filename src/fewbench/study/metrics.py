@@ -8,7 +8,7 @@ weights, each target counts as often as its weight says, which is how targets ar
 import numpy as np
 
 from fewbench._types import FloatArray
-from fewbench.evaluation.ranks import EXACT, ranks_among
+from fewbench.evaluation.bounds import EXACT, ranks_among
 
 TOP = 10
 TIED = 1.5 * 10.0**-EXACT

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.methods.adaptive.collaborative import Collaborative
-from fewbench.methods.adaptive.task_sizes import task_sizes
+from fewbench.methods.adaptive.collaborative import Collaborative, task_sizes
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import play

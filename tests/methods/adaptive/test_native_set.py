@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.methods.adaptive.native_set import make_native_set
+from fewbench.methods.adaptive.tailored import make_native_set
 
 KINDS = [
     {},

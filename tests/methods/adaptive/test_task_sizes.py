@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
+from fewbench.methods.adaptive.collaborative import in_rounds, task_sizes
 
 
 @st.composite

@@ -8,9 +8,8 @@ import pytest
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import CHOOSERS, Similarity, TaskMatrix, read_chooser
-from fewbench.methods.tasks.facility import BentoLe, BentoSim
-from fewbench.methods.tasks.listed import ListedTasks
-from fewbench.methods.tasks.medoids import TaskMedoids
+from fewbench.methods.tasks.bento import BentoLe, BentoSim
+from fewbench.methods.tasks.choosers import ListedTasks, TaskMedoids
 from fewbench.scores import from_arrays
 
 NAMES = ("a", "b, (c)", "d|e", "f+g", "h=%2C", "ï j")

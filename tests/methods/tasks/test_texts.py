@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.texts import bm25, of_items, of_texts
+from fewbench.methods.tasks.matrix import bm25, of_items, of_texts
 from fewbench.testing import simulate
 
 pytest.importorskip("bm25s", reason="bm25s is not installed")

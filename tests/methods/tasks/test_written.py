@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import CHOOSERS, describe_chooser, read_chooser
-from fewbench.methods.tasks.facility import BentoLe, BentoSim
-from fewbench.methods.tasks.listed import ListedTasks
-from fewbench.methods.tasks.medoids import TaskMedoids
-from fewbench.methods.tasks.written import SHORT
+from fewbench.methods.tasks.bento import BentoLe, BentoSim
+from fewbench.methods.tasks.chooser_names import SHORT
+from fewbench.methods.tasks.choosers import ListedTasks, TaskMedoids
 
 
 @given(

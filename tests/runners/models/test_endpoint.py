@@ -13,7 +13,7 @@ from tiny_server import TROUBLES, TinyServer
 
 from fewbench.errors import MissingExtraError, ModelError
 from fewbench.runners.models import Endpoint, TooLong, TryAgain
-from fewbench.runners.models._endpoint.replies import Token, continuation_value, option_values
+from fewbench.runners.models.endpoint_scoring import Token, continuation_value, option_values
 
 pytest.importorskip("openai", reason="needs the extra endpoint")
 
@@ -541,5 +541,5 @@ def noted_sleep(monkeypatch):
 
     monkeypatch.setattr(asyncio, "sleep", note)
     own_clock = SimpleNamespace(monotonic=lambda: clock[0])
-    monkeypatch.setattr("fewbench.runners.models._endpoint.connection.time", own_clock)
+    monkeypatch.setattr("fewbench.runners.models.endpoint_server.time", own_clock)
     return slept

@@ -58,7 +58,7 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
-    monkeypatch.setattr("fewbench.runners.models._endpoint.ways.PAUSE", 0.001)
+    monkeypatch.setattr("fewbench.runners.models.endpoint_scoring.PAUSE", 0.001)
 
 
 def ask(url, call, **settings):

@@ -11,15 +11,19 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.completion.item_neighbours import Importance, ItemNeighbours
 from fewbench.algorithms.completion.transport import check_solver
 from fewbench.errors import MethodError
-from fewbench.methods.adaptive.importance_session import ImportanceSession, ItemCompletion
-from fewbench.methods.adaptive.low_rank_items import LowRankItems
-from fewbench.methods.adaptive.past_tasks import Mixture, past_by_task
-from fewbench.methods.adaptive.task_completion import TaskCompletion
-from fewbench.methods.adaptive.task_sizes import in_rounds, task_sizes
-from fewbench.methods.base import Method
+from fewbench.methods.adaptive.task_completion import (
+    LowRankItems,
+    Mixture,
+    Past,
+    PastTask,
+    TaskCompletion,
+    past_by_task,
+)
+from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.needs import Extra, Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
@@ -105,13 +109,13 @@ class Collaborative(Method):
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
-    ) -> ImportanceSession:
+    ) -> "ImportanceSession":
         """Share the budget among the tasks and open a session."""
         self._check(scores)
         past = past_by_task(scores, self.importance, seed)
         sizes = task_sizes(budget, np.bincount(scores.task_of), self.minimum)
         mixture = Mixture(self.importance, self.alpha)
-        completion: ItemCompletion
+        completion: TaskCompletion | LowRankItems
         if self.prediction == "low-rank":
             completion = LowRankItems(scores, budget, seed)
         else:
@@ -159,3 +163,162 @@ class Collaborative(Method):
             )
         if self.transport and self.prediction == "similarity":
             check_solver()  # before the user has paid for answers
+
+
+ONE_TASK = (
+    "this method is made for benchmarks of many tasks; on a single one plain random sampling is "
+    "often closer: compare with random and greedy-ridge"
+)
+
+
+class ImportanceSession(Session):
+    """Asks every target in rounds, independently of the others.
+
+    The first round is the probe set, the items most important to all sources. Each later one asks
+    for those most important to all sources and to the ones that answered a task as the target did.
+
+    Parameters
+    ----------
+    scores : Scores
+    past : Past
+        The same by task.
+    rounds : ndarray of int, shape (rounds, tasks)
+        How many items to ask.
+    mixture : Mixture
+    n_similar : int
+        How many sources are similar.
+    completion : TaskCompletion or LowRankItems
+        Predicts the items that a target was not run on.
+    targets : sequence of str
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        past: Past,
+        rounds: IntArray,
+        mixture: Mixture,
+        n_similar: int,
+        completion: TaskCompletion | LowRankItems,
+        targets: Sequence[str],
+    ) -> None:
+        super().__init__(targets, scores.n_items)
+        self._scores, self._past, self._tasks, self._rounds = scores, past, past.tasks, rounds
+        self._mixture, self._n_similar = mixture, n_similar
+        self._completion = completion
+        self._place = np.empty(scores.n_items, dtype=np.intp)  # of each item within its task
+        for task in past.tasks:
+            self._place[task.items] = np.arange(len(task.items))
+
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return the next round's items of every target that has one, task by task."""
+        chosen = {}
+        for target in targets:
+            done = len(self.record.rounds(target))
+            if done < len(self._rounds):
+                asked = self._by_task(self.record.asked(target))
+                answered = self._by_task(self.record.answered(target))
+                scores = self.record.scores(target)
+                new = [
+                    part.items[self._choose(part, asked[task], answered[task], n, scores)]
+                    for task, (part, n) in enumerate(
+                        zip(self._tasks, self._rounds[done].tolist(), strict=True)
+                    )
+                ]
+                chosen[target] = np.concatenate(new)
+        return chosen
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict every item of every target; scores are their means."""
+        items = np.array(
+            [
+                self._completion.complete(
+                    self._by_task(self.record.answered(target)), self.record.scores(target)
+                )
+                for target in targets
+            ]
+        )
+        of_tasks = None
+        if tasks:
+            of_tasks = np.clip(self._scores.task_means(items), 0.0, 1.0)
+        full = np.clip(items @ self._scores.item_weights, 0.0, 1.0)
+        notes = (ONE_TASK,) if len(self._tasks) == 1 else ()
+        return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0), notes=notes)
+
+    def _by_task(self, items: IntArray) -> list[IntArray]:
+        """Return items task by task, as positions within the task, in the same order."""
+        task_of = self._scores.task_of[items]
+        return [self._place[items[task_of == task]] for task in range(len(self._tasks))]
+
+    def _choose(
+        self, task: PastTask, asked: IntArray, answered: IntArray, n: int, scores: FloatArray
+    ) -> IntArray:
+        if not n:
+            return asked[:0]
+        importance = task.importance
+        if len(answered):
+            similar = self._past.similar(task.items[answered], scores, self._n_similar)
+            importance = self._mixture.of(task.values, similar, task.importance)
+        return task.most_important(importance, asked, n)
+
+
+def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
+    """Share `budget` items among tasks by one ratio, with a minimum.
+
+    A task of size s gets min(s, max(minimum, ratio * s)), with the ratio that spends the budget:
+    small tasks are taken whole. A budget that cannot give every task its minimum lowers the
+    minimum instead. Fractions go to the largest remainders; of equal ones to the larger task,
+    then to the first.
+
+    Parameters
+    ----------
+    budget : int
+        At most the sum of `sizes`.
+    sizes : ndarray of int, shape (tasks,)
+    minimum : int
+        0 for plain proportions.
+
+    Returns
+    -------
+    ndarray of int, shape (tasks,), summing to `budget`
+
+    Examples
+    --------
+    >>> task_sizes(60, np.array([10, 100, 200]), 20).tolist()
+    [10, 20, 30]
+    >>> task_sizes(20, np.array([10, 100, 200]), 20).tolist()
+    [6, 7, 7]
+    """
+    least = np.minimum(sizes, minimum).astype(np.float64)
+    # What is spent grows piecewise linearly with the level, or the ratio: solve between the bends.
+    if budget < least.sum():
+        levels = np.unique(np.append(least, 0.0))
+        spent = np.minimum.outer(levels, least).sum(axis=1)
+        shares = np.minimum(least, np.interp(budget, spent, levels))
+    else:
+        ratios = np.unique(np.concatenate([least / sizes, [0.0, 1.0]]))
+        spent = np.maximum(np.multiply.outer(ratios, sizes), least).sum(axis=1)
+        shares = np.maximum(least, np.interp(budget, spent, ratios) * sizes)
+    shares = np.round(shares, 9)
+    whole = np.floor(shares).astype(np.intp)
+    order = np.lexsort((-sizes, np.round(whole - shares, 9)))
+    whole[order[: budget - whole.sum()]] += 1
+    return np.asarray(whole, dtype=np.intp)
+
+
+def in_rounds(sizes: IntArray, rounds: int) -> IntArray:
+    """Split the tasks' sizes into rounds as equal as can be, the larger ones first.
+
+    Returns
+    -------
+    ndarray of int, shape (at most `rounds`, tasks)
+        Items to ask of every task; rounds without any are left out.
+
+    Examples
+    --------
+    >>> in_rounds(np.array([1, 5, 6]), 3).tolist()
+    [[1, 2, 2], [0, 2, 2], [0, 1, 2]]
+    """
+    by_then = -(-np.multiply.outer(np.arange(rounds + 1), sizes) // rounds)
+    each = np.diff(by_then, axis=0)
+    return np.asarray(each[each.any(axis=1)], dtype=np.intp)

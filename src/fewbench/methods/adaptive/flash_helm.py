@@ -16,8 +16,8 @@ from fewbench._types import IntArray
 from fewbench.algorithms.sampling import expected_counts
 from fewbench.methods.base import Answers, Method, Prediction, Session, joined
 from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import TaskLines, task_lines
 from fewbench.methods.prediction.mean import FittedMean
-from fewbench.methods.prediction.unseen_tasks import TaskLines, task_lines
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 

@@ -12,7 +12,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
-from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for
+from fewbench.methods.prediction.completed import TaskLines, lines_for
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
 from fewbench.scores import Benchmark, Scores

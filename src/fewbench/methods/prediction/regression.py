@@ -9,8 +9,14 @@ from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
-from fewbench.methods.prediction.features import Features, FittedFeatures, Signature
-from fewbench.methods.prediction.reductions import NoReduction, Reduction, Transform
+from fewbench.methods.prediction.features import (
+    Features,
+    FittedFeatures,
+    NoReduction,
+    Reduction,
+    Signature,
+    Transform,
+)
 from fewbench.methods.prediction.regressors import Fitted, Regressor
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores

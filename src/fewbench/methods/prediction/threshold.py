@@ -12,7 +12,7 @@ from fewbench.algorithms.completion.staircase import mean_threshold
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.ease import PROBABILITIES
 from fewbench.methods.needs import Need
-from fewbench.methods.prediction.unseen_tasks import TaskLines, lines_for
+from fewbench.methods.prediction.completed import TaskLines, lines_for
 from fewbench.methods.selection.sorted_items import Order, groups, sorted_groups
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words

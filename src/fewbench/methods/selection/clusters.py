@@ -1,6 +1,11 @@
-"""Clustering of past scores: k-means within each task, the item nearest each centre.
+"""Anchor points: items at the middle of clusters, weighted by cluster.
 
-The baseline "clustering (historical)" of Two-Stage Collaborative Filtering (Eq. 5).
+- `Medoids`: k-medoids of the items by how the sources scored on them. Vivek et al. 2023, "Anchor
+  Points: Benchmarking Models with Much Fewer Examples", arXiv 2309.08638.
+- `Clusters`: k-means within each task, the item nearest each centre; the baseline "clustering
+  (historical)" of Two-Stage Collaborative Filtering (Eq. 5).
+- `IRTAnchors`: items that stand for others of like parameters in the item response model. Polo et
+  al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992, §3.2.
 """
 
 from collections.abc import Callable
@@ -10,12 +15,43 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.clustering.distances import Metric, item_distances
 from fewbench.algorithms.clustering.kmeans import representatives
+from fewbench.algorithms.clustering.kmedoids import kmedoids
 from fewbench.algorithms.sampling import allocate
+from fewbench.methods.item_response import NEEDS, source_model
 from fewbench.methods.needs import Need
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class Medoids:
+    """Items at the centre of clusters of source-score columns, weighted by cluster.
+
+    Parameters
+    ----------
+    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
+        Distance between two items' columns of source scores.
+    standardise : bool
+        First bring each source's scores to mean 0 and variance 1.
+    restarts : int
+        Random starts; the cheapest clustering is kept.
+    """
+
+    metric: Metric = "manhattan"
+    standardise: bool = False
+    restarts: int = 1
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few items apart"),)
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Cluster the items and return the medoids, each with its cluster's share."""
+        check_number("restarts", self.restarts, 1, 1000)
+        distances = item_distances(scores.filled.T, self.metric, self.standardise)
+        found = kmedoids(distances, budget, np.random.default_rng(seed), restarts=self.restarts)
+        shares = np.bincount(found.labels, weights=scores.item_weights, minlength=budget)
+        return Subset(items=tuple(scores.item_ids[found.medoids]), weights=tuple(shares.tolist()))
 
 
 @dataclass(frozen=True)
@@ -74,3 +110,36 @@ def cluster_subset(
         chosen.extend(items[picked].tolist())
         shares.extend(np.bincount(labels, scores.item_weights[items], len(picked)).tolist())
     return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares))
+
+
+@dataclass(frozen=True)
+class IRTAnchors:
+    """Items nearest the k-means centres of discriminations and intercepts, weighted by cluster.
+
+    Parameters
+    ----------
+    dimensions : int, optional
+        Abilities of the item response model; by default as many as best predict held-out cells.
+    restarts : int
+        Random starts of k-means; the best is kept.
+    """
+
+    dimensions: int | None = None
+    restarts: int = 1
+    costly: ClassVar[bool] = True
+    needs: ClassVar = NEEDS
+
+    def select(self, scores: Scores, budget: int, seed: int) -> Subset:
+        """Cluster the items; weights are the clusters' shares of the full score."""
+        check_number("restarts", self.restarts, 1, 1000)
+        model = source_model(scores, self.dimensions).model
+        # Rounded, so that items answered alike are alike to the last digit.
+        points = np.column_stack([model.discrimination, model.intercept])
+        points = np.asarray(np.round(points, 4), dtype=np.float64)
+        rng = np.random.default_rng(seed)
+        weights = None if scores.average == "micro" else scores.item_weights * scores.n_items
+        chosen, labels = representatives(
+            points, budget, int(rng.integers(2**31)), self.restarts, weights
+        )
+        shares = np.bincount(labels, scores.item_weights, budget)
+        return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(shares.tolist()))

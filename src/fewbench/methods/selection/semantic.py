@@ -20,7 +20,7 @@ from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.embeddings import tfidf_embeddings
 from fewbench.errors import MethodError
-from fewbench.methods.needs import Extra, Need
+from fewbench.methods.needs import Extra, Need, item_texts
 from fewbench.methods.selection.clusters import cluster_subset
 from fewbench.methods.selection.vectors import Vectors, checked, local_model, read_vectors
 from fewbench.methods.subset import Subset
@@ -164,21 +164,6 @@ class Semantic:
         if len(found) != len(texts):
             raise MethodError(f"the embeddings: {len(found)} rows for {len(texts)} texts")
         return found
-
-
-def item_texts(scores: Scores) -> list[str]:
-    """Return the items' column `text`, stripped; an empty text where there is none.
-
-    Examples
-    --------
-    >>> from fewbench.scores import from_arrays
-    >>> item_texts(from_arrays([[1, 0]], models=["a"]))
-    ['', '']
-    """
-    if "text" not in scores.items:
-        return [""] * scores.n_items
-    column = scores.items["text"]
-    return ["" if lacks else str(x).strip() for x, lacks in zip(column, column.isna(), strict=True)]
 
 
 def _embed(embed: Embedder, texts: tuple[str, ...]) -> FloatArray:

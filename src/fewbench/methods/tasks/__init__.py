@@ -1,12 +1,11 @@
 """Fewer tasks: which tasks of a benchmark stand for all of them (BenTo, Zhao et al. 2024)."""
 
-from fewbench.methods.tasks.chooser import Ordered, TaskChooser
-from fewbench.methods.tasks.choosers import CHOOSERS
+from fewbench.methods.tasks.chooser_names import CHOOSERS, describe_chooser, read_chooser
+from fewbench.methods.tasks.choosers import Ordered, TaskChooser
 from fewbench.methods.tasks.matrix import TaskMatrix
 from fewbench.methods.tasks.selection import TaskSelection, select_tasks
 from fewbench.methods.tasks.similarity import Similarity
 from fewbench.methods.tasks.transferability import Transferability, is_transferability
-from fewbench.methods.tasks.written import describe_chooser, read_chooser
 
 __all__ = [
     "CHOOSERS",

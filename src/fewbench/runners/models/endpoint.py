@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from fewbench.errors import ModelError
-from fewbench.runners.models._endpoint.connection import Connection
-from fewbench.runners.models._endpoint.replies import choices_of, usage_of
-from fewbench.runners.models._endpoint.ways import (
+from fewbench.runners.models.endpoint_scoring import (
     PROBE,
     Echo,
     Top,
+    choices_of,
     find_echo,
     find_top,
+    usage_of,
     what_is_told,
 )
+from fewbench.runners.models.endpoint_server import Connection
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Written
 
 Scoring = Literal["auto", "top", "echo"]

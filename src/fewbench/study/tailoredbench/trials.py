@@ -11,8 +11,8 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.clustering.distances import item_distances
 from fewbench.algorithms.natives import nearest_first
 from fewbench.errors import StudyError
+from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.opening import check_budget
-from fewbench.evaluation.ranks import EXACT
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Method
 from fewbench.methods.adaptive.tailored import Tailored, TailoredSession

@@ -17,7 +17,7 @@ from fewbench.methods.prediction.regressors import Ridge
 from fewbench.methods.selection.random import Stratified
 from fewbench.methods.subset import Subset
 from fewbench.methods.tasks import TaskChooser, TaskMatrix
-from fewbench.methods.tasks.ridge import RidgeTasks
+from fewbench.methods.tasks.choosers import RidgeTasks
 from fewbench.scores import Scores
 from fewbench.study.tasks.curves import curve_sizes
 from fewbench.study.tasks.judgement import TaskResults

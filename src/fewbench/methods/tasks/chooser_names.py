@@ -1,14 +1,30 @@
-"""Choosers of tasks as they are written: a name, settings in parentheses."""
+"""Ways of choosing tasks as they are written: a name, settings in parentheses."""
 
 from dataclasses import is_dataclass
 from typing import Any, cast
 
 from fewbench._names import some
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.chooser import TaskChooser
-from fewbench.methods.tasks.choosers import CHOOSERS
+from fewbench.methods.tasks.bento import BentoLe, BentoSim
+from fewbench.methods.tasks.choosers import (
+    FittedTasks,
+    ListedTasks,
+    RandomTasks,
+    RidgeTasks,
+    TaskChooser,
+    TaskMedoids,
+)
 from fewbench.methods.written import Piece, split, with_settings, write
 
+CHOOSERS: dict[str, type[Any]] = {
+    "bento-sim": BentoSim,
+    "bento-le": BentoLe,
+    "tasks-medoids": TaskMedoids,
+    "tasks-fit": FittedTasks,
+    "tasks-ridge": RidgeTasks,
+    "tasks-random": RandomTasks,
+    "tasks-listed": ListedTasks,
+}
 _NAMES = {chooser: name for name, chooser in CHOOSERS.items()}
 # Names that the command line knows besides: the paper's, and shorter ones.
 SHORT: dict[str, tuple[str, dict[str, str]]] = {

@@ -1,1 +1,0 @@
-"""What an endpoint's replies and refusals mean."""

@@ -1,1 +1,0 @@
-"""How a model in this process is asked: its texts as tokens, batches, passes."""
