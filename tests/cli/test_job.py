@@ -140,7 +140,7 @@ def test_select_what_a_method_that_adapts_asks_first(ok, cli, scores, asked, tmp
     assert json.loads((tmp_path / "first.json").read_text())["items"] == first.out.split()
     note = json.loads((tmp_path / "first.json").read_text())["notes"][0]
     command = note[note.index("fewbench start") : note.index(", then")]
-    ok(*shlex.split(command.replace("SCORES", str(scores)).replace("FOLDER", "as-told"))[1:])
+    ok(*shlex.split(command.replace("SCORES", str(scores)).replace("DIR", "as-told"))[1:])
     assert asked("as-told")["target"] == first.out.split()
     refused = cli("start", scores, "--subset", "first.json", "-o", "run")
     assert refused.code == 2

@@ -25,7 +25,7 @@ def check(cells, method, metric, expected, scale=1):
 @pytest.fixture(scope="module")
 def published(real):
     methods = ["tailored", "tailored-as-printed"]
-    return compare(real("gsm8k_150"), methods, [20, 30, 40], GIVEN, 10, level=None).cells
+    return compare(real("gsm8k_150"), methods, [20, 30, 40], GIVEN, 6, level=None).cells
 
 
 def test_as_published(published):
