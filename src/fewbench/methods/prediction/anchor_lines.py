@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, logit
 
 from fewbench._types import FloatArray
 from fewbench.algorithms.completion.item_lines import ItemLines, fit_item_lines
@@ -59,6 +58,8 @@ class FittedLines:
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         if self.method.logit:
+            from scipy.special import expit
+
             items = expit(self.lines.predict(_odds(answers.scores)))
         else:
             items = self.lines.predict(answers.scores)
@@ -66,4 +67,6 @@ class FittedLines:
 
 
 def _odds(scores: FloatArray) -> FloatArray:
+    from scipy.special import logit
+
     return np.asarray(logit(np.clip(scores, LEAST, 1.0 - LEAST)))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
@@ -183,6 +182,8 @@ def _other_items(task: Task) -> Iterator[str]:
 
 def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
     """Name groups of models that answered (nearly) no items of a task in common."""
+    from scipy.sparse.csgraph import connected_components
+
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])
     for task, (start, end) in zip(tasks, pairwise(starts), strict=True):
         ran = ~np.isnan(values[:, start:end])
