@@ -2,7 +2,7 @@
 
 import json
 import os
-import sys
+from importlib import import_module
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_two_repeats_show_no_interval_and_say_why(cli, scores):
 
 
 def test_a_failing_cell_is_shown_and_the_exit_code_says_so(cli, scores, tmp_path, monkeypatch):
-    module = sys.modules["fewbench.study.cell"]
+    module = import_module("fewbench.study.cell")
     real = module.replay
 
     def replay(method, *args, **settings):
@@ -75,7 +75,7 @@ def test_a_second_run_takes_the_cells_of_the_first(cli, scores, monkeypatch, tmp
     (cache,) = (tmp_path / "cache" / "fewbench").iterdir()
     assert len(cache.read_text().splitlines()) == 6
     (tmp_path / "o.json").unlink()
-    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "try_cell", pytest.fail)
+    monkeypatch.setattr(import_module("fewbench.study.compare"), "try_cell", pytest.fail)
     second = cli(*words)
     assert second.code == 0
     assert (second.out, (tmp_path / "o.json").read_text()) == (first.out, one)

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-import sys
+from importlib import import_module
 
 import pytest
 
@@ -249,6 +249,6 @@ def test_ctrl_c(cli, folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["fewbench.study.compare"], "try_cell", stop)
+    monkeypatch.setattr(import_module("fewbench.study.compare"), "try_cell", stop)
     said = cli("compare", "s.parquet", "-m", "random", "-n", "4", *QUICK.split())
     assert (said.code, said.err) == (130, "fewbench: stopped; files are whole\n")

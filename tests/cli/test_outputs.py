@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-import sys
+from importlib import import_module
 
 import pytest
 
@@ -44,8 +44,8 @@ def test_a_file_is_not_replaced_and_this_is_said_before_the_work(cli, inputs, mo
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
     for reader in ("audit", "compare", "study", "select", "tasks"):  # nothing is read
-        monkeypatch.setattr(sys.modules[f"fewbench.cli.{reader}"], "load", pytest.fail)
-    monkeypatch.setattr(sys.modules["fewbench.cli.import_"], "read", pytest.fail)
+        monkeypatch.setattr(import_module(f"fewbench.cli.{reader}"), "load", pytest.fail)
+    monkeypatch.setattr(import_module("fewbench.cli.import_"), "read", pytest.fail)
     said = cli(*line.format("out").split())
     assert said.code == 2
     assert f"{LINES[line]}: exists already (hint: add --force to replace it" in said.err

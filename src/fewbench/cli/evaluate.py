@@ -28,7 +28,6 @@ from fewbench.evaluation import Estimate, Evaluation, Stop
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.journal import Journal
 from fewbench.methods import Subset
-from fewbench.readers import read
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
 from fewbench.scores import Scale, Scores
 from fewbench.scores.table import HARNESS_VERSION
@@ -227,6 +226,8 @@ def _positions_now(
     """Return the sources with the positions that logs say, and the items that these hold."""
     if harness != "lm-eval":
         raise EvaluationError("--positions is for positions", hint="add --for lm-eval")
+    from fewbench.readers import read
+
     now = read(logs, like=sources, scale=sources.scale).scores
     sources, lacking = positions_in(sources, now, items)
     if len(lacking) == len(items):

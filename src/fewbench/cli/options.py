@@ -10,8 +10,7 @@ from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
-from fewbench.readers import read
-from fewbench.scores import Average, Scale, Scores
+from fewbench.scores import Average, Scale, Scores, load_scores
 
 ScoresPath = Annotated[
     Path,
@@ -63,6 +62,12 @@ def group_of_commands() -> typer.Typer:
 
 def load(path: Path, average: Average | None = None) -> Scores:
     """Read scores of any kind that needs no further options, and say what was noticed."""
+    if path.suffix == ".parquet":  # without the readers of harnesses, which take long to import
+        with at_work(f"reading {path}"):
+            saved = load_scores(path)
+        return saved.averaged(average or saved.average)
+    from fewbench.readers import read
+
     try:
         with at_work(f"reading {path}"):
             reading = read(path)

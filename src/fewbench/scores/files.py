@@ -143,6 +143,7 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
         )
     n_models, n_items = meta["shape"]
     values = table["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
+    values.flags.writeable = False  # so that Scores shares it
     first_models = np.arange(n_models) * n_items
     models = pd.DataFrame(index=_column(table["model"].take(first_models)))
     for name in meta["model_columns"]:
