@@ -43,7 +43,7 @@ from fewbench.methods import (
     find_method,
     obstacle,
 )
-from fewbench.methods.item_response import fits_kept_in
+from fewbench.methods.item_response import fits_kept_in, keep_fits
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, load_scores
 
@@ -206,6 +206,7 @@ class Evaluation:
         )
         for entry in self._entries:
             journal.append(entry)
+        keep_fits(self.scores, journal.folder)
         self._keep_in(journal)
 
     @classmethod

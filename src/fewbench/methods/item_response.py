@@ -6,7 +6,7 @@ seconds on large tables: the last few are kept.
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -170,34 +170,51 @@ def fits_kept_in(folder: Path | None) -> Iterator[None]:
         _folder.reset(token)
 
 
+def keep_fits(scores: Scores, folder: Path) -> None:
+    """Keep the models that were fitted to these sources in a folder (see `fits_kept_in`)."""
+    fitted = {key: model for key, model in _kept.items() if isinstance(model, SourceModel)}
+    digest = _digest(scores) if fitted else ""
+    for key, model in fitted.items():
+        if key[0] == digest:
+            _write(folder, key, model)
+
+
 def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
     """Return the model that the folder holds, or fit it and keep it there."""
     folder, (_, dimensions, form) = _folder.get(), key
     if folder is None:
         return _fitted(scores, slice(None), dimensions, form)
-    made_of = repr((*key, FIT, np.__version__))
-    path = folder / f"item-response-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with np.load(_path(folder, key), allow_pickle=False) as found:
             discrimination, intercept, guessing = (found[name] for name in _ARRAYS)
             sources = Abilities(found["means"], found["covariances"])
             model = ItemResponse(discrimination, intercept, guessing, sources)
             return SourceModel(model, found["cuts"], tuple(found["notes"].tolist()))
     except (OSError, EOFError, ValueError, KeyError, BadZipFile):
         made = _fitted(scores, slice(None), dimensions, form)
+    _write(folder, key, made)
+    return made
+
+
+def _path(folder: Path, key: tuple[Any, ...]) -> Path:
+    made_of = repr((*key, FIT, np.__version__))
+    return folder / f"item-response-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
+
+
+def _write(folder: Path, key: tuple[Any, ...], made: SourceModel) -> None:
     sources = made.model.sources
     arrays = {"means": sources.means, "covariances": sources.covariances, "cuts": made.cuts}
     arrays |= {name: getattr(made.model, name) for name in _ARRAYS}
     notes = np.array(made.notes, dtype=np.str_)
+    path = _path(folder, key)
     with suppress(OSError), written_whole(path) as temporary, temporary.open("wb") as file:
         np.savez(file, notes=notes, **arrays)  # type: ignore[arg-type]
-    return made
 
 
-_kept: OrderedDict[Hashable, Any] = OrderedDict()
+_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
-def _remembered(key: Hashable, make: Callable[[], T]) -> T:
+def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
     """Return what was made for this key, the last few being kept, or make it."""
     found: T = _kept[key] if key in _kept else make()
     _kept[key] = found
