@@ -86,3 +86,20 @@ def test_a_damaged_measurement_is_repaired(tmp_path):
     path.write_bytes(b'{"seed":0}\nbroken\n{"seed":1}\n{"torn')
     assert repair_measurement(tmp_path) == 2
     assert path.read_bytes() == b'{"seed":0}\n{"seed":1}\n'
+
+
+def test_one_method_one_budget_and_the_name_of_a_split():
+    found = fewbench.compare(TABLE, "random-ridge", 5, "random", repeats=1, level=None)
+    assert set(found.cells["method"]) == {"random", "random-ridge"}
+
+
+@pytest.mark.parametrize("given", ["scores.parquet", None])
+def test_what_is_no_scores_is_named(given):
+    for call in (
+        lambda: fewbench.audit_scores(given),
+        lambda: fewbench.compare(given, "random", 5),
+        lambda: fewbench.Evaluation(given, "random", 5),
+        lambda: fewbench.select_items(given, "random", 5),
+    ):
+        with pytest.raises(fewbench.FewbenchError, match="not Scores"):
+            call()

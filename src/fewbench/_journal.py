@@ -9,7 +9,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fewbench._files import naming, written_whole
@@ -39,11 +39,27 @@ class Lines:
     def __init__(self, path: Path, sync_every: float = 0.0) -> None:
         self.path = path
         self._sync_every, self._synced = sync_every, time.monotonic()
+        self._is_held = False
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from adding lines until the block ends."""
+        if self._is_held:
+            yield
+            return
+        with self.path.open("ab") as file:
+            _lock(file.fileno())
+            self._is_held = True
+            try:
+                yield
+            finally:
+                self._is_held = False
 
     def append(self, line: bytes) -> None:
         """Add one line; OSError if it cannot be written whole, and then nothing is added."""
         with naming(self.path), self.path.open("ab", buffering=0) as file:
-            _lock(file.fileno())  # another process may add a line too
+            if not self._is_held:
+                _lock(file.fileno())  # another process may add a line too
             whole = _whole(self.path)
             try:
                 file.truncate(whole)

@@ -16,6 +16,7 @@ from fewbench.audit.shape import shape_findings
 from fewbench.audit.support import Fit, advice, fits, support_finding
 from fewbench.methods import Advice
 from fewbench.scores import Scores
+from fewbench.scores.table import check_is_scores
 
 FORMAT = 1
 
@@ -94,6 +95,7 @@ def audit(scores: Scores) -> Audit:
     >>> [finding.kind for finding in found.findings if finding.severity == "problem"]
     []
     """
+    check_is_scores(scores)
     kin = kinship(scores)
     items = measure_items(scores, kin)
     missing = measure_missing(scores)

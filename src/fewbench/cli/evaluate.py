@@ -52,7 +52,7 @@ def start(
         float | None,
         typer.Option(
             help="Stop once the interval is at most this much to either side, on the scale of "
-            "the scores."
+            "the scores. Items are then asked in batches of a tenth of the budget."
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the interval for --half-width.")] = 0.9,
@@ -117,8 +117,11 @@ def start(
         evaluation = Evaluation(
             scores, method, targets=target or ["target"], seed=seed, stop=stop, subset=chosen
         )
+    asked = evaluation.ask()
+    if not asked:
+        raise EvaluationError("the cost does not allow a single item", hint="give a higher --cost")
     evaluation.save(output, scores_path)
-    first = next(iter(evaluation.ask().values()))
+    first = next(iter(asked.values()))
     if len(evaluation.targets) > 1 and not evaluation.method.targets_apart:
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
@@ -286,7 +289,8 @@ def estimate(
 def repair(folder: Folder) -> None:
     """Drop damaged lines of an evaluation's answers.
 
-    The damaged file is kept as answers.jsonl.damaged. Answers on dropped lines are asked again.
+    The damaged file is kept as answers.jsonl.damaged. Answers on dropped lines are asked again; a
+    dropped correction leaves the earlier answer.
     Folders of fewbench transfer measure are repaired too.
 
     \b
@@ -297,7 +301,11 @@ def repair(folder: Folder) -> None:
     measured = (folder / HEADER).exists()
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
-        print(f"{folder}: dropped {counted(dropped, 'damaged line')}")
+        print(
+            f"{folder}: dropped {counted(dropped, 'damaged line')}; the file as it was is "
+            "answers.jsonl.damaged. Answers on them are asked again. If one corrected an answer, "
+            "the earlier answer counts again: correct it once more."
+        )
     else:
         print(f"{folder}: nothing is damaged")
 
@@ -341,6 +349,8 @@ def describe(one: Estimate, scale: Scale) -> str:
 
 def _how(one: Estimate) -> str:
     """Say how the interval of an estimate was made, and what it rests on."""
+    if one.interval_kind == "exact" and one.items_run < one.provenance.budget:
+        return "exact if the answered items are a random sample of all"
     resting = f"{one.interval_sources} independent source models or families"
     return {
         "exact": "exact for a random sample; no assumption about the model",

@@ -43,7 +43,9 @@ def methods(
     if name is not None and name not in CATALOGUE:
         raise MethodError(
             f"unknown method {name!r}",
-            hint=did_you_mean(name, CATALOGUE, "fewbench methods lists them"),
+            hint=did_you_mean(
+                name, CATALOGUE, "fewbench methods lists methods, fewbench methods --parts parts"
+            ),
         )
     wanted = CATALOGUE if name is None else {name: CATALOGUE[name]}
     stopped = {one: obstacle(entry.method, scores) for one, entry in wanted.items()}

@@ -182,7 +182,7 @@ def _take(
         raise AnswersError(f"{answers}: {moved}, so nothing is taken", hint=advice)
     if moved:
         say(f"warning: {moved}; {advice}")
-    if unasked and not taken:
+    if unasked and not taken and len(unasked) == told.n_items:
         raise AnswersError(
             f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
             hint=f"fewbench ask {folder} lists the ids",

@@ -46,6 +46,7 @@ class AnswerBook:
 
     def __init__(self, scores: Scores, record: Record) -> None:
         self._sources, self._record = scores, record
+        self._restored: dict[str, int] = {}  # number of the round whose ask was lost
 
     def notes(self, target: str) -> tuple[str, ...]:
         """Return a warning if fractions were accepted where the sources are right or wrong."""
@@ -213,21 +214,30 @@ class AnswerBook:
             if target not in self._record.targets:
                 raise AnswersError(f"{target!r} is not a target")
         if isinstance(entry, Asked):
-            for target in targets:
-                self._record.add_round(target, self._sources.positions(entry.items))
+            items = self._sources.positions(entry.items)
+            for target in targets:  # but for what two processes asked at once
+                if not np.isin(items, self._record.asked(target)).all():
+                    self._record.add_round(target, items)
         elif isinstance(entry, Skipped):
-            self._record.skip(entry.target, self._sources.positions(entry.items).tolist())
+            items = self._sources.positions(entry.items)
+            self._restore_asked(entry.target, items)
+            left = items[np.isnan(self._record.scores(entry.target)[items])]
+            self._record.skip(entry.target, left.tolist())
         else:
             answers = self.from_record(entry)
-            # Answered items that no entry asks for: a repair dropped the line that did.
-            lost = np.setdiff1d(answers.items, self._record.asked(entry.target))
-            rounds = self._record.rounds(entry.target)
-            if len(lost) and rounds:
-                rounds[-1] = np.append(rounds[-1], lost)
-            elif len(lost):
-                self._record.add_round(entry.target, lost)
+            self._restore_asked(entry.target, answers.items)
             self.check(entry.target, answers, accept_fractions=True, correct=entry.corrects)
             self._record.tell(entry.target, answers)
+
+    def _restore_asked(self, target: str, items: IntArray) -> None:
+        """Add a round of items that no entry asks for: a repair dropped the line that did."""
+        lost = np.setdiff1d(items, self._record.asked(target))
+        rounds = self._record.rounds(target)
+        if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
+            rounds[-1] = np.append(rounds[-1], lost)
+        elif len(lost):
+            self._record.add_round(target, lost)
+            self._restored[target] = len(rounds)
 
     def table(self, target: str, expected: FloatArray | None) -> pd.DataFrame:
         """Return one row per item, for one target (see `Evaluation.items`).

@@ -169,11 +169,12 @@ class Estimates(dict[str, Estimate]):
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
 
     def __repr__(self) -> str:
-        """Return the table as text, without the warnings' words."""
+        """Return the table as text, and the warnings below it."""
         table = self.to_frame()
         if len(table):
             table["warnings"] = [len(one.warnings) for one in self.values()]
-        return str(table.to_string(float_format="%.4g"))
+        said = [f"{name}: warning: {text}" for name, one in self.items() for text in one.warnings]
+        return "\n".join([str(table.to_string(float_format="%.4g")), *said])
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html())

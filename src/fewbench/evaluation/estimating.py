@@ -119,7 +119,12 @@ class Estimator:
         fifth: at the next below the number of answers.
         """
         budget, limit = self._made.budget, None
-        if answered is not None and answered < ENOUGH * budget and not self._method.plain_sampling:
+        exact = self._method.plain_sampling and self._scores.average == "micro"
+        # With a budget of all items the whole budget shows no error at all.
+        few = answered is not None and (
+            answered < ENOUGH * budget or budget == self._scores.n_items
+        )
+        if answered is not None and few and not exact:
             steps = np.floor(np.log(answered / budget) / np.log(ENOUGH))
             limit = max(1, int(budget * ENOUGH ** (steps + 1)))
         if limit not in self._models:

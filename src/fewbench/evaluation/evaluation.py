@@ -46,6 +46,7 @@ from fewbench.methods import (
 from fewbench.methods.item_response import fits_kept_in, keep_fits
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, load_scores
+from fewbench.scores.table import check_is_scores
 
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
@@ -116,6 +117,7 @@ class Evaluation:
         stop: Stop | None,
         subset: Subset | None,
     ) -> None:
+        check_is_scores(scores)
         if (budget is None) == (stop is None):
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
@@ -262,18 +264,35 @@ class Evaluation:
             if self._given is not None:  # its items are still those that were chosen
                 self._given = self._given.model_copy(update={"provenance": self.provenance})
         self.provenance = self.provenance.model_copy(update={"budget": made.budget})
-        for number, entry in enumerate(journal.entries(), start=1):
+        self._take_up(journal)
+        self._keep_in(journal)
+
+    def _take_up(self, journal: Journal) -> None:
+        """Put into the record what the folder holds and is not there yet."""
+        for entry in journal.fresh():
             try:
                 self._book.replay(entry)
             except (AnswersError, ScoresError) as error:
                 raise EvaluationError(
-                    f"{journal.folder}: entry {number} does not fit the evaluation: "
-                    f"{error.message}",
+                    f"{journal.folder}: entry {len(self._entries) + 1} does not fit the "
+                    f"evaluation: {error.message}",
                     hint="the journal was changed by hand; restore it from a backup",
                 ) from error
             self._entries.append(entry)
-        self._written = {target: len(self.record.rounds(target)) for target in self.targets}
-        self._keep_in(journal)
+            if isinstance(entry, Asked):
+                self._written |= {name: len(self.record.rounds(name)) for name in entry.targets}
+            else:
+                self._written[entry.target] = len(self.record.rounds(entry.target))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Take up what other processes added to the folder; they wait until the block ends."""
+        if self._journal is None:
+            yield
+            return
+        with self._journal.locked():
+            self._take_up(self._journal)
+            yield
 
     def _keep_in(self, journal: Journal) -> None:
         self._journal = journal
@@ -329,19 +348,28 @@ class Evaluation:
 
         Returns the targets that wait for the answers of others.
         """
-        if all(len(self.record.open(target)) for target in self.targets):
-            return []  # what was asked is on record: the method need not be at work
-        with self._working():
+        if self._is_on_record():
+            return []  # the method need not be at work
+        with self._alone(), self._working():
             asked = self._session.ask()
-        new: dict[tuple[int, ...], list[str]] = {}
-        for target in self.targets:
-            for items in self.record.rounds(target)[self._written[target] :]:
-                new.setdefault(tuple(items.tolist()), []).append(target)
-            self._written[target] = len(self.record.rounds(target))
-        for positions, targets in new.items():
-            ids = tuple(self.scores.item_ids[list(positions)])
-            self._note(Asked(targets=tuple(targets), items=ids))
+            new: dict[tuple[int, ...], list[str]] = {}
+            for target in self.targets:
+                for items in self.record.rounds(target)[self._written[target] :]:
+                    new.setdefault(tuple(items.tolist()), []).append(target)
+            for positions, targets in new.items():
+                ids = tuple(self.scores.item_ids[list(positions)])
+                self._note(Asked(targets=tuple(targets), items=ids))
+                for target in targets:
+                    self._written[target] += 1
         return [name for name, items in asked.items() if not len(items)]
+
+    def _is_on_record(self) -> bool:
+        """Whether every target has open items, and all that was asked is noted."""
+        return all(
+            len(self.record.open(target))
+            and self._written[target] == len(self.record.rounds(target))
+            for target in self.targets
+        )
 
     def _affordable(self, target: str) -> IntArray:
         """Return a target's open items, as many as the cost allows."""
@@ -459,8 +487,10 @@ class Evaluation:
         if any(not len(self.record.open(name)) for name in matched):
             self._advance()
         compared = self._book.compare(table, matched, accept_prompts=accept_prompts)
-        for name, row in matched.items():
-            answers = self._book.from_table(table, row, name)
+        every = {name: self._book.from_table(table, row, name) for name, row in matched.items()}
+        for name, answers in every.items():  # before any is taken
+            self._book.check(name, answers, accept_fractions=accept_fractions, correct=correct)
+        for name, answers in every.items():
             before = self.record.scores(name)[answers.items]
             taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
             asked_of_any.update(self.scores.item_ids[self.record.asked(name)])
@@ -493,9 +523,10 @@ class Evaluation:
         self._check_target(target)
         at = self.scores.positions(list(items))
         self._check_open(target)
-        self._book.check_skipped(target, at)
-        self._note(Skipped(target=target, items=tuple(self.scores.item_ids[at])))
-        self.record.skip(target, at.tolist())
+        with self._alone():
+            self._book.check_skipped(target, at)
+            self._note(Skipped(target=target, items=tuple(self.scores.item_ids[at])))
+            self.record.skip(target, at.tolist())
         return self._left(target)
 
     def _check_target(self, target: str) -> None:
@@ -519,13 +550,15 @@ class Evaluation:
         differences: tuple[str, ...] = (),
     ) -> int:
         self._check_open(target)
-        self._book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
-        if correct:
-            self._book.check_known(target, answers)
-        if len(answers.items):
-            told = self._book.to_record(target, answers)
-            self._note(told.model_copy(update={"differences": differences, "corrects": correct}))
-            self.record.tell(target, answers)
+        with self._alone():
+            self._book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
+            if correct:
+                self._book.check_known(target, answers)
+            if len(answers.items):
+                told = self._book.to_record(target, answers)
+                how = {"differences": differences, "corrects": correct}
+                self._note(told.model_copy(update=how))
+                self.record.tell(target, answers)
         return self._left(target)
 
     def _left(self, target: str) -> int:
@@ -585,7 +618,7 @@ class Evaluation:
         return self._estimator.estimate(prediction, heard, level, self.notes)
 
     def _is_partial(self, target: str) -> bool:
-        return len(self.record.open(target)) > 0 or target in self.waiting()
+        return len(self.record.open(target)) > 0 or target in self._advance()
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():
@@ -594,8 +627,8 @@ class Evaluation:
     def _rests_on(self, target: str) -> tuple[str, ...]:
         """Return a warning if the estimate rests on fewer answers than were asked for."""
         answered, asked = len(self.record.answered(target)), len(self.record.asked(target))
-        skipped = len(self.record.skipped(target))
-        left = asked - answered - skipped
+        left, budget = len(self.record.open(target)), self.provenance.budget
+        skipped = asked - answered - left
         found = []
         if left and self.stop.half_width is not None:
             found.append(
@@ -609,11 +642,13 @@ class Evaluation:
                 f"{answered} of {asked} items answered: the estimate uses {answered}; tell the "
                 f"missing {counted(left, 'answer')}, or skip items that cannot be answered"
             )
-        elif left or target in self.waiting():
+        elif left or target in self._advance():
             found.append(
-                f"{answered} of {self.provenance.budget} items answered: the method would ask for "
-                "more before it estimates"
+                f"{answered} of {budget} items answered: the method would ask for more before it "
+                "estimates"
             )
+        elif self.method.whole_budget and asked < budget:
+            found.append(f"only {asked} of {budget} items were asked: the rest was lost or changed")
         if skipped:
             found.append(
                 f"{counted(skipped, 'item')} skipped: if a model fails on items because they are "

@@ -304,6 +304,9 @@ class ErrorModel:
             if weight >= 0.5:
                 kind, sources = "frontier", self.frontier.units
         low, high = self._bounded(estimate, low, high, items, answers)
+        if error is not None:  # no farther than what the answers leave possible
+            least, most = known_bounds(self._scores.item_weights, items, answers)
+            error = min(error, max(estimate - least, most - estimate))
         warnings = () if warning is None else (warning,)
         # So that few targets that are like the sources are said to be beyond them; fewer still
         # where nothing but the chance speaks for it.

@@ -9,6 +9,7 @@ again.
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Literal
@@ -110,6 +111,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lines = Lines(folder.absolute() / ANSWERS)  # the working directory may change
+        self._n_known = 0  # lines read or written here
 
     def create(self, header: Header) -> None:
         """Write the header of a new evaluation; EvaluationError if the folder holds answers."""
@@ -141,10 +143,21 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """Add an entry and wait until it is on the disk; what cannot be written whole is undone."""
         self._lines.append(entry.model_dump_json(exclude_defaults=True, exclude={"kind"}).encode())
+        self._n_known += 1
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield every entry in order, but for a torn last line."""
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other processes from adding entries until the block ends."""
+        return self._lines.locked()
+
+    def fresh(self) -> Iterator[Entry]:
+        """Yield the entries that were neither read nor written here yet, in order.
+
+        A torn last line is skipped.
+        """
         for number, line in self._lines.read():
+            if number <= self._n_known:
+                continue
+            self._n_known = number
             try:
                 yield _parse(line)
             except ValueError as error:

@@ -42,9 +42,9 @@ class Stop(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: int | None = None
-    half_width: float | None = Field(default=None, gt=0)
+    half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     level: float = Field(default=0.9, gt=0, lt=1)
-    cost: float | None = Field(default=None, gt=0)
+    cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _check(self) -> "Stop":

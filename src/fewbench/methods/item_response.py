@@ -190,7 +190,7 @@ def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
             sources = Abilities(found["means"], found["covariances"])
             model = ItemResponse(discrimination, intercept, guessing, sources)
             return SourceModel(model, found["cuts"], tuple(found["notes"].tolist()))
-    except (OSError, EOFError, ValueError, KeyError, BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, NotImplementedError, BadZipFile):
         made = _fitted(scores, slice(None), dimensions, form)
     _write(folder, key, made)
     return made

@@ -111,7 +111,13 @@ class Record:
         self._rounds[target].append(items)
 
     def tell(self, target: str, answers: Answers) -> None:
-        """Note answers of one target; an earlier answer to the same item is replaced."""
+        """Note answers of one target; an earlier answer to the same item is replaced.
+
+        So are its option probabilities, which belong to the earlier answer.
+        """
+        changed = answers.items[self._scores[target][answers.items] != answers.scores[0]]
+        for at in changed.tolist():
+            self._options[target].pop(at, None)
         self._scores[target][answers.items] = answers.scores[0]
         self._skipped[target].difference_update(answers.items.tolist())
         if answers.probabilities is not None:

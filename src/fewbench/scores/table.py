@@ -273,6 +273,15 @@ class Scores:
         return self.digest == other.digest
 
 
+def check_is_scores(scores: object) -> None:
+    """Raise ScoresError for a path, or for what an import returned, in the place of scores."""
+    if not isinstance(scores, Scores):
+        raise ScoresError(
+            f"the scores are a {type(scores).__name__}, not Scores",
+            hint="use fewbench.load_scores(path), or .scores of what import_results returned",
+        )
+
+
 def from_arrays(
     values: ArrayLike,
     *,

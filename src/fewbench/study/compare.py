@@ -14,6 +14,7 @@ from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.scores import Scores
+from fewbench.scores.table import check_is_scores
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
@@ -27,9 +28,9 @@ Progress = Callable[[int, int], None]
 
 def compare(
     scores: Scores,
-    methods: Sequence[str | Method],
-    budgets: Sequence[int],
-    split: SplitSettings | Sequence[SplitSettings] | None = None,
+    methods: str | Method | Sequence[str | Method],
+    budgets: int | Sequence[int],
+    split: SplitSettings | str | Sequence[SplitSettings] | None = None,
     repeats: int = 10,
     seed: int = 0,
     *,
@@ -51,11 +52,11 @@ def compare(
     ----------
     scores : Scores
         All models; the splits divide them.
-    methods : sequence of str or Method
+    methods : str or Method, or several
         Names of the catalogue, combinations written out, or methods of your own.
-    budgets : sequence of int
+    budgets : int or several
         Numbers of items.
-    split : SplitSettings or several
+    split : SplitSettings, the name of a split, or several settings
         How models are divided; random by default.
     repeats : int
         Divisions (random and group splits) and method seeds.
@@ -88,6 +89,11 @@ def compare(
     """
     if level is not None:
         check_level(level)
+    check_is_scores(scores)
+    methods = [methods] if isinstance(methods, (str, Method)) else methods
+    budgets = [budgets] if isinstance(budgets, int) else budgets
+    if isinstance(split, str):
+        split = SplitSettings(split)  # type: ignore[arg-type]
     settings = [split] if isinstance(split, SplitSettings) else list(split or [SplitSettings()])
     named = _named(methods)
     known = {*REFERENCES, *(method.strip() for method in methods if isinstance(method, str))}
@@ -186,7 +192,7 @@ def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
         return []
     return [
         f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
-        "from the sources cannot be trusted there, nor how sure they are; plain random sampling can"
+        "from the sources often err more there than their intervals say; random sampling does not"
     ]
 
 

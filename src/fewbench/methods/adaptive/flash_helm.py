@@ -125,7 +125,8 @@ class FlashHelmSession(Session):
             done = len(self.record.asked(target))
             wanted = self._sizes[self._tier(target, done)]
             if wanted > done:
-                chosen[target] = self.order[done:wanted]
+                left = self.order[~np.isin(self.order, self.record.asked(target))]
+                chosen[target] = left[: wanted - done]
         return chosen
 
     def _tier(self, target: str, done: int) -> int:
@@ -135,7 +136,7 @@ class FlashHelmSession(Session):
         """
         tier = 0
         while done >= self._sizes[tier] and tier + 1 < len(self._sizes):
-            asked = self.order[: self._sizes[tier]]
+            asked = self.record.asked(target)[: self._sizes[tier]]
             answered = asked[np.isfinite(self.record.scores(target)[asked])]
             if (
                 not len(answered)

@@ -216,7 +216,12 @@ class FluidSession(Session):
         """Choose for targets that were asked, and answered, equally many items."""
         method, done = self._method, len(self.record.asked(targets[0]))
         if done < self._n_random:
-            return dict.fromkeys(targets, self.order[: self._n_random])
+            return {
+                name: self.order[~np.isin(self.order, self.record.asked(name))][
+                    : self._n_random - done
+                ]
+                for name in targets
+            }
         begins = done == self._n_random
         n = method.first if begins and method.first is not None else method.step
         n = min(n, self._budget - done)

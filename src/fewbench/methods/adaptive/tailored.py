@@ -172,7 +172,9 @@ class TailoredSession(Session):
         group = [target] if self._method.targets_apart else list(self.record.targets)
         if not all(self._is_probed(name) for name in group):
             return None
-        return self.natives(group)[target]
+        # A target that could answer none of the probe items has no say in what is near.
+        judged = [name for name in group if np.isfinite(self.record.scores(name)[self.probe]).any()]
+        return self.natives(judged if target in judged else [target])[target]
 
     def _is_probed(self, target: str) -> bool:
         rounds = self.record.rounds(target)

@@ -1,0 +1,138 @@
+"""Two processes on one folder, lost lines, and changed engines: nothing is lost or wrong."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import AnswersError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.methods.adaptive.flash_helm import FlashHelm
+from fewbench.methods.adaptive.fluid import Fluid
+from fewbench.testing import simulate
+
+TABLE = simulate(26, 80, 3, options=4, seed=3)
+SOURCES, TARGETS = TABLE.take(models=range(24)), TABLE.take(models=[24, 25])
+NAME, OTHER = TARGETS.model_ids
+
+
+def opened(folder, method="random", budget=20, targets=(NAME,)):
+    Evaluation(SOURCES, method, budget, targets).save(folder)
+    return Evaluation.open(folder, SOURCES), Evaluation.open(folder, SOURCES)
+
+
+def finish(evaluation):
+    while evaluation.ask():
+        evaluation.tell_table(TARGETS)
+    return evaluation.estimate()
+
+
+def test_a_contradiction_from_another_process_is_refused(tmp_path):
+    first, second = opened(tmp_path)
+    item = first.ask()[NAME][0]
+    second.ask()
+    first.tell(NAME, {item: 1.0})
+    with pytest.raises(AnswersError, match="another score"):
+        second.tell(NAME, {item: 0.0})
+    with pytest.raises(AnswersError, match="cannot be skipped"):
+        second.skip(NAME, [item])
+    assert Evaluation.open(tmp_path, SOURCES).record.answered(NAME).tolist() == [
+        int(SOURCES.positions([item])[0])
+    ]
+
+
+@pytest.mark.parametrize("method", ["fluid", "collaborative(transport=false)", "tailored(probe=5)"])
+def test_two_processes_that_tell_the_same_round_lose_no_items(tmp_path, method):
+    first, second = opened(tmp_path, method)
+    assert first.ask() == second.ask()
+    first.tell_table(TARGETS, NAME)
+    second.tell_table(TARGETS, NAME)
+    again = Evaluation.open(tmp_path, SOURCES)
+    assert finish(again)[NAME].items_run == 20
+
+
+def test_an_ask_that_was_not_written_is_written_later(tmp_path, monkeypatch):
+    evaluation = Evaluation(SOURCES, "tailored(probe=5)", 12, [NAME])
+    evaluation.save(tmp_path)
+    evaluation.ask()
+    write = os.write
+    told = evaluation.record.open(NAME)
+    full = lambda handle, line: write(handle, line[:9] if b"targets" in line else line)  # noqa: E731
+    monkeypatch.setattr(os, "write", full)
+    items = SOURCES.item_ids[told]
+    with pytest.raises(OSError, match="No space"):
+        evaluation.tell_table(TARGETS.take(items=TARGETS.positions(items)), NAME)
+    monkeypatch.setattr(os, "write", write)
+    assert finish(evaluation)[NAME].items_run == 12
+    assert Evaluation.open(tmp_path, SOURCES).estimate() == evaluation.estimate()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (FlashHelm(top=100), FlashHelm(top=100, stratified=False)),
+        (Fluid(step=4), Fluid(step=4, random=1.0)),
+    ],
+)
+def test_a_changed_engine_asks_no_more_than_the_budget(tmp_path, before, after):
+    evaluation = Evaluation(SOURCES, before, 20, [NAME])
+    evaluation.save(tmp_path)
+    evaluation.ask()
+    evaluation.tell_table(TARGETS, NAME)
+    again = Evaluation.open(tmp_path, SOURCES, after)
+    assert finish(again)[NAME].items_run == 20
+    assert again.notes
+
+
+def test_a_macro_average_stops_by_its_errors_after_a_part_of_the_items():
+    macro = SOURCES.averaged("macro")
+    evaluation = Evaluation(macro, "random", targets=[NAME], stop=Stop(half_width=0.2))
+    while asked := evaluation.ask():
+        evaluation.tell_table(TARGETS.take(items=TARGETS.positions(asked[NAME])), NAME)
+    estimate = evaluation.estimate()[NAME]
+    assert estimate.items_run < 60
+    assert estimate.interval_kind == "cross-fitted"
+    assert not any("made no error" in warning for warning in estimate.warnings)
+
+
+def test_a_corrected_answer_loses_its_option_probabilities():
+    evaluation = Evaluation(SOURCES, "random", 5, [NAME])
+    item = evaluation.ask()[NAME][0]
+    evaluation.tell(NAME, {item: 1.0}, {item: [1.0, 0.0, 0.0, 0.0]})
+    assert evaluation.record.answers(NAME).probabilities is not None
+    evaluation.tell(NAME, {item: 0.0}, correct=True)
+    assert evaluation.record.answers(NAME).probabilities is None
+
+
+def test_a_target_that_answers_no_probe_item_changes_nothing_for_the_others():
+    method = "tailored(probe=5)"
+    both = Evaluation(SOURCES, method, 12, [NAME, OTHER])
+    alone = Evaluation(SOURCES, method, 12, [NAME])
+    both.skip(OTHER, both.ask()[OTHER])
+    finish(both), finish(alone)
+    assert both.estimate()[NAME].score == pytest.approx(alone.estimate()[NAME].score)
+
+
+def test_a_table_that_does_not_fit_for_one_target_is_not_taken_for_another():
+    evaluation = Evaluation(SOURCES, "random", 5, [NAME, OTHER])
+    evaluation.ask()
+    values = TARGETS.values.copy()
+    values[1] = 0.5
+    table = replace(TARGETS, values=values, probabilities=None)
+    with pytest.raises(AnswersError, match=OTHER):
+        evaluation.tell_table(table)
+    assert not len(evaluation.record.answered(NAME))
+
+
+def test_a_lost_ask_in_the_middle_is_said(tmp_path):
+    evaluation = Evaluation(SOURCES, "tailored(probe=5)", 12, [NAME])
+    evaluation.save(tmp_path)
+    finish(evaluation)
+    path = tmp_path / "answers.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    asked = [at for at, line in enumerate(lines) if b"targets" in line]
+    path.write_bytes(b"".join(line for at, line in enumerate(lines) if at != asked[1]))
+    again = Evaluation.open(tmp_path, SOURCES)
+    assert again.estimate()[NAME].items_run == 12
+    assert np.isfinite(again.estimate()[NAME].score)
