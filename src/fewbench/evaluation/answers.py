@@ -226,7 +226,8 @@ class AnswerBook:
         else:
             answers = self.from_record(entry)
             self._restore_asked(entry.target, answers.items)
-            self.check(entry.target, answers, accept_fractions=True, correct=entry.corrects)
+            # The last word counts: a repair may have dropped the correction between two answers.
+            self.check(entry.target, answers, accept_fractions=True, correct=True)
             self._record.tell(entry.target, answers)
 
     def _restore_asked(self, target: str, items: IntArray) -> None:
