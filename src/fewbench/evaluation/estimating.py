@@ -83,28 +83,42 @@ class Estimator:
         """
         if prediction.tasks is None:
             raise EvaluationError(f"{self._made.method} predicted no task scores")
-        estimates = Estimates()
+        said = []
         for row, one in enumerate(heard):
             items, answers = one.answers.items, one.answers.scores[0]
             score = bound_score(float(prediction.scores[row]), self._scores, items, answers)
             outside = prediction.outside is not None and bool(prediction.outside[row])
-            said = Said(
-                one.target,
-                score,
-                prediction.tasks[row],
-                outside,
-                (*one.notes, *prediction.notes),
-                items,
-                answers,
+            told = (*one.notes, *prediction.notes)
+            said.append(
+                Said(one.target, score, prediction.tasks[row], outside, told, items, answers)
             )
-            errors = self.errors(len(items) if one.is_partial else None)
-            spread = None if prediction.spread is None else prediction.spread[[row]]
-            (judged,) = errors.judge(np.array([score]), [items], [answers], level, spread)
-            general = [*self.warnings(), *notes]
-            if judged.is_beyond:
-                general.insert(0, errors.beyond_warning(self._made.method, self._span))
-            estimates[one.target] = make_estimate(
-                said, self._scores, judged, level, self._made, self._effect, self._past, general
+        errors = [self.errors(len(one.answers.items) if one.is_partial else None) for one in heard]
+        judged: dict[int, Judgment] = {}
+        for model in dict.fromkeys(errors):  # targets judged by the same errors together
+            rows = [row for row, own in enumerate(errors) if own is model]
+            found = model.judge(
+                np.array([said[row].score for row in rows]),
+                [said[row].items for row in rows],
+                [said[row].answers for row in rows],
+                level,
+                None if prediction.spread is None else prediction.spread[rows],
+            )
+            judged |= dict(zip(rows, found, strict=True))
+        general = [*self.warnings(), *notes] if heard else []
+        estimates = Estimates()
+        for row, (one_said, model) in enumerate(zip(said, errors, strict=True)):
+            beyond = []
+            if judged[row].is_beyond:
+                beyond = [model.beyond_warning(self._made.method, self._span)]
+            estimates[one_said.target] = make_estimate(
+                one_said,
+                self._scores,
+                judged[row],
+                level,
+                self._made,
+                self._effect,
+                self._past,
+                [*beyond, *general],
             )
         return estimates
 

@@ -605,26 +605,21 @@ class Evaluation:
         return names
 
     def _estimate(self, level: float, names: list[str]) -> Estimates:
-        heard = [
-            Heard(
-                name,
-                self.record.answers(name),
-                self._is_partial(name),
-                (*self._rests_on(name), *self._book.notes(name), *self._accepted(name)),
-            )
-            for name in names
-        ]
+        waiting = self._advance()
+        heard = []
+        for name in names:
+            goes_on = len(self.record.open(name)) > 0 or name in waiting
+            rests_on = self._rests_on(name, name in waiting)
+            notes = (*rests_on, *self._book.notes(name), *self._accepted(name))
+            heard.append(Heard(name, self.record.answers(name), goes_on, notes))
         prediction = self._predict(names, tasks=True)
         return self._estimator.estimate(prediction, heard, level, self.notes)
-
-    def _is_partial(self, target: str) -> bool:
-        return len(self.record.open(target)) > 0 or target in self._advance()
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():
             return self._session.predict(names, tasks=tasks)
 
-    def _rests_on(self, target: str) -> tuple[str, ...]:
+    def _rests_on(self, target: str, is_waiting: bool) -> tuple[str, ...]:
         """Return a warning if the estimate rests on fewer answers than were asked for."""
         answered, asked = len(self.record.answered(target)), len(self.record.asked(target))
         left, budget = len(self.record.open(target)), self.provenance.budget
@@ -642,7 +637,7 @@ class Evaluation:
                 f"{answered} of {asked} items answered: the estimate uses {answered}; tell the "
                 f"missing {counted(left, 'answer')}, or skip items that cannot be answered"
             )
-        elif left or target in self._advance():
+        elif left or is_waiting:
             found.append(
                 f"{answered} of {budget} items answered: the method would ask for more before it "
                 "estimates"

@@ -136,6 +136,7 @@ class ErrorModel:
         self._suffix = "" if limit is None else f" after {limit}"
         self._kept = KeptErrors(folder, *made_of)
         self._samples: dict[int, Calibration] = {}
+        self._beyond: dict[str, PastErrors] = {}
         # With a macro average the exact interval says nothing of tasks that were not drawn.
         self._plain = method.plain_sampling and scores.average == "micro"
 
@@ -161,12 +162,15 @@ class ErrorModel:
         return Frontier(past, self.inside.past) if enough else None
 
     def _beyond_errors(self, kept_as: str, method: Method) -> PastErrors:
-        kept_as += self._suffix
-        past = self._kept.get(kept_as)
+        if kept_as in self._beyond:
+            return self._beyond[kept_as]
+        name = kept_as + self._suffix
+        past = self._kept.get(name)
         if past is None:
             with one_thread():
                 past = frontier_fit(method, self._scores, self._budget, self._seed, self._limit)
-            self._kept.put(kept_as, past)
+            self._kept.put(name, past)
+        self._beyond[kept_as] = past
         return past
 
     def warn(self, unit: float) -> list[str]:
