@@ -99,13 +99,12 @@ def tell(
         took = _take(evaluation, folder, answers, *reading, target, accept_prompts,
                      accept_fractions, correct)  # fmt: skip
     if skip:
-        named = target if target is not None or len(evaluation.targets) > 1 else None
-        if named is None and len(evaluation.targets) > 1:
+        if target is None and len(evaluation.targets) > 1:
             raise AnswersError(
                 f"which target cannot answer them? there are {len(evaluation.targets)}",
                 hint="add --target NAME",
             )
-        evaluation.skip(named or evaluation.targets[0], skip)
+        evaluation.skip(target or evaluation.targets[0], skip)
         took.append(f"skipped {counted(len(skip), 'item')}")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
