@@ -24,7 +24,6 @@ def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
 
 
 def _same_name(scores: Scores, kinship: Kinship) -> list[Finding | None]:
-    """Of one name: copies; rows that contradict each other; parts of one row."""
     copies: list[tuple[int, ...]] = []
     differ: list[tuple[int, ...]] = []
     parts: list[tuple[int, ...]] = []
@@ -181,14 +180,13 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
 
 
 def _as_families(scores: Scores) -> str:
-    """How groups become families: fewbench writes the column only where there is none."""
+    """Return advice on families; `--families` needs scores without families."""
     if "family" in scores.models:
         return "and give a group one family where results are imported"
     return "with groups as families (fewbench audit SCORES --families -o FILE)"
 
 
 def _held(scores: Scores, groups: Groups) -> tuple[bool, str]:
-    """Whether each group lies in one family, and what to say of it."""
     if "family" not in scores.models:
         return False, ""
     families = scores.models["family"].fillna("").astype(str).to_numpy()
@@ -210,7 +208,6 @@ def _pairs(group: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def _differing(scores: Scores, a: int, b: int) -> int:
-    """Items that both ran and on which their scores differ."""
     return int((np.abs(scores.values[a] - scores.values[b]) > 1e-9).sum())
 
 

@@ -144,10 +144,7 @@ def audit(scores: Scores) -> Audit:
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
-    """Join groups of the same name, the same row and near-twins where they share a model.
-
-    Not kin: models of different origin can share a weakness, and families widen intervals.
-    """
+    """Join groups of one name, identical rows or near-twins that share a model; not kin."""
     found: list[set[int]] = []
     for group in (*kin.same_name, *kin.same_row, *kin.near_twins):
         joined = set(group)

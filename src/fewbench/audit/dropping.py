@@ -99,7 +99,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
 
 
 def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
-    """Return the near-twins that appear once others have gone, as items' difficulty then shifts."""
+    """Return near-twins that appear as items' difficulty shifts without the others."""
     more: list[str] = []
     while True:
         rows = [at for at, m in enumerate(scores.model_ids) if m not in gone and m not in more]

@@ -178,7 +178,6 @@ def _table(scores: Scores, numbers: ItemNumbers, at: IntArray) -> Table:
 
 
 def _chosen_by_strong(scores: Scores, at: IntArray) -> list[str] | None:
-    """What the stronger half of the models choose most, such as "option 3 (80%)"."""
     if scores.probabilities is None or not len(at):
         return None
     full = scores.full_scores()

@@ -143,10 +143,7 @@ def _components(linked: BoolArray) -> Groups:
 
 
 def _high(scores: Scores) -> BoolArray:
-    """Whether a cell is right; of scores in between, whether it is above the item's median.
-
-    Where nothing is above the median, as the best score is the median, the best are high.
-    """
+    """Whether a cell is right; for fractional scores, above the median of the item."""
     if scores.is_binary:
         return scores.values > 0.5  # NaN is not
     median = np.nanmedian(scores.values, axis=0)
@@ -155,11 +152,10 @@ def _high(scores: Scores) -> BoolArray:
 
 
 def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> float:
-    """About how likely some pair of the table's models had the same row by chance, as this group.
+    """Estimate the probability that some pair of models has this group's identical row by chance.
 
-    Each item is right with a probability that follows from the group's score and from how the
-    models outside of the group did on it, items and answers apart. Of scores in between only high
-    and low are told apart, which makes chance look likelier than it is.
+    An item's probability of being right follows from the group's score and the other models' scores
+    on it. Fractional scores count as high or low, which overstates the chance.
     """
     common = run[list(group)].all(axis=0)
     if not common.any():  # alike in pairs only

@@ -120,7 +120,7 @@ def _random_or_not(scores: Scores, found: Missingness) -> Finding:
 
 
 def _most_heaped(scores: Scores, found: Missingness) -> tuple[int, int]:
-    """Return the model and task of which most is missing, beyond what the model lacks anyway."""
+    """Return the model and task with the most missing cells beyond the model's own share."""
     excess = np.round(found.by_task - found.by_model[:, None], 9)
     most = np.argwhere(excess == excess.max()).tolist()
     model, task = min(most, key=lambda at: (scores.model_ids[at[0]], scores.tasks[at[1]]))
@@ -128,7 +128,6 @@ def _most_heaped(scores: Scores, found: Missingness) -> tuple[int, int]:
 
 
 def _on_scale(scores: Scores, difference: float) -> float:
-    """Bring a difference of unit scores to the user's scale."""
     return float(scores.scale.from_unit(difference) - scores.scale.from_unit(0.0))
 
 

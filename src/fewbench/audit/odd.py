@@ -23,10 +23,10 @@ def odd_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
 
 
 def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
-    """Models whose right answers are hardly on the items that others find easy.
+    """Find models whose right answers have little to do with the items' easiness.
 
-    Each is judged by what the middle model of the same table does, which has the same noise in
-    the items' easiness. So where items are alike, or many models guess, nothing is said.
+    Each is compared with the median model of the table, whose estimate of easiness has the same
+    noise.
     """
     from scipy.special import ndtri
 
@@ -63,11 +63,10 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
 
 
 def _follows_difficulty(scores: Scores, kinship: Kinship) -> tuple[FloatArray, FloatArray]:
-    """How much easier for others a model's right items are than its wrong ones, and its error.
+    """Return how much easier a model's right items are than its wrong ones, and the standard error.
 
-    In standard deviations of easiness. Others are those outside of the model's own near-twins,
-    each counting what it counts among distinct ones. NaN for a model that scores the same
-    everywhere, or is alone.
+    In standard deviations of the easiness for other models, near-twins excluded. NaN for a model
+    with constant scores or no others.
     """
     run = ~np.isnan(scores.values)
     x = np.where(run, scores.values, 0.0)
@@ -91,7 +90,6 @@ def _follows_difficulty(scores: Scores, kinship: Kinship) -> tuple[FloatArray, F
 
 
 def _one_option(scores: Scores) -> Finding | None:
-    """Models that choose the same option nearly always."""
     if scores.probabilities is None:
         return None
     n_options = scores.items["n_options"].to_numpy(np.intp)

@@ -112,7 +112,7 @@ def _spread(scores: Scores) -> Finding:
 
 
 def _level(scores: Scores, best: int) -> int:
-    """How many others differ from the best by less than two standard errors, item by item."""
+    """Count models within two standard errors (of paired differences) of the best."""
     level = 0
     for row in np.delete(scores.values, best, axis=0):
         both = ~np.isnan(scores.values[best]) & ~np.isnan(row)

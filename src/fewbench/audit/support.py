@@ -86,7 +86,7 @@ def support_finding(scores: Scores, kinship: Kinship) -> Finding:
 
 
 def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
-    """Say what is lacking, and once for all parts that lack it what becomes of them."""
+    """Say what is missing and what each lack means, once per lack."""
     without: dict[str, dict[str, None]] = {}
     for need in lacks:
         said = {

@@ -58,7 +58,6 @@ def join_attributes(
 
 
 def _plain(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the table with names as text and positions as whole numbers, or say what is not."""
     require(frame, [kind])
     names = pd.Index([str(name) for name in frame.columns])
     if names.duplicated().any():
@@ -98,7 +97,6 @@ def _is_unicode(text: str) -> bool:
 
 
 def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return positions as whole numbers: they are handed to a harness, which counts with them."""
     numbers = pd.to_numeric(column, errors="coerce").astype("Float64")
     bad = (numbers.isna() & column.notna()) | (numbers % 1 != 0).fillna(False) | (numbers < 0)
     if bad.any():
@@ -122,7 +120,6 @@ def _by_id(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def _join(table: pd.DataFrame, given: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Add columns to the models or items, row by row of the same id."""
     unknown = given.index.difference(table.index, sort=False)
     if len(unknown):
         raise ReaderError(
@@ -148,7 +145,7 @@ def _join(table: pd.DataFrame, given: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def _agree(old: "pd.Series[Any]", new: "pd.Series[Any]", kind: str) -> None:
-    """Raise ReaderError unless a column says what the scores already do; 1 is as good as '1'."""
+    """Raise ReaderError unless a column equals that of the scores; 1 equals "1"."""
     for label, here, there in zip(old.index, old, new, strict=True):
         one, other = ("" if pd.isna(value) else value for value in (here, there))
         if one != other and str(one) != str(other):

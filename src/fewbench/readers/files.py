@@ -166,7 +166,7 @@ def _read_object(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
 
 
 def _refuse_encoding(path: Path) -> None:
-    """Raise ReaderError for text in UTF-16; other bytes that are no UTF-8 are damage."""
+    """Raise ReaderError for UTF-16 text."""
     if text_encoding(path) == "utf-16" and (why := why_not_utf8(path)):
         raise ReaderError(f"{path}: {why[0]}", hint=why[1])
 

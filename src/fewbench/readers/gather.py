@@ -36,10 +36,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns(Mapping[str, NDArray[Any]]):
-    """Columns of one run in a part, each read when it is asked for.
-
-    `places` has each column's name, type, shape and first byte.
-    """
+    """Columns of a run in a part, loaded on access; `places` has name, type, shape, first byte."""
 
     path: Path
     places: tuple[tuple[str, str, tuple[int, ...], int], ...]
@@ -60,7 +57,7 @@ class StoredColumns(Mapping[str, NDArray[Any]]):
 
 
 def part_of(unit: Unit, harness: str, wants: Wants, folder: Path) -> Path:
-    """Return where a unit's runs lie: another place when a file or what is wanted changes."""
+    """Return the path of a unit's part; it changes with the files and settings."""
     states = [[str(path.absolute()), state_of(path)] for path in (unit.path, *unit.beside)]
     known = [field.name for field in fields(Run)]
     said = [FORMAT, __version__, known, harness, wants.key, wants.salvage, states]
@@ -88,7 +85,7 @@ def save_part(runs: list[Run], path: Path) -> None:
 
 
 def load_part(path: Path) -> list[Run]:
-    """Read the runs of a unit; their columns stay on disk until they are asked for."""
+    """Read the runs of a part; columns stay on disk until used."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "big")
         headers = json.loads(file.read(size))
@@ -115,7 +112,7 @@ def _run(header: dict[str, Any], path: Path, first: int) -> Run:
 
 @lru_cache(maxsize=4096)
 def _shared(value: Pairs) -> Pairs:
-    """Return the same object for equal values: runs of a leaderboard have much in common."""
+    """Return one object for equal values, to save memory."""
     return value
 
 
@@ -126,14 +123,14 @@ def _mapping(pairs: Pairs) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Found:
-    """Units of one harness, and files that are of no known harness."""
+    """The units of harnesses, and the files of no known harness."""
 
     units: list[tuple[Harness, Unit]]
     others: list[Path]
 
 
 def find_units(files: Sequence[Path], names: Sequence[str]) -> Found:
-    """Offer files to the harnesses of these names, in turn."""
+    """Offer files to the named harnesses in turn."""
     left = list(files)
     units: list[tuple[Harness, Unit]] = []
     for name in names:
@@ -160,28 +157,24 @@ def gather(
 
     Parameters
     ----------
-    units : sequence of (Harness, Unit)
-    wants : Wants
     work : Path, optional
-        A folder for what is read, so that a stopped import goes on there and memory holds little;
-        in memory by default.
+        Folder for what is read, so that a stopped import continues; in memory by default.
     workers : int
-        Processes, where `work` is given and there is enough to read.
+        Number of processes, used if `work` is given and the files are large.
     damaged : {"stop", "skip", "rows"}
-        What to do with files that cannot be read: stop, leave them out, or also take whole rows
-        of torn files.
+        For files that cannot be read: stop, skip them, or also use whole rows of truncated files.
     progress : callable, optional
         Called with (files done, all files).
 
     Returns
     -------
     (list of Run, list of (Path, str))
-        In the order of the units; and the files that were left out, with the reason.
+        Runs in the order of the units; skipped files, each with the reason.
 
     Raises
     ------
     ReaderError
-        If files cannot be read and `damaged` is "stop", naming the first few and their number.
+        If files cannot be read and `damaged` is "stop". Names the first few and their number.
     """
     read = partial(_read_one, wants=wants, work=work)
     answers: list[list[Run] | FewbenchError] = []
@@ -224,7 +217,6 @@ def _each(
 
 
 def _read_one(pair: tuple[Harness, Unit], wants: Wants, work: Path | None) -> Answer:
-    """Read a unit; with a folder, into a part, unless it was read there before."""
     harness, unit = pair
     part = None if work is None else part_of(unit, harness.name, wants, work)
     if part is not None and _is_whole(part):
@@ -246,7 +238,6 @@ def _read_one(pair: tuple[Harness, Unit], wants: Wants, work: Path | None) -> An
 
 
 def _is_whole(part: Path) -> bool:
-    """Whether a part is there and can be read; if not, its unit is read again."""
     if not part.is_file():
         return False
     try:

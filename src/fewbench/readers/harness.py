@@ -1,8 +1,8 @@
-"""What a reader of a harness's files is: it finds its files, and reads them into runs.
+"""The interface of a harness reader: it finds result files and reads them into runs.
 
-A run is what one file says of one model on one task, the common form of all harnesses' results. A
-reader fills `Rows` row by row and turns them into a `Run`. Everything after that (which run counts,
-which metric, how items of different runs join) is the same for every harness.
+A run holds one model's answers to one task, in the same form for every harness. A reader fills
+`Rows` row by row and turns them into a `Run`. All later steps (which run counts, which metric, how
+runs join) do not depend on the harness.
 """
 
 import hashlib
@@ -20,71 +20,65 @@ from numpy.typing import NDArray
 from fewbench._types import FloatArray
 from fewbench.errors import ReaderError
 from fewbench.readers.options import OptionTable
-from fewbench.readers.values import as_number, describe
+from fewbench.readers.values import as_number, describe, is_unicode
 from fewbench.scores import Scores
 from fewbench.scores.conditions import UNKNOWN_FORM
 
 Columns = Mapping[str, NDArray[Any]]
-UNKNOWN, MIXED_UP = -1, -2  # positions that a file does not tell, or not reliably
-SCORE = "score:"  # before the metric, in the names of columns
+UNKNOWN, MIXED_UP = -1, -2  # positions that a file does not state, or states wrongly
+SCORE = "score:"  # prefix of metric columns
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One model's answers to one task under one filter, as one file has them.
+    """One model's answers to one task under one filter, from one file.
 
     Parameters
     ----------
     path : Path
-        The file.
     model, task : str
     columns : mapping of str to ndarray
-        In memory or read when asked for. `content` (text: what identifies an item within its
-        task), `position` (int, in the task's split, negative
-        where not known), `own_id` (text, the
-        harness's own id, "" where it has none), `prompt` (uint64 hash of what the model saw, 0
-        where not known), `place` (int: line or row, for messages), `score:METRIC` (float, NaN
-        where the file has no number), and, if every row is multiple choice, `options`, `counts`
-        and `right` (see `fewbench.readers.options`).
+        One value per row, in memory or loaded on access: `content` (text that identifies the item
+        within its task), `position` (int, in the task's split; negative if unknown), `own_id`
+        (the harness's id, or ""), `prompt` (uint64 hash of the prompt; 0 if unknown), `place`
+        (line or row, for messages), `score:METRIC` (float; NaN if not a number). If every row is
+        multiple choice, also `options`, `counts` and `right` (see `fewbench.readers.options`).
     metrics : tuple of str
     n_rows : int
     harness : str
-        Whose file it is; set where files are gathered.
+        Name of the harness.
     filter : str or None
-        How answers were extracted, where a file has several; None if it does not say.
+        How answers were extracted; None if the file does not say.
     stamp : str
-        When it ran: text that sorts by time among runs of one `group`, "" if not known.
+        Start time as text that sorts by time within one `group`; "" if unknown.
     group, variant : str
-        Where re-runs of this one would lie, usually the folder, and with what settings it ran that
-        make it another run. Within one group and variant a newer run replaces an older one of the
-        same model and task; others know nothing of each other.
+        The folder of re-runs, and the settings that make a run a different one. A newer run
+        replaces an older run of the same model and task only within one group and variant.
     unfit : mapping
-        Metric → the first place where it is not one finite number, and what is there instead.
+        Metric → first place where the value is not one finite number, and a description of it.
     numeric : frozenset of str
         Metrics that are a number in at least one row.
     total, ran : int or None
-        How many items the task has and how many the harness says it ran.
+        Number of items of the task, and number of items run according to the harness.
     version : str
-        The task's version, "" if not known.
+        Version of the task, or "".
     suite : str
-        The group of tasks to which the task belongs, outermost first with "/" between, "" if none.
-    settings : tuple of (str, str)
-        The model's arguments and what else changes answers; for comparison only.
-    task_settings : tuple of (str, str)
-        How the task was asked, as far as it changes answers and is not the model's own: few-shot
-        examples, generation arguments, and the like. Empty if not known.
+        The task's groups, outermost first, separated by "/"; "" if none.
+    settings, task_settings : tuple of (str, str)
+        Settings that change answers: of the model, and of the task (few-shot examples, generation
+        arguments). Empty if unknown.
     prompt_form : str
-        What the prompts carry that differs between models: "" if nothing, a hash of the model's
-        chat template, or `UNKNOWN_FORM`.
+        What model-specific text prompts contain: "" for none, a hash of the chat template, or
+        `UNKNOWN_FORM`.
     harness_version : str
-        The version of the harness, or what is known of it; "" if nothing is.
+        Version of the harness, or "".
     higher_is_better : mapping of str to bool
-        For metrics of which the file says it.
+        Metric → direction, where the file states it.
     layout, prompts : str
-        Equal for runs with the same items in the same order, and with the same prompts of them.
+        Hashes of the items in order, and of their prompts.
     notes : tuple of str
-        What the reader wants the user to know of this file.
+        Notes on this file for the user.
     """
 
     path: Path
@@ -117,7 +111,7 @@ class Run:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every item of the task was run and is here."""
+        """Whether the run has every item of the task."""
         return self.total is not None and self.total == self.n_rows
 
     def has(self, metric: str) -> bool:
@@ -129,29 +123,27 @@ class Run:
         if metric not in self.metrics:
             raise ReaderError(
                 f"{self.path}: no row has the metric {metric!r}",
-                hint=f"it has {', '.join(self.metrics) or 'none'}",
+                hint=f"metrics in this file: {', '.join(self.metrics) or 'none'}",
             )
         if metric in self.unfit:
             place, what = self.unfit[metric]
             raise ReaderError(
                 f"{self.path}, {self.place_word} {place}: metric {metric!r} of task "
                 f"{self.task!r} is {what}, not one finite number",
-                hint="name another metric of the task with --metric, or leave the task out with "
-                f"--skip-tasks {self.task}",
+                hint=f"pass another --metric, or exclude the task: --skip-tasks {self.task}",
             )
         return np.asarray(self.columns[SCORE + metric])
 
 
 @dataclass
 class Rows:
-    """Columns that grow row by row, and become a `Run`.
+    """Rows of a result file, collected one by one and turned into a `Run`.
 
     Parameters
     ----------
     path : Path
-        The file, for messages.
     place_word : str
-        What a place in the file is called: line, row, sample …
+        Word for a place in the file, used in messages: line, row, sample …
 
     Examples
     --------
@@ -195,16 +187,15 @@ class Rows:
         Parameters
         ----------
         content : str
-            What identifies the item within its task; see `fewbench.readers.values`.
+            Text that identifies the item within its task; see `fewbench.readers.values`.
         scores : mapping of str to anything
-            Metric → its value as the file has it. What is not one number is remembered, and
-            becomes an error only if the metric is the one that is taken.
+            Metric → raw value. A value that is not a number is an error only if its metric is used.
         place : int
             Line or row in the file, from 1.
         prompt : str
-            What the model saw, or a hash of it; "" if not known.
+            The prompt or its hash; "" if unknown.
         options : OptionTable, optional
-            What the model said of each option. All rows need it, or the run has none.
+            The model's log-likelihood of each option. The run has options only if all rows do.
         """
         for metric in self.values.keys() - scores.keys():
             self.values[metric].append(math.nan)
@@ -232,7 +223,7 @@ class Rows:
                 self.options.append(options)
 
     def run(self, model: str, task: str, **known: Any) -> Run:
-        """Return the rows as a run; `known` are further fields of `Run`.
+        """Return the rows as a run; `known` sets further fields of `Run`.
 
         Raises
         ------
@@ -240,11 +231,18 @@ class Rows:
             If there are no rows, the model or task has no name, or an id is not valid Unicode.
         """
         if not len(self):
-            raise ReaderError(f"{self.path}: empty, no answer was logged", hint="delete it")
+            raise empty(self.path)
         for what, name in (("model", model), ("task", task)):
             if not (isinstance(name, str) and name.strip()):
                 raise ReaderError(f"{self.path}: the {what} has no name")
-        self._check_unicode()
+        for texts in (self.contents, self.own_ids):
+            if not is_unicode("".join(texts)):
+                at, text = next((at, text) for at, text in enumerate(texts) if not is_unicode(text))
+                raise ReaderError(
+                    f"{self.path}, {self.place_word} {self.places[at]}: the item's id {text!r} is "
+                    "not valid Unicode",
+                    hint="the id contains half of a surrogate pair; write the file as UTF-8",
+                )
         columns: dict[str, NDArray[Any]] = {
             "content": np.array(self.contents),
             "position": np.array(self.positions, dtype=np.int64),
@@ -272,21 +270,10 @@ class Rows:
         )
         return replace(run, **known)
 
-    def _check_unicode(self) -> None:
-        for texts in (self.contents, self.own_ids):
-            try:
-                "".join(texts).encode()
-            except UnicodeEncodeError as error:
-                bad = next(at for at, text in enumerate(texts) if not _is_unicode(text))
-                raise ReaderError(
-                    f"{self.path}, {self.place_word} {self.places[bad]}: the item's id "
-                    f"{texts[bad]!r} is not valid Unicode",
-                    hint="half of a surrogate pair was cut off; write the file as UTF-8",
-                ) from error
 
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+def empty(path: Path) -> ReaderError:
+    """Return the error for a file without answers."""
+    return ReaderError(f"{path}: empty, no answer was logged", hint="delete the file")
 
 
 def _hashed(text: str) -> int:
@@ -309,14 +296,7 @@ def _digest(columns: Columns, *names: str) -> str:
 
 @dataclass(frozen=True)
 class Unit:
-    """What is read at a time: a file of answers, and the files beside it that say more of it.
-
-    Parameters
-    ----------
-    path : Path
-    beside : tuple of Path
-        Read along; they need not be among the files that were named.
-    """
+    """A file of answers (`path`) and the files that describe the same run (`beside`)."""
 
     path: Path
     beside: tuple[Path, ...] = ()
@@ -324,15 +304,15 @@ class Unit:
 
 @dataclass(frozen=True)
 class Wants:
-    """What the user asked of every reader.
+    """The user's settings for every reader.
 
     Parameters
     ----------
     key : str, optional
-        The field of an item that identifies it, such as `id` or `question_id`, instead of a hash
-        of its content: for joining with results that have no content.
+        Item field that identifies an item, such as `id` or `question_id`, instead of a hash of its
+        content.
     salvage : bool
-        Whether whole rows of a torn file are read, and the torn last one left out with a note.
+        Whether to read the whole rows of a truncated file.
     """
 
     key: str | None = None
@@ -342,28 +322,28 @@ class Wants:
 class Harness(Protocol):
     """A harness whose result files fewbench reads.
 
-    A new one is a file with a class like this and a line in `fewbench.readers.harnesses`.
-    `name` is the word for `--from`; `files` says which files the harness writes, for messages.
+    To add one, write a file with such a class and a line in `fewbench.readers.harnesses`. `name` is
+    the value of `--from`. `files` describes the harness's files in messages.
     """
 
     name: str
     files: str
 
     def find(self, files: Sequence[Path]) -> list[Unit]:
-        """Return the units among files, in their order; [] if none is of this harness.
+        """Return this harness's units among files, in their order.
 
-        Called with all files below what the user named, so it must be cheap: decide by name, then
-        by `head`. Never raises for what other programs wrote. A file that has the harness's name
-        but is torn is found, and named when it is read.
+        Must be cheap, as it gets every file below the user's folders: decide by name, then by
+        `head`. Must not raise for files of other programs. Include damaged files of the harness;
+        `read` reports them.
         """
 
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
-        """Return what a unit says: a run for each model, task and filter in it.
+        """Return one run for each model, task and filter in a unit.
 
         Raises
         ------
         ReaderError
-            If a file is torn or holds what the harness does not write: which file, which line.
+            If a file is damaged or not what the harness writes. Names the file and line.
         """
 
 
@@ -374,13 +354,12 @@ class Reading:
     Parameters
     ----------
     scores : Scores
-        The table.
     notes : tuple of str
-        Facts that change what the scores mean: which of several runs was taken, which runs were
-        of a subset, what could not be read. One sentence each, for people.
+        One sentence per fact that changes what the scores mean: which run was used, which runs
+        are partial, what could not be read.
     files : DataFrame
-        For logs, what became of every file: columns file, harness, model, task, filter, metric,
-        time, rows, taken, note. A file with several runs has several rows.
+        For logs, one row per run: columns file, harness, model, task, filter, metric, time, rows,
+        taken, note.
     """
 
     scores: Scores

@@ -71,7 +71,6 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
 
 
 def _notes(arrays: dict[str, NDArray[Any]]) -> Iterator[str]:
-    """Say how options are counted where answers were given, after they were checked."""
     if "answers" not in arrays or "probabilities" in arrays:
         return
     answers, listed = arrays["answers"], arrays.get("n_options")
@@ -129,7 +128,7 @@ def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:
 def _certain(
     answers: NDArray[Any], n_options: NDArray[Any] | None
 ) -> tuple[NDArray[np.float16], NDArray[Any]]:
-    """Turn chosen options into probabilities of 1; option 0 stands for 'no answer'."""
+    """Turn chosen options into probabilities of 1; option 0 means "no answer"."""
     fits = answers.ndim == 2 and answers.dtype.kind in "iu" and answers.size > 0
     if not fits or answers.min() < -2 or answers.max() > MOST_OPTIONS:
         raise ReaderError(

@@ -99,7 +99,7 @@ def read_table(
 
 
 def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) -> None:
-    """Raise ReaderError for columns that the layout has no use for: none is dropped silently."""
+    """Raise ReaderError for columns that the layout does not use."""
     if long:
         if transposed:
             raise ReaderError(
@@ -167,7 +167,6 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
 
 
 def _csv(source: Path, text: list[str]) -> pd.DataFrame:
-    """Strict: a row with too few or too many fields is an error, and so is a repeated header."""
     import pyarrow as pa
     from pyarrow import csv
 

@@ -1,4 +1,4 @@
-"""What a log says, made comparable: numbers, what identifies an item, and settings as text."""
+"""Values of logs in comparable form: numbers, item identities, and settings as text."""
 
 import hashlib
 import json
@@ -16,9 +16,9 @@ WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 def as_number(value: Any) -> float | None:
-    """Return a finite or infinite number or NaN, None for anything else.
+    """Return a number (NaN and infinity included), or None for anything else.
 
-    Truth values are numbers, and so are texts of either: lm-eval writes both as text in places.
+    Booleans and texts of numbers count as numbers, as lm-eval writes both as text in places.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def as_number(value: Any) -> float | None:
 
 
 def mean_of(values: Sequence[Any]) -> Any:
-    """Return the mean of values that are numbers, or the first value that is none.
+    """Return the mean of the values, or the first value that is not a number.
 
     Examples
     --------
@@ -46,13 +46,22 @@ def mean_of(values: Sequence[Any]) -> Any:
     return sum(known) / len(known) if len(known) == len(values) else values[numbers.index(None)]
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text is valid Unicode; JSON can hold half of a surrogate pair, which is not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_position(value: Any) -> bool:
     """Whether a value can be the position of a document in its task."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
 def describe(value: Any) -> str:
-    """Say what a value is that is not one finite number.
+    """Describe a value that is not one finite number.
 
     Examples
     --------
@@ -72,7 +81,7 @@ def describe(value: Any) -> str:
 
 
 def content_id(*texts: str) -> str:
-    """Return the identity of an item by what it says: question, options, right answer.
+    """Return a hash of an item's texts: question, options, right answer.
 
     Examples
     --------
@@ -86,12 +95,12 @@ def content_id(*texts: str) -> str:
 
 
 def field_value(fields: Mapping[str, Any], key: str, where: str) -> str:
-    """Return the field of an item that `--key` names, as text.
+    """Return the value of the `--key` field of an item as text.
 
     Raises
     ------
     ReaderError
-        If the item, which `where` names, has no text or number of that name.
+        If the item has no text or number of that name; `where` names the item in the message.
 
     Examples
     --------
@@ -103,7 +112,7 @@ def field_value(fields: Mapping[str, Any], key: str, where: str) -> str:
         there = [name for name, other in fields.items() if _is_single(other)]
         raise ReaderError(
             f"{where}: the item has no text or number {key!r}",
-            hint=f"--key can be {some(there, most=12)}" if there else "leave out --key",
+            hint=f"--key can be {some(there, most=12)}" if there else "omit --key",
         )
     text = str(value)
     return text if len(text) <= LONGEST else content_id(text)
@@ -114,7 +123,7 @@ def _is_single(value: Any) -> bool:
 
 
 def setting(value: Any) -> str:
-    """Return a setting as text; lm-eval writes the same one as text, number or word.
+    """Return a setting as text, the same for a number, its text and words such as "True".
 
     Examples
     --------
@@ -130,7 +139,7 @@ def setting(value: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text, or its start and a hash where it is long."""
+    """Return a text; a long text as its start and a hash."""
     if len(text) <= LONG:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -167,7 +167,7 @@ def _require(table: pd.DataFrame, columns: list[str]) -> None:
 
 
 def _scalars(column: "pd.Series[Any]", name: str) -> None:
-    """Raise ScoresError if a column holds lists or objects, as JSON and Parquet can."""
+    """Raise ScoresError if a column holds lists or objects."""
     if column.dtype != object:
         return
     nested = [at for at, value in enumerate(column) if not pd.api.types.is_scalar(value)]
@@ -180,7 +180,6 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
 
 
 def _text(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Ids as text; a missing date or family is the empty text."""
     return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
 
 
@@ -202,7 +201,7 @@ def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[n
 
 
 def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) -> "pd.Series[Any]":
-    """Return one value of a column for each model or item; it must be the same in all its rows."""
+    """Return one value of a column for each model or item."""
     values = table[column].reset_index(drop=True)
     first = np.full(count, -1)
     first[codes[::-1]] = np.arange(len(codes))[::-1]

@@ -74,6 +74,5 @@ def check_tasks(tasks: "pd.Series[Any]") -> None:
 
 
 def _not_text(values: Any) -> list[object]:
-    """Return the distinct values that are not text, or empty."""
     distinct = set(np.asarray(values, dtype=object).tolist())
     return [value for value in distinct if not isinstance(value, str) or not value.strip()]

@@ -27,14 +27,10 @@ Settings = Mapping[str, list[str]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the prompts and settings of answers compare with those of the sources.
+    """Differences between the conditions of answers and of source models.
 
-    Parameters
-    ----------
-    differences : tuple of str
-        What makes the answers those to other questions: one sentence each.
-    notes : tuple of str
-        What differs legitimately or could not be compared.
+    `differences` mean that other questions were asked. `notes` are legitimate or unknown
+    differences.
     """
 
     differences: tuple[str, ...] = ()
@@ -153,7 +149,6 @@ def _unrecorded(who: str, what: str = "prompts and settings") -> str:
 
 
 def _by_task(scores: Scores, items: list[str], tasks: list[str]) -> dict[str, Settings]:
-    """Return the settings of each task of some items; {} for a task that has none."""
     known = SETTINGS in scores.items
     column = scores.items[SETTINGS].loc[items] if known else [""] * len(items)
     pairs = dict(zip(tasks, column, strict=True))
@@ -170,7 +165,6 @@ def _parsed(text: str) -> Settings:
 
 
 def _other_settings(theirs: Mapping[str, Settings], ours: Mapping[str, Settings]) -> list[str]:
-    """Say which settings of the answers no source had, once for all tasks that share them."""
     tasks: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for task, mine in ours.items():
         known = theirs[task]
@@ -190,7 +184,7 @@ def _other_settings(theirs: Mapping[str, Settings], ours: Mapping[str, Settings]
 
 @dataclass
 class _Prompts:
-    """What became of the prompts of a task's items; `first` is an item and both its hashes."""
+    """Counts of items by result; `first` is the first differing item with both hashes."""
 
     other: list[str]
     first: tuple[str, str, str] = ("", "", "")
@@ -238,13 +232,13 @@ def _form(hashed: str) -> str:
 
 
 def _draws_examples(theirs: Settings, ours: Settings) -> bool:
-    """Whether prompts depend on which items run: lm-eval's default sampler of examples."""
+    """Whether prompts depend on the items run: lm-eval's default few-shot sampler."""
     return all(
         one.get(SAMPLER) == ["default"] and one.get(SHOTS, ["0"]) != ["0"] for one in (theirs, ours)
     )
 
 
 def _covers(sources: Scores, told: Scores, item: str) -> bool:
-    """Whether all items of an item's task were run, so that the prompts must be the sources'."""
+    """Whether all items of an item's task were run."""
     known = sources.items.index[sources.items["task"] == sources.items["task"].loc[item]]
     return bool(known.isin(told.items.index).all())

@@ -172,7 +172,7 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
 
 
 def _verified(array: Any, told: dict[str, Any], path: Path) -> OptionProbabilities:
-    """Raise ScoresError unless the array is, as far as a sample shows, the one written."""
+    """Raise ScoresError unless a sample of the array is as written."""
     options = OptionProbabilities(array, known=told["digest"])
     if (
         list(options.shape) != told["shape"]
@@ -188,7 +188,6 @@ def _verified(array: Any, told: dict[str, Any], path: Path) -> OptionProbabiliti
 
 
 def _sample(options: OptionProbabilities) -> list[int]:
-    """Positions of a few models, evenly spaced, first and last among them."""
     return sorted({int(at) for at in np.linspace(0, options.shape[0] - 1, SAMPLED)})
 
 
@@ -210,7 +209,7 @@ def _write_probabilities(probabilities: OptionProbabilities, path: Path) -> None
 
 
 def _repeated(values: Any, codes: Any) -> Any:
-    """A column as distinct values and codes: small on disk, and plain to every reader."""
+    """Encode a column as distinct values and codes."""
     import pyarrow as pa
 
     # Encoding before taking keeps an empty value out of the dictionary, where Parquet bars it.

@@ -355,7 +355,6 @@ def from_arrays(
 
 
 def _frozen(array: FloatArray) -> FloatArray:
-    """Make a fresh array read-only."""
     array.flags.writeable = False
     return array
 

@@ -126,13 +126,13 @@ class TestTable:
         whole = runs_in(suites / "v1" / "toy_sums:model=toy_model-b")[0]
         part = runs_in(suites / "v2" / "toy_sums:model=toy_model-a")[0]
         assert (whole.total, whole.ran, part.total, part.ran) == (8, 8, None, 3)
-        assert noted(part, "at most 3 instances, so it may be of a part")
+        assert noted(part, "at most 3 instances, so the run may be partial")
 
     def test_a_copy_cut_short(self, sums):
         change(sums / "per_instance_stats.json", lambda data: data[:-1])
         reading = joined(sums, metric="exact_match")
         assert noted(reading, "has 7 documents, its results file says 8")
-        assert noted(reading, "1 instances have no scores and are left out: 'id7'")
+        assert noted(reading, "1 instances have no score and are left out: 'id7'")
 
 
 class TestRuns:
@@ -179,8 +179,8 @@ class TestRuns:
         assert run.task == JOINT
         assert run.columns["own_id"].tolist() == ["id4", "id10"]
         assert run.numbers("exact_match").tolist() == [1, 0]
-        assert noted(run, r"4 rows of perturbed instances \('lowercase'\) not taken")
-        assert noted(run, "2 instances were run in several trials and are averaged")
+        assert noted(run, r"4 rows of perturbed instances \('lowercase'\) skipped")
+        assert noted(run, "2 instances were run in several trials, which are averaged")
 
         def half(entries):
             entry = next(one for one in entries if one["train_trial_index"] == 1)
@@ -195,7 +195,7 @@ class TestRuns:
             return [entry for entry in entries if "perturbation" in entry]
 
         change(letters / "per_instance_stats.json", perturbed)
-        with pytest.raises(ReaderError, match="no instance was scored but perturbed ones"):
+        with pytest.raises(ReaderError, match="no instance was scored, except perturbed ones"):
             runs_in(letters)
 
     def test_failed_requests_are_noted(self, sums):
@@ -277,7 +277,7 @@ class TestOptions:
         change(capitals / "per_instance_stats.json", other)
         run = runs_in(capitals)[0]
         assert not run.has_options
-        assert noted(run, "options of 1 instances do not explain HELM's choice")
+        assert noted(run, "1 instances are dropped: their log-likelihoods do not explain HELM's choice")
 
     @pytest.mark.parametrize("spoil", ["text", "logprob", "tokens"])
     def test_not_kept_where_tokens_do_not_spell_the_option(self, capitals, spoil):
@@ -350,7 +350,7 @@ class TestWhatIsMissing:
         (sums / "scenario_state.json").unlink()
         run = runs_in(sums)[0]
         assert run.columns["content"].tolist() == [f"id{i}" for i in range(8)]
-        assert noted(run, "known by HELM's id alone; .* --key id")
+        assert noted(run, "identified by HELM's id; .*--key id")
         other = sums.with_name("toy_sums:model=toy_model-b")
         scores = joined(sums, other, key="id", metric="exact_match").scores
         assert scores.values.tolist() == [right_on_sums(model) for model in MODELS]
@@ -375,7 +375,7 @@ class TestWhatIsMissing:
         assert (run.model, run.task) == ("toy_model-a", SEPARATE)
         assert noted(run, "without run_spec.json beside")
         moved = capitals.rename(capitals.with_name("moved"))
-        with pytest.raises(ReaderError, match=r"nothing says which model .*run_spec.json"):
+        with pytest.raises(ReaderError, match=r"no file names the model .*run_spec.json"):
             runs_in(moved)
 
     def test_before_deployments_had_names_of_their_own(self, sums):
@@ -399,7 +399,7 @@ class TestWhatIsMissing:
         change(sums / "scenario_state.json", picture)
         run = runs_in(sums)[0]
         assert run.columns["content"].tolist()[0] == "id0"
-        assert noted(run, "1 instances are not text alone .* known by HELM's id")
+        assert noted(run, "1 instances contain more than text .* identified by HELM's id")
 
 
 def _error(call):
@@ -440,7 +440,7 @@ def test_torn_files_are_named(sums, name):
         (
             "scenario_state",
             lambda data: data["request_states"].pop(5) and None,
-            "no instance 'id5', of which there are scores",
+            "no instance 'id5', which has scores",
         ),
     ],
 )

@@ -27,17 +27,7 @@ FIELDS = (b'"evaluation_id"', b'"evaluation_name"', b'"model_id"')
 
 @dataclass(frozen=True)
 class _Metric:
-    """A metric that samples refer to by `evaluation_result_id`.
-
-    Parameters
-    ----------
-    name : str
-    split : str or None
-        HELM's split, which its converter writes into the metric's details.
-    perturbation : str
-        HELM's perturbation, "" for questions as they are.
-    higher_is_better : bool or None
-    """
+    """A metric of a record; `split` and `perturbation` are HELM's."""
 
     name: str
     split: str | None = None
@@ -47,18 +37,10 @@ class _Metric:
 
 @dataclass(frozen=True)
 class _Record:
-    """A record, {uuid}.json; empty where there is none.
+    """A record, {uuid}.json; empty if there is none.
 
-    Parameters
-    ----------
-    metrics : dict
-        Task and `evaluation_result_id`, "" for results without one → metric.
-    library : str
-        The harness that ran the evaluation, as in "lm_eval" or "helm".
-    stamp : str
-        When the evaluation ran, else when the record was made, "" if neither is known.
-    n_rows : int or None
-        How many rows of samples the record says there are.
+    `metrics` maps task and `evaluation_result_id` ("" if absent) to a metric; `library` is the
+    harness; `n_rows` is the stated number of sample rows.
     """
 
     metrics: dict[tuple[str, str], _Metric] = field(default_factory=dict)
@@ -67,13 +49,11 @@ class _Record:
     n_rows: int | None = None
 
     def metric(self, task: str, result_id: str | None) -> _Metric:
-        """Return the metric of a row; by its bare id where the record does not have it."""
         known = self.metrics.get((task, result_id or ""))
         return known or _Metric("score" if result_id in (None, task) else str(result_id))
 
 
 def _read_record(path: Path) -> _Record:
-    """Read a record; ReaderError if it is torn."""
     data = load_object(path, "a record of Every Eval Ever")
     listed = data.get("evaluation_results")
     results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
@@ -142,8 +122,6 @@ def _meaning(metric: _Metric) -> tuple[str, str | None, str]:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """Whose answers to what a row is of."""
-
     model: str
     task: str
     filter: str | None
@@ -151,8 +129,6 @@ class _Evaluation:
 
 @dataclass
 class _Sample:
-    """What the rows of one sample say: metric → its scores, of which there may be several."""
-
     place: int
     own_id: str
     content: str
@@ -160,26 +136,21 @@ class _Sample:
     scores: dict[str, list[Any]] = field(default_factory=dict)
 
     def means(self) -> dict[str, Any]:
-        """Return the mean of each metric; a score that is no number stands as it is."""
         return {name: mean_of(values) for name, values in self.scores.items()}
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the sample was scored more than once by one metric."""
         return any(len(values) > 1 for values in self.scores.values())
 
 
 @dataclass(frozen=True)
 class _SampleRow:
-    """One line of a file of samples."""
-
     row: dict[str, Any]
     where: str
     record: _Record
 
     @classmethod
     def of(cls, row: Any, where: str, record: _Record) -> "_SampleRow":
-        """Check a line; ReaderError if it is not a row of Every Eval Ever."""
         if not isinstance(row, dict):
             raise ReaderError(f"{where}: {describe(row)}, not a JSON object")
         for name in ("model_id", "evaluation_name", "sample_id"):
@@ -196,56 +167,49 @@ class _SampleRow:
 
     @property
     def own_id(self) -> str:
-        """The harness's own id of the sample."""
         return str(self.row["sample_id"])
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the converter kept of the harness's row."""
         return object_at(self.row, "metadata")
 
     @property
     def metric(self) -> _Metric:
-        """The metric of the row."""
         result_id = self.row.get("evaluation_result_id")
         known = result_id if isinstance(result_id, str) and result_id else None
         return self.record.metric(str(self.row["evaluation_name"]), known)
 
     @property
     def score(self) -> Any:
-        """The score as the row has it; None where lm-eval had none, for which 0 was written."""
+        """The score; None where lm-eval had none and the converter wrote 0."""
         if "lm_eval_metrics" in self.metadata and self.row.get("evaluation_result_id") is None:
             return None
         return self.row["evaluation"].get("score")
 
     @property
     def filter(self) -> str:
-        """lm-eval's filter, which its converter also puts behind the task; "" for others."""
+        """The filter of lm-eval, which its converter appends to the task."""
         named = self.metadata.get("filter")
         return named if isinstance(named, str) else ""
 
     def evaluation(self) -> _Evaluation:
-        """Return model, task and filter, or HELM's split in place of it."""
         task = str(self.row["evaluation_name"])
         if self.filter:
             task = task.removesuffix(f"/{self.filter}")
         return _Evaluation(str(self.row["model_id"]), task, self.filter or self.metric.split)
 
     def metric_name(self) -> str:
-        """Return the metric's name, without the filter where only its id is known."""
         name = self.metric.name
         return name.removesuffix(f":{self.filter}") if self.filter else name
 
     def identity(self, key: str | None) -> tuple[str, str]:
-        """Return what rows of one sample have in common.
+        """Return what the rows of one sample share.
 
-        The converter of HELM writes a row for every request, and options that were asked one by
-        one are requests of their own; there the id alone tells samples apart.
+        HELM's converter writes one row per request, so for HELM the id alone identifies a sample.
         """
         return self.own_id, "" if self.record.library == "helm" else self.content(key)
 
     def content(self, key: str | None) -> str:
-        """Return what identifies the item; ReaderError if it lacks the field that is named."""
         if key is not None:
             fields = {name: self.row.get(name) for name in ("sample_id", "sample_hash")}
             fields |= {name: self.row["input"].get(name) for name in ("raw", "formatted")}
@@ -266,7 +230,6 @@ class _SampleRow:
         return content_id(*(text.strip() for text in (question, *options, *right)))
 
     def prompt(self) -> str:
-        """Return what the model saw, "" if not known."""
         known = self.metadata.get("prompt_hash")
         said = self.row["input"]
         seen = known or said.get("formatted") or said.get("raw")
@@ -274,7 +237,7 @@ class _SampleRow:
 
 
 def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:
-    """Return the samples' places in the task, None if their ids do not say them reliably."""
+    """Return positions in the task, or None if the ids do not state them reliably."""
     given = [PLACED.fullmatch(sample.own_id) for sample in samples]
     if record.library not in PLACING or not all(given):
         return None
@@ -284,7 +247,7 @@ def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:
 
 
 def _spelt(answer: str, options: list[str]) -> str:
-    """Return the text of an answer that is the letter of an option."""
+    """Return the text of an option that is given by its letter."""
     if answer in options or not LETTER.fullmatch(answer.strip()):
         return answer
     index = ord(answer.strip()) - ord("A")

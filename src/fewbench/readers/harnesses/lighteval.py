@@ -45,8 +45,6 @@ UNREAD = (
 
 
 class _Named(NamedTuple):
-    """What the name of a file of details says; `stamp` with hyphens only."""
-
     task: str
     stamp: str
 
@@ -65,7 +63,7 @@ def _named(path: Path) -> _Named | None:
 
 
 def _home_of(path: Path) -> Path:
-    """Return the folder of all runs of a model: the one above that of the run's time."""
+    """Return the folder of all runs of a model, above the folders of times."""
     folder = path.absolute().parent
     return folder.parent if TIME.fullmatch(folder.name) else folder
 
@@ -92,7 +90,6 @@ def _model_of(path: Path) -> str:
 
 
 def _results_of(path: Path, stamp: str) -> Path | None:
-    """Return the results_TIME.json of the same run, None if there is none where it belongs."""
     above = path.absolute().parent.parent
     folders = [path.absolute().parent, above]
     details = [folder for folder in list(above.parents)[:4] if folder.name == "details"]
@@ -104,16 +101,13 @@ def _results_of(path: Path, stamp: str) -> Path | None:
 
 
 class _Results(JsonObject):
-    """One results file; every method is silent where the file is."""
-
     @property
     def model(self) -> str | None:
-        """The model's name."""
         name = self.part("config_general").get("model_name")
         return name.strip("/") if isinstance(name, str) and name.strip("/ ") else None
 
     def sizes(self, task: str, logged: int) -> tuple[int | None, int | None]:
-        """Return how many documents a task has and how many were run, where the file tells.
+        """Return the number of documents of a task and of those run, if known.
 
         Since 0.11 the file has no numbers; without --max-samples the logged rows are then all.
         """
@@ -126,12 +120,10 @@ class _Results(JsonObject):
         return (logged if whole else None), None
 
     def version(self, task: str) -> str:
-        """Return a task's version, "" if not known."""
         found = self.part("versions").get(task, self._config(task).get("version"))
         return "" if found is None else str(found)
 
     def settings(self) -> tuple[tuple[str, str], ...]:
-        """Return the model's arguments, and how it was let answer."""
         general = self.part("config_general")
         found = {key: value for key, value in general.items() if key not in ASIDE}
         if isinstance(own := general.get("model_config"), dict):
@@ -141,7 +133,6 @@ class _Results(JsonObject):
         return tuple((key, str(found[key])) for key in sorted(found) if found[key] is not None)
 
     def higher_is_better(self, task: str) -> dict[str, bool]:
-        """Return for metrics whether higher is better."""
         config, found = self._config(task), {}
         listed = config.get("metrics", config.get("metric"))
         for metric in listed if isinstance(listed, list) else []:
@@ -169,8 +160,6 @@ def _is_count(value: object) -> bool:
 
 @dataclass(frozen=True)
 class _Detail:
-    """One row: a document, what the model made of it, and its scores."""
-
     question: str
     prompt: str
     choices: list[str]
@@ -185,14 +174,12 @@ class _Detail:
 
     @property
     def content(self) -> tuple[str, ...]:
-        """What identifies the item: question, options, right answers; and its pictures."""
         options = self.choices if len(self.choices) > len(self.golds) else []
         texts = (self.question, *options, *self.golds)
         return (*(text.strip() for text in texts), *self.images)
 
 
 def _read_details(path: Path) -> Iterator[tuple[int, _Detail]]:
-    """Yield row number, from 1, and row; ReaderError if lighteval does not write such a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -216,7 +203,6 @@ def _read_details(path: Path) -> Iterator[tuple[int, _Detail]]:
 
 
 def _form(path: Path, schema: Any) -> tuple[Callable[[dict[str, Any]], _Detail], list[str]]:
-    """Return what makes a detail of a row, and the columns that it needs."""
     names = schema.names
     for wrapped in ("{}", "__{}__"):
         three = [wrapped.format(name) for name in NESTED]
@@ -236,7 +222,6 @@ def _form(path: Path, schema: Any) -> tuple[Callable[[dict[str, Any]], _Detail],
 
 
 def _parts(schema: Any, name: str) -> list[str]:
-    """Return the parts of a column that are needed, by the names that Parquet has for them."""
     import pyarrow as pa
 
     kind = schema.field(name).type
@@ -302,7 +287,7 @@ def _flat(row: dict[str, Any]) -> _Detail:
 
 
 def _likelihoods(predictions: Any, count: int) -> tuple[list[float], list[float]]:
-    """Return log-likelihoods with and without the question; each may stand beside is_greedy."""
+    """Return log-likelihoods with and without the question."""
     values = [one[0] if isinstance(one, list) and one else one for one in predictions]
     if count < 2 or not all(isinstance(value, float | int) for value in values):
         return [], []
@@ -313,7 +298,6 @@ def _likelihoods(predictions: Any, count: int) -> tuple[list[float], list[float]
 
 
 def _scores(metric: Any) -> dict[str, Any]:
-    """Return a row's metrics; those of which it has nothing are of other rows."""
     return {str(name): value for name, value in metric.items() if value is not None}
 
 
@@ -332,13 +316,12 @@ def _digest(image: Any) -> str:
 
 
 class Lighteval:
-    """Details of lighteval, 0.1 to 0.13, and of the Open LLM Leaderboard until June 2024.
+    """Read details of lighteval 0.1 to 0.13 and of the Open LLM Leaderboard until June 2024.
 
-    An item is a document, known by its question, options and right answers as lighteval had them
-    after its prompt function (so with words like "Question:" around them). Since 0.11 the file
-    says each document's position in the task's split; before, rows are in an order that lighteval
-    shuffles, always alike, and the position is not known. A task is named as lighteval names it,
-    with the number of examples at the end. Newer runs replace older ones of the same model folder.
+    An item is a document, identified by its question, options and right answers as in lighteval's
+    prompt. Since 0.11 files state each document's position in the split; older files shuffle rows
+    and do not. A task keeps lighteval's name, which ends with the number of examples. Newer runs
+    replace older ones in the same model folder.
     """
 
     name = "lighteval"
@@ -418,9 +401,9 @@ def _options(detail: _Detail, texts: str) -> OptionTable | None:
 
 
 def _texts(details: Sequence[_Detail]) -> str:
-    """Say whether `acc_norm` counts the space that options begin with, as its scores tell.
+    """Return "stripped" if `acc_norm` ignores the leading space of options, else "whole".
 
-    lighteval has it both ways, and the file does not say which; "whole" if both explain as many.
+    lighteval does either, so the logged scores decide.
     """
     known = [
         (detail, score)

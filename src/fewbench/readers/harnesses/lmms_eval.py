@@ -29,15 +29,12 @@ NO_RESULTS = (
 
 
 class LmmsEval:
-    """What lmms-eval writes with `--log_samples --output_path`, 0.1 to 0.7.3.
+    """Read logs of lmms-eval 0.1 to 0.7.3 (`--log_samples`); 0.2.3 writes lm-eval's files.
 
-    But for 0.2.3, which wrote the very files of lm-eval.
-
-    An item is known by its place in the task and its target. Nothing else serves: since 0.4 the
-    document is not logged and `doc_hash` is the same for all of them; the prompt lacks the
-    picture, so that many items share it, and differs between models, for which lmms-eval has
-    wordings of their own. A metric that is a dictionary counts by its `score`. Nothing is read
-    of options: what lmms-eval logs of them are losses, or nothing at all.
+    An item is identified by its position and target. Nothing else works: since 0.4 the document is
+    not logged and `doc_hash` is constant, and prompts lack the picture and differ between models.
+    For a metric that is a dictionary, its `score` counts. Options are not read, as lmms-eval logs
+    losses.
     """
 
     name = "lmms-eval"
@@ -93,8 +90,6 @@ class LmmsEval:
 
 @dataclass(frozen=True)
 class _Log:
-    """A file of answers, and what its name or its head says."""
-
     path: Path
     task: str
     stamp: str
@@ -105,8 +100,6 @@ class _Log:
 
 @dataclass(frozen=True)
 class _Sample:
-    """One row, checked."""
-
     where: str
     place: int
     row: dict[str, Any]
@@ -118,7 +111,6 @@ class _Sample:
 
     @property
     def prompt(self) -> str:
-        """What the model saw, apart from pictures."""
         prompt = self.row.get("input")
         if prompt is None:  # until 0.2.1
             requests = self.row.get("arguments")
@@ -127,7 +119,6 @@ class _Sample:
         return prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
 
     def content(self, key: str | None) -> str:
-        """Return what identifies the item."""
         if key is None:
             return content_id(str(self.doc_id), str(self.row.get("target")).strip())
         there = {name: self.row[name] for name in sorted(NOT_METRICS & self.row.keys())}
@@ -136,7 +127,6 @@ class _Sample:
 
 
 def _is_old(path: Path) -> bool:
-    """Whether a file is of the form that lmms-eval wrote until 0.2.1."""
     if path.suffix != ".json":
         return False
     start = head(path)
@@ -185,9 +175,7 @@ def _samples(log: _Log, score_key: str) -> Iterator[_Sample]:
 
 
 def _scores(row: Mapping[str, Any], score_key: str) -> dict[str, Any]:
-    """Return the metrics of a row.
-
-    Of a dictionary its score counts; if it has none, every number in it under its own name.
+    """Return the metrics of a row: of a dictionary its score, else every number in it.
 
     Examples
     --------
@@ -212,7 +200,7 @@ def _scores(row: Mapping[str, Any], score_key: str) -> dict[str, Any]:
 
 
 def _parts(samples: list[_Sample], task: str) -> dict[str, list[_Sample]]:
-    """Return the items by task: in some tasks, as MME, some have one metric and some another."""
+    """Split samples into tasks by their metrics: tasks such as MME have several kinds of items."""
     by_metrics: dict[tuple[str, ...], list[_Sample]] = {}
     for sample in samples:
         by_metrics.setdefault(tuple(sample.scores), []).append(sample)
@@ -225,7 +213,7 @@ def _parts(samples: list[_Sample], task: str) -> dict[str, list[_Sample]]:
 def _by_filter(
     log: _Log, samples: list[_Sample], filters: list[str], key: str | None
 ) -> list[Rows]:
-    """Return the rows of each filter: a document's first row is the first filter's, and so on."""
+    """Return the rows of each filter: a document's n-th row is of the n-th filter."""
     met: Counter[int] = Counter()
     found: list[Rows] = []
     for sample in samples:
@@ -258,7 +246,6 @@ def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
 
 
 def _score_key(results: Results | None, task: str) -> str:
-    """Return under which name a task has the score in a dictionary."""
     named = results.part("configs", task).get("score_key") if results else None
     return named if isinstance(named, str) and named else SCORE
 

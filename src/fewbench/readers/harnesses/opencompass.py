@@ -31,7 +31,7 @@ RIGHT = ("correct", "is_correct", "cascade_correct")  # in this order, as OpenCo
 
 
 class _Place(NamedTuple):
-    """Where a file stands: the folder of one call of OpenCompass, and what the names say."""
+    """The folder of one OpenCompass run (`work`), and the names in the path of a file."""
 
     work: Path
     part: str
@@ -42,7 +42,7 @@ class _Place(NamedTuple):
         return self.work / part / self.model / f"{task}.json"
 
     def predictions(self) -> list[Path]:
-        """Return the predictions: one file, else its pieces up to the first that lacks."""
+        """Return the predictions: one file, or its consecutive pieces."""
         whole = self.beside("predictions", self.task)
         if whole.is_file():
             return [whole]
@@ -53,7 +53,6 @@ class _Place(NamedTuple):
 
 
 def _place_of(path: Path) -> _Place | None:
-    """Return what a file's path says, None if it is not OpenCompass's."""
     parts = path.absolute().parts
     if path.suffix != ".json" or path.name.startswith("tmp_"):
         return None
@@ -74,12 +73,11 @@ def _place_of(path: Path) -> _Place | None:
 
 
 def _moved(path: Path) -> _Place:
-    """Return the place of results that stand elsewhere than OpenCompass wrote them."""
     return _Place(path.parent, "results", path.absolute().parent.name, path.stem)
 
 
 def _is_of_an_evaluator(start: bytes, results: Path, path: Path) -> bool:
-    """Whether a file is what an evaluator, such as a judge, keeps in or beside the results."""
+    """Whether a file is an evaluator's own, such as a judge's, in or beside the results."""
     if re.match(rb'\{\s*"0"\s*:', start):
         return True
     inside = [folder for folder in path.absolute().parents if results in folder.parents]
@@ -87,7 +85,6 @@ def _is_of_an_evaluator(start: bytes, results: Path, path: Path) -> bool:
 
 
 def _is_work(folder: Path) -> bool:
-    """Whether a folder is of one call of OpenCompass; other programs also write `results`."""
     there = {name for name in WRITTEN if (folder / name).is_dir()}
     if STAMP.fullmatch(folder.absolute().name):
         return bool(there)
@@ -95,14 +92,14 @@ def _is_work(folder: Path) -> bool:
 
 
 class _Config(NamedTuple):
-    """What the configs say: which part of the task was run, and with which model."""
+    """The part of the task that was run (`test_range`) and the model settings."""
 
     known: bool = False
     test_range: str = ""
     settings: tuple[tuple[str, str], ...] = ()
 
     def first(self) -> int:
-        """Return the position of the first row, UNKNOWN if rows are not the task's in order."""
+        """Return the position of the first row, UNKNOWN if rows may be out of order."""
         if not self.known:
             return UNKNOWN
         start = FROM.fullmatch(self.test_range)
@@ -110,7 +107,6 @@ class _Config(NamedTuple):
 
 
 def _configured(paths: tuple[Path, ...], place: _Place) -> _Config:
-    """Read the configs that OpenCompass keeps of a run."""
     ranges: set[str] = set()
     settings: tuple[tuple[str, str], ...] = ()
     for path in paths:
@@ -128,7 +124,7 @@ def _configured(paths: tuple[Path, ...], place: _Place) -> _Config:
 
 @lru_cache(maxsize=16)
 def _named(path: Path, changed: int) -> list[tuple[object, dict[str, ast.expr]]]:
-    """Return all that a config gives a short name; what OpenCompass executes is parsed only."""
+    """Return all entries of a config that have an `abbr`; the config is parsed, not executed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes and the like in what others wrote
@@ -149,14 +145,14 @@ def _dicts(tree: ast.AST) -> Iterator[dict[str, ast.expr]]:
 
 
 class _Item(NamedTuple):
-    """What the details and the predictions say of one item."""
+    """The details and the prediction of one item."""
 
     detail: dict[str, Any]
     prediction: dict[str, Any]
 
     @property
     def labels(self) -> dict[str, dict[str, Any]]:
-        """What is said of each option, {} if the task is not by perplexity."""
+        """The entry of each option, {} if the task is not scored by perplexity."""
         told = self.detail.get("origin_prediction")
         return {
             name.removeprefix("label: "): value
@@ -173,7 +169,7 @@ class _Item(NamedTuple):
 
     @property
     def prompts(self) -> list[str]:
-        """What the model saw: a prompt, or one for each option; [] if neither file says it."""
+        """The prompt, or one prompt per option; [] if unknown."""
         options = [_text(value.get("prompt")) for value in self.labels.values()]
         if options and all(options):
             return options
@@ -192,7 +188,7 @@ class _Item(NamedTuple):
 
     @property
     def position(self) -> int:
-        """The position that details of 0.4.1 and newer tell; it is that in the whole task."""
+        """The position in the whole task, logged since 0.4.1."""
         named = NUMBERED.fullmatch(str(self.detail.get("example_abbr", "")))
         return int(named[1]) if named else UNKNOWN
 
@@ -202,7 +198,7 @@ class _Item(NamedTuple):
 
 
 def _only(value: Any) -> Any:
-    """Return what a list of one holds: from 0.4.1 on a value stands in a list of repeats."""
+    """Unpack a list of one: since 0.4.1 a value stands in a list of repeats."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     return value
@@ -245,7 +241,6 @@ def _read_results(path: Path) -> dict[str, Any]:
 
 
 def _entries(path: Path, found: Any) -> list[dict[str, Any]]:
-    """Return what stands under "0", "1", …, or in a list."""
     if isinstance(found, dict):
         numbers = [key for key in found if key != "type"]
         if sorted(numbers) != sorted(map(str, range(len(numbers)))):
@@ -283,7 +278,7 @@ def _pair_up(path: Path, results: dict[str, Any], predictions: list[dict[str, An
 def _scores_of(
     path: Path, items: list[_Item], results: dict[str, Any]
 ) -> tuple[list[Any], list[str]]:
-    """Return each item's scores, None where it has none, and notes on them."""
+    """Return the scores of each item (None if it has none), and notes."""
     if not results:
         if not all(
             item.labels and {"prediction", "gold"} <= item.prediction.keys() for item in items
@@ -314,7 +309,6 @@ def _scores_of(
 
 
 def _mean(value: Any) -> Any:
-    """Return the mean over repeats; what is not numbers stays what it is."""
     numbers = [as_number(one) for one in value] if isinstance(value, list) else []
     known = [number for number in numbers if number is not None]
     if not known or len(known) < len(numbers):
@@ -325,7 +319,7 @@ def _mean(value: Any) -> Any:
 def _compared(
     path: Path, items: list[_Item], results: dict[str, Any]
 ) -> tuple[list[Any], list[str]]:
-    """Compare answers and references, if that gives the accuracy that the file states."""
+    """Compare answers with references, if this gives the stated accuracy."""
     right = [str(item.detail["predictions"]) == str(item.detail["references"]) for item in items]
     stated = as_number(results.get("accuracy"))
     if stated is None or not abs(100 * sum(right) / len(right) - stated) < 0.006:
@@ -342,13 +336,11 @@ def _compared(
 
 
 class OpenCompass:
-    """What OpenCompass writes below its work folder, 0.2 to 0.5.
+    """Read work folders of OpenCompass 0.2 to 0.5.
 
-    The scores are `correct` of the evaluation's details, 0 or 1 whatever the percentages of the
-    summary; the mean of it where an item was run several times. OpenCompass has no name for an
-    item but its place in the dataset, so an item is known by its prompt (for tasks by perplexity
-    by the prompts of all its options). Results by perplexity carry the options: their
-    log-likelihood per token is the negative of what OpenCompass calls PPL.
+    The score is `correct` of the details, 0 or 1, averaged over repeats. An item is identified by
+    its prompt (for perplexity tasks, by the prompts of all options). Perplexity tasks carry
+    options: the log-likelihood per token is the negative of what OpenCompass calls PPL.
     """
 
     name = "opencompass"

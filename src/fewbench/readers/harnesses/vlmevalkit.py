@@ -43,7 +43,7 @@ FAILED = "Failed to obtain answer"
 
 
 class _Status(NamedTuple):
-    """What the status.json of a run says; older versions have none."""
+    """The status.json of a run; older versions have none."""
 
     model: str = ""
     eval_id: str = ""
@@ -51,13 +51,11 @@ class _Status(NamedTuple):
 
 
 def _model_folder(path: Path) -> Path:
-    """Return the folder that is named as the model."""
     folder = path.absolute().parent
     return folder.parent if RUN.fullmatch(folder.name) else folder
 
 
 def _is_sheet(path: Path) -> bool:
-    """Whether a file may be one of VLMEvalKit's: by the name, then by the first bytes."""
     suffix = path.suffix.lower()
     if suffix not in SHEETS or path.name == STATUS or HALF_WAY.fullmatch(path.stem):
         return False
@@ -77,7 +75,7 @@ def _is_sheet(path: Path) -> bool:
 
 
 def _is_predictions(stem: str) -> bool:
-    """Whether a name is of predictions, not of what an evaluation made of them.
+    """Whether a name is of predictions, not of their evaluation.
 
     Examples
     --------
@@ -89,15 +87,9 @@ def _is_predictions(stem: str) -> bool:
 
 
 def made_of(stem: str, stems: Iterable[str]) -> tuple[str, str]:
-    """Return the predictions of which a sheet was made, and the judge ("" if none).
+    """Return the predictions from which a sheet was made, and the judge ("" if none).
 
-    Parameters
-    ----------
-    stem : str
-        The sheet's name.
-    stems : iterable of str
-        Names of the predictions in its folder. They tell where a dataset's name ends, whatever
-        the judge is called.
+    `stems` are the names of predictions in the folder, which show where the dataset's name ends.
 
     Examples
     --------
@@ -114,13 +106,12 @@ def made_of(stem: str, stems: Iterable[str]) -> tuple[str, str]:
 
 
 def _predictions_beside(path: Path) -> list[Path]:
-    """Return all predictions in a file's folder."""
     there = (other for other in path.parent.glob("*") if other.suffix.lower() in SHEETS)
     return sorted(o for o in there if _is_predictions(o.stem) and o.name != STATUS and o != path)
 
 
 def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str]:
-    """Return model and dataset; both may hold underscores, so the folder must tell them apart."""
+    """Return model and dataset; both may hold underscores, so the folder decides."""
     for model in (status.model, _model_folder(path).name):
         if model and predictions.startswith(f"{model}_"):
             return model, predictions.removeprefix(f"{model}_")
@@ -131,7 +122,6 @@ def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str
 
 
 def _read_status(path: Path) -> _Status:
-    """Read the status.json beside a file; ReaderError if it is torn."""
     beside = path.parent / STATUS
     data = load_json(beside) if beside.is_file() else {}
     if not isinstance(data, dict):
@@ -147,7 +137,6 @@ def _read_status(path: Path) -> _Status:
 
 
 def _read_sheet(path: Path) -> list[Row]:
-    """Return the rows of a sheet by the names of its columns; empty cells are None."""
     suffix = path.suffix.lower()
     rows = {".xlsx": _read_xlsx, ".tsv": _read_tsv, ".json": _read_json}[suffix](path)
     if not rows:
@@ -247,13 +236,12 @@ def _with_header(path: Path, lines: Sequence[list[Any]]) -> list[Row]:
 
 
 class VLMEvalKit:
-    """The sheets that an evaluation by VLMEvalKit leaves: .xlsx, .tsv or .json.
+    """Read the sheets of a VLMEvalKit evaluation: .xlsx, .tsv or .json.
 
-    The scores are `hit` and `score`, as the sheets have them; of question answering `hit` is
-    taken of the matches, as VLMEvalKit does for its summary. A question that was asked with its
-    options turned is one item, right if it was right at every turn. An item is known by its
-    index, question, options and right answer together: the picture is not in the sheets, and
-    other pictures are asked the same. Where a judge decided, it is the filter.
+    Scores are `hit` and `score`; for question answering, `hit` is computed from the matches as in
+    VLMEvalKit's summary. A question asked with rotated options is one item, right if every rotation
+    is. An item is identified by its index, question, options and right answer, as sheets lack the
+    picture. A judge becomes the filter.
     """
 
     name = "vlmevalkit"
@@ -322,7 +310,6 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
 
 
 def _metrics(path: Path, sheet: list[Row]) -> list[str]:
-    """Return the columns that are scores; ReaderError if there are none, or no `index`."""
     columns = list(sheet[0])
     if "index" not in columns:
         raise ReaderError(
@@ -341,7 +328,7 @@ def _metrics(path: Path, sheet: list[Row]) -> list[str]:
 
 
 def _by_index(path: Path, dataset: str, sheet: list[Row]) -> dict[str, list[tuple[int, Row]]]:
-    """Return the rows of each item, with their numbers: several where options were turned."""
+    """Return the numbered rows of each item: several if its options were rotated."""
     circular = any(word in dataset.lower() for word in CIRCULAR)
     found: dict[str, list[tuple[int, Row]]] = defaultdict(list)
     seen: set[str] = set()
@@ -372,7 +359,7 @@ def _scores(row: Row, metrics: list[str], dataset: str, where: str) -> dict[str,
 
 
 def _hit_of_matches(matches: Any, dataset: str, where: str) -> float | None:
-    """Return what VLMEvalKit makes of the matches with each right answer, by the dataset."""
+    """Return VLMEvalKit's score for the matches with each right answer, by dataset."""
     if matches is None:
         return None
     try:
@@ -392,7 +379,7 @@ def _hit_of_matches(matches: Any, dataset: str, where: str) -> float | None:
 
 
 def _least(scores: list[dict[str, Any]], name: str) -> Any:
-    """Return the least of a metric over turns; a value that is no number, if there is one."""
+    """Return the least value over rotations, or the first that is not a number."""
     values = [score[name] for score in scores]
     numbers = [as_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):

@@ -22,18 +22,9 @@ SameModel = Literal["stop", "newest", "apart"]
 class Items:
     """The items of one task.
 
-    Parameters
-    ----------
-    ids : list of str
-        TASK/CONTENT, and TASK/CONTENT#2, … for further occurrences of an equal document.
-    positions : list of (int or None)
-        In the task's split, None where no run says them reliably.
-    own_ids : list of str
-        The harness's own ids, "" where runs have none or disagree.
-    columns : dict of str to ndarray
-        Layout of a run → the item of each of its rows.
-    moved : int
-        How many items had different positions in different whole runs.
+    `ids` are TASK/CONTENT, with #2, #3, … for equal documents; `positions` are None if unknown;
+    `own_ids` are the harness's ids, "" if runs disagree; `columns` maps the layout of a run to the
+    item of each row; `moved` counts items whose position differs between whole runs.
     """
 
     ids: list[str]
@@ -53,7 +44,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Rows in the order of one or many runs; read anew each time, as there may be thousands."""
+    """The rows of runs with the same items in the same order."""
 
     run: Run
     is_whole: bool
@@ -69,13 +60,12 @@ class _Layout:
 
 
 def name_items(task: str, runs: Sequence[Run], key: str | None = None) -> Items:
-    """Find the items of a task from all its runs, in the order of the task's documents.
+    """Return the items of a task in the order of its documents, from all runs.
 
     Raises
     ------
     ReaderError
-        If `key`, the field that identifies items, is the same for several of them and a run does
-        not tell which it answered.
+        If the field `key` is equal for several items and a run does not distinguish them.
     """
     # Whole runs are believed most, then those with positions, in order.
     layouts = sorted(
@@ -113,7 +103,6 @@ def name_items(task: str, runs: Sequence[Run], key: str | None = None) -> Items:
 
 
 def _layouts(runs: Sequence[Run]) -> list[_Layout]:
-    """Return the different layouts; a run of the whole task lends the name of being whole."""
     whole = {run.layout for run in runs if run.is_whole}
     first: dict[str, Run] = {}
     for run in runs:
@@ -125,7 +114,7 @@ def _layouts(runs: Sequence[Run]) -> list[_Layout]:
 
 
 def _twins(layouts: list[_Layout]) -> Twins:
-    """Return the addresses of documents that occur more than once, from the best run of them."""
+    """Return the addresses of repeated documents, from the run with most of them."""
     twins: Twins = {}
     for layout in layouts:
         often = {content for content, n in _counts(layout).items() if n > 1}
@@ -144,7 +133,7 @@ def _counts(layout: _Layout) -> Counter[str]:
 
 
 def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterator[tuple[Key, _Row]]:
-    """Yield each row with its key; equal documents are told apart by address, else by order."""
+    """Yield each row with its key; equal documents differ by address, else by order."""
     by_order = {
         row.content for row in layout.rows() if row.address not in twins.get(row.content, {})
     }
@@ -164,7 +153,7 @@ def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterato
 
 @dataclass(frozen=True)
 class Taken:
-    """What is taken of one run: these rows of it, for these items."""
+    """The rows of a run that are used, and their items."""
 
     run: Run
     columns: IntArray
@@ -173,10 +162,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Merged:
-    """What is taken of each run of a task, in the order of the runs.
-
-    `replaced` counts, for each run, the rows that gave way to a newer run.
-    """
+    """What is used of each run, and how many rows of each run a newer one replaces."""
 
     taken: list[Taken]
     replaced: list[int]
@@ -198,15 +184,13 @@ class Cells:
 def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameModel) -> Merged:
     """Choose a run for each cell.
 
-    Within a group (a folder) and variant (settings) a newer row replaces an older one of the same
-    model and item. Others know nothing of each other, and of runs without a time none is newer,
-    so what two of these say of one cell must be the same. If `same_model` is "newest", time
-    decides between all runs that have one.
+    A newer run replaces an older run of the same model within one group (folder) and variant
+    (settings); with "newest", among all runs that have a time. All other runs must agree.
 
     Raises
     ------
     ReaderError
-        If two runs of which none is newer give a model different scores on an item.
+        If two runs give a model different scores on an item and neither replaces the other.
     """
     of_model: dict[str, list[int]] = defaultdict(list)
     for at, run in enumerate(runs):
@@ -227,8 +211,6 @@ def merge(runs: Sequence[Run], items: Items, numbers: Numbers, same_model: SameM
 
 @dataclass(frozen=True)
 class _Choice:
-    """The choice among a task's runs, which are named by their places in `runs`."""
-
     runs: Sequence[Run]
     items: Items
     numbers: Numbers
@@ -236,7 +218,6 @@ class _Choice:
     replaced: list[int]
 
     def of_model(self, own: list[int]) -> Cells:
-        """Choose among the runs of one model."""
         groups: dict[object, list[int]] = defaultdict(list)
         for at in sorted(own, key=lambda at: self.runs[at].stamp):
             run = self.runs[at]
@@ -253,7 +234,7 @@ class _Choice:
         return told
 
     def _add(self, at: int, newest: Cells) -> None:
-        """Let a run replace older ones of its group; with one of the same time it must agree."""
+        """Replace older runs of the group; a run of the same time must agree."""
         runs, columns = self.runs, self.items.columns[self.runs[at].layout]
         before = newest.run[columns]
         older = np.array([was >= 0 and runs[was].stamp < runs[at].stamp for was in before.tolist()])
@@ -267,7 +248,7 @@ class _Choice:
         newest.run[columns], newest.row[columns] = at, rows
 
     def _compare(self, told: Cells, new: Cells) -> None:
-        """Raise ReaderError where two runs of which none is newer disagree on a cell."""
+        """Raise ReaderError if two runs of unknown order disagree on a cell."""
         both = np.flatnonzero((told.run >= 0) & (new.run >= 0))
         pairs = {(int(a), int(b)) for a, b in zip(told.run[both], new.run[both], strict=True)}
         for at, other in sorted(pairs):

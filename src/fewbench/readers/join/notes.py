@@ -75,7 +75,6 @@ def _replaced(tasks: list[Task]) -> Iterator[str]:
 
 
 def _parts(tasks: list[Task]) -> Iterator[str]:
-    """Say which runs were of a part of the task."""
     for task in tasks:
         for run in task.runs:
             if run.ran is not None and run.ran != run.n_rows:
@@ -100,7 +99,6 @@ def _not_run(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterat
 
 
 def _of_files(runs: list[Run]) -> Iterator[str]:
-    """Repeat what the readers noticed, once for all files of which they say the same."""
     said: dict[str, dict[str, None]] = defaultdict(dict)
     for run in runs:
         for note in run.notes:
@@ -126,7 +124,6 @@ def _settings(runs: list[Run]) -> Iterator[str]:
 
 
 def _task_settings(tasks: list[Task]) -> Iterator[str]:
-    """Say which settings differ between the runs of a task, once for tasks that share them."""
     found: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
     for task in tasks:
         values: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
@@ -144,7 +141,6 @@ def _task_settings(tasks: list[Task]) -> Iterator[str]:
 
 
 def _versions(tasks: list[Task]) -> Iterator[str]:
-    """Name models that ran another version of a task, or other items than most."""
     for task in tasks:
         versions: dict[str, dict[str, None]] = defaultdict(dict)
         for run in task.runs:
@@ -157,7 +153,7 @@ def _versions(tasks: list[Task]) -> Iterator[str]:
 
 
 def _other_items(task: Task) -> Iterator[str]:
-    """Name models whose whole runs have other items than most."""
+    """Report models whose whole runs have other items than most."""
     models: dict[bytes, dict[str, None]] = defaultdict(dict)
     items: dict[bytes, IntArray] = {}
     digests = {
@@ -181,7 +177,7 @@ def _other_items(task: Task) -> Iterator[str]:
 
 
 def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iterator[str]:
-    """Name groups of models that answered (nearly) no items of a task in common."""
+    """Report groups of models with (nearly) no items of a task in common."""
     from scipy.sparse.csgraph import connected_components
 
     starts = np.cumsum([0, *(len(task.items.ids) for task in tasks)])

@@ -27,17 +27,10 @@ PROBABILITIES = "probabilities.npy"
 
 
 class Preference:
-    """What the user named, and the tasks for which that does not decide.
+    """The user's metrics or filters in order of preference, and the undecided tasks.
 
-    Parameters
-    ----------
-    option : str
-        The option's name, "metric" or "filter".
-    named : str, optional
-        Names in order of preference, separated by commas: the first that a task has is taken. A
-        task that has only one takes that.
-    of_task : mapping of str to str, optional
-        Task → its name, where that is known: it goes before the names.
+    The first name that a task has is used; a task with one name uses it. `of_task` takes
+    precedence.
 
     Examples
     --------
@@ -56,7 +49,7 @@ class Preference:
         self._open: list[tuple[str, list[str]]] = []
 
     def of(self, task: str, candidates: Iterable[str]) -> str | None:
-        """Return the one to take, None if that is not decided (see `require`)."""
+        """Return the name to use, or None if undecided (see `require`)."""
         there = list(dict.fromkeys(candidates))
         self._met |= dict.fromkeys(there)
         fitting = [name for name in self.names_for(task) if name in there]
@@ -66,12 +59,12 @@ class Preference:
         return None
 
     def names_for(self, task: str) -> list[str]:
-        """Return what is wanted of a task, best first."""
+        """Return the names for a task, best first."""
         return [self._of_task[task]] if task in self._of_task else self.named
 
     @property
     def unknown(self) -> str:
-        """What is wrong if none of the names is anywhere, empty if one is."""
+        """The error if no task has any of the names, else ""."""
         if not self.named or self._met.keys() & set(self.named):
             return ""
         there = some(list(self._met), most=8)
@@ -79,7 +72,7 @@ class Preference:
 
     @property
     def question(self) -> str:
-        """What is left to ask, empty if nothing is."""
+        """The undecided tasks as a question, "" if there are none."""
         if not self._open:
             return ""
         listed = "; ".join(
@@ -90,14 +83,14 @@ class Preference:
 
     @property
     def advice(self) -> str:
-        """An option that would answer the question, by the first name of every open task."""
+        """An option that decides every open task."""
         known = [name for name in self.named if name in self._met]
         first = dict.fromkeys([*known, *(names[0] for _, names in self._open)])
         return f"--{self.option} {','.join(first)}"
 
 
 def require(*preferences: Preference) -> None:
-    """Raise ReaderError if a task was left open, with all that must be named."""
+    """Raise ReaderError if a task is undecided."""
     for preference in preferences:
         if preference.unknown:
             raise ReaderError(preference.unknown, hint="the names are those in the logs")
@@ -111,10 +104,9 @@ def require(*preferences: Preference) -> None:
 
 
 def told_apart(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs, with MODEL@FOLDER for models that ran a task in several folders.
+    """Return the runs with separate models for separate folders: MODEL@FOLDER.
 
-    Where a task was also run with several settings in a folder, the newest keeps that name and the
-    others are MODEL@SETTINGS: so every model has all of its tasks.
+    For several settings in a folder, the newest keeps that name and the others are MODEL@SETTINGS.
     """
     folders = {model: _folder_labels(own) for model, own in _by_model(runs).items()}
     named = [replace(run, model=run.model + folders[run.model][run.group]) for run in runs]
@@ -135,7 +127,7 @@ def _by_model(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _folder_labels(runs: list[Run]) -> dict[str, str]:
-    """Return what to add to a model's name for each folder: where those of one task part."""
+    """Return what to add to the name of a model for each folder."""
     of_task: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         of_task[run.task].add(run.group)
@@ -152,12 +144,10 @@ def _folder_labels(runs: list[Run]) -> dict[str, str]:
 
 
 def _shared(paths: list[list[str]]) -> int:
-    """Return how many parts all paths begin with."""
     return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 
 
 def _other_settings(runs: list[Run]) -> set[tuple[str, str]]:
-    """Return task and settings of runs that another run of the task, with others, came after."""
     newest: dict[str, Run] = {}
     for run in sorted(runs, key=lambda run: run.stamp):
         newest[run.task] = run
@@ -176,31 +166,12 @@ def join(
     work: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reading:
-    """Join the runs of any number of models and tasks into one table.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    metric, filter : str, optional
-        Needed where a task has several: names in order of preference, separated by commas. For
-        each task the first that it has is taken.
-    like : Scores, optional
-        Scores from logs whose metric and filter of each task are taken where none is named.
-    scale : Scale, optional
-        The scale of the metric, [0, 1] by default.
-    same_model : {"stop", "newest", "apart"}
-        What to do where two folders have different answers of one model.
-    key : str, optional
-        The field that identifies items, if the user named one: then it must tell them apart.
-    work : Path, optional
-        A folder for option probabilities while they are made; in memory by default.
-    progress : callable, optional
-        Called with (tasks joined, all tasks).
+    """Join runs of any models and tasks into one table; see `fewbench.readers.read`.
 
     Raises
     ------
     ReaderError
-        If a metric or filter must be named, a value is not one number, or two folders disagree.
+        If a metric or filter is undecided, a value is not one number, or two folders disagree.
     ScoresError
         If values lie outside the scale.
     """
@@ -241,7 +212,6 @@ def join(
 
 
 def _of_task(like: Scores | None, column: str) -> dict[str, str]:
-    """Return the metric or filter of each task of scores that were read from logs."""
     if like is None or column not in like.items:
         return {}
     known = like.items.drop_duplicates("task").set_index("task")[column]
@@ -257,7 +227,7 @@ def _join_task(
     same_model: SameModel,
     key: str | None,
 ) -> Task | None:
-    """Join one task; None if its metric or filter must be asked for."""
+    """Join one task; None if its metric or filter is undecided."""
     named = list(dict.fromkeys(run.filter for run in runs if run.filter is not None))
     chosen = filters.of(name, named) if named else None
     decided = not named or chosen is not None
@@ -270,7 +240,6 @@ def _join_task(
 
 
 def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
-    """Return the metrics that can be scores; those that cannot, if the user named one."""
     every = list(dict.fromkeys(name for run in runs for name in run.metrics))
     wanted = metrics.names_for(task)
     if not set(wanted) & set(every) and all(run.has_options for run in runs):
@@ -284,7 +253,6 @@ def _candidates(task: str, runs: list[Run], metrics: Preference) -> list[str]:
 
 
 def _under(filtered: str | None, runs: list[Run]) -> list[Run]:
-    """Return the runs under a filter; where a file does not name its only one, that."""
     filters: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in runs:  # one run of the harness may have a file for each filter
         filters[run.group, run.stamp, run.model].append(run)
@@ -311,7 +279,6 @@ def _values(tasks: list[Task], models: dict[str, int]) -> np.ndarray:
 
 
 def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
-    """Add what was taken and whose it is, what the harness calls an item, and its task's group."""
     sizes = [len(task.items.ids) for task in tasks]
     told = {
         "harness": [task.runs[0].harness for task in tasks],
@@ -344,9 +311,9 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
 
 
 def _named_as(like: Scores | None, scores: Scores) -> Scores:
-    """Give equal documents the ids that other scores have for them, by their positions.
+    """Give equal documents the ids of other scores, by position.
 
-    A run that holds only the second of two equal documents cannot know that it is the second.
+    A run with only the second of two equal documents cannot know that there is a first.
     """
     if like is None or not all("doc_id" in one.items for one in (like, scores)):
         return scores
@@ -369,12 +336,10 @@ def _named_as(like: Scores | None, scores: Scores) -> Scores:
 
 
 def _versions(task: Task) -> str:
-    """Return the versions of the harness that ran a task, comma-separated."""
     return ", ".join(sorted({run.harness_version for run in task.runs} - {""}))
 
 
 def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:
-    """Return a row for each run: what was taken of it, and why not all."""
     counts: dict[int, tuple[str, int, str]] = {}
     for task in tasks:
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):

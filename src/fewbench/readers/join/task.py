@@ -21,14 +21,9 @@ from fewbench.scores.conditions import join_prompts, join_settings
 
 @dataclass(frozen=True)
 class Task:
-    """One task's part of the table.
+    """One task: its runs under the chosen filter, its items, and the rows used of each run.
 
-    Parameters
-    ----------
-    runs : list of Run
-        Those under the filter that is taken.
-    derived : int
-        Of how many runs the metric is computed from log-likelihoods, as it is not logged.
+    `derived` counts runs whose metric is computed from log-likelihoods.
     """
 
     name: str
@@ -50,7 +45,7 @@ class Task:
             values[models[taken.run.model], taken.columns] = numbers[taken.rows]
 
     def prompts(self) -> list[str]:
-        """Return the hashes of each item's prompts, as its column has them."""
+        """Return the text of prompt hashes for each item."""
         counts: list[Counter[str]] = [Counter() for _ in self.items.ids]
         for several in self._alike(with_form=True):
             taken, form = several[0], several[0].run.prompt_form
@@ -62,7 +57,6 @@ class Task:
         return [join_prompts(text for text, _ in count.most_common()) for count in counts]
 
     def _alike(self, with_form: bool = False) -> Iterable[list[Taken]]:
-        """Return what is taken, grouped by runs with the same items and the same prompts."""
         groups: dict[object, list[Taken]] = defaultdict(list)
         for taken in self.merged.taken:
             run = taken.run
@@ -77,7 +71,7 @@ class Task:
         return join_settings(map(dict, sorted(different)))
 
     def other_prompts(self, models: dict[str, int]) -> Counter[str]:
-        """Count each model's items whose prompt is not the most frequent; ties go to the first."""
+        """Count each model's items whose prompt is not the most frequent one."""
         members = [several for several in self._alike() if len(several[0].rows)]
         if len(members) < 2:
             return Counter()
@@ -102,14 +96,9 @@ def _unusual(
     groups: IntArray,
     weights: IntArray,
 ) -> BoolArray:
-    """Return which cells have another prompt than most models of their item.
+    """Return the cells whose prompt differs from that of most models, shape (cells,).
 
-    Parameters
-    ----------
-    items, prompts, groups : ndarray, shape (cells,)
-        Cells of groups of models that saw the same.
-    weights : ndarray, shape (groups,)
-        How many models a group has.
+    Cells belong to groups of models with equal prompts; `weights` counts the models of each group.
     """
     order = np.lexsort((prompts, items))
     same = (np.diff(items[order]) == 0) & (np.diff(prompts[order]) == 0)
@@ -140,8 +129,7 @@ def join_task(
     Raises
     ------
     ReaderError
-        If a value is not one number, lower is better and the scale does not say so, or two
-        groups of runs disagree.
+        If a value is not one number, the scale contradicts the metric, or runs disagree.
     """
     for run in runs:
         _check_direction(run, metric, scale)
@@ -195,16 +183,10 @@ def _check_direction(run: Run, metric: str, scale: Scale) -> None:
 
 @dataclass
 class Checked:
-    """What is known of the options of all tasks before probabilities are written.
+    """The options of all tasks.
 
-    Parameters
-    ----------
-    lacking : str or None
-        Why there can be none.
-    n_options : list of ndarray of int, shape (items,)
-        One array a task.
-    misfits : list of Counter
-        For each task, model → on how many items the log-likelihoods do not explain its score.
+    `lacking` is why there are no option probabilities; `n_options` has an array per task; `misfits`
+    counts, per task and model, the scores that the log-likelihoods do not explain.
     """
 
     lacking: str | None = None
@@ -213,7 +195,7 @@ class Checked:
 
 
 def check_options(tasks: Sequence[Task]) -> Checked:
-    """See whether all tasks' runs say of each option how likely the model finds it."""
+    """Check whether all runs have consistent options."""
     found = Checked()
     for task in tasks:
         found.lacking = _check_task(task, found)
@@ -292,10 +274,7 @@ def _check_task(task: Task, found: Checked) -> str | None:
 
 
 def _reordered(columns: dict[str, Any], taken: Taken, lengths: FloatArray, right: IntArray) -> bool:
-    """Whether a run's options differ from those seen before, by length of text or right answer.
-
-    `lengths`, shape (items, options), and `right`, shape (items,), take up what is new.
-    """
+    """Whether options differ from those seen before, which are updated."""
     texts = columns["options"][taken.rows, :, CHARACTERS]
     seen = lengths[taken.columns, : texts.shape[1]]
     differ = (np.isfinite(seen) & np.isfinite(texts) & (seen != texts)).any()

@@ -1,23 +1,21 @@
-"""Instances of a HELM run: what was asked, what was answered, and the options."""
+"""Instances of a HELM run: questions, scores and options."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from fewbench.errors import ReaderError
 from fewbench.readers.files import at, load_json, object_at
-from fewbench.readers.harness import Unit
-from fewbench.readers.harnesses.helm.run_files import SHOWN, RunFiles
 from fewbench.readers.options import NO_ANSWER, OptionTable
 from fewbench.readers.values import as_number, content_id, describe, field_value, mean_of
 
-CALIBRATION = "calibration"
-# What HELM measures of every request besides how good the answer is.
+SHOWN = "display_predictions"
+# Statistics of a request that do not say how good the answer is.
 BOOKKEEPING = (
     *("num_references", "num_train_trials", "num_train_instances", "num_instances"),
     *("num_prompt_tokens", "num_completion_tokens", "num_output_tokens", "num_bytes"),
@@ -28,21 +26,20 @@ BOOKKEEPING = (
 )
 SEPARATE, CALIBRATED = "multiple_choice_separate_original", "multiple_choice_separate_calibrated"
 JOINT = "multiple_choice_joint"
-METHODS = (SEPARATE, CALIBRATED, JOINT)
 
 
 @dataclass
 class Instances:
-    """The instances that were not perturbed, and the requests made for each, by HELM's id.
+    """The instances without perturbation and their requests, by HELM's id.
 
     Parameters
     ----------
     where : str
-        The file that tells them, "" if there is none.
+        The file that lists them, "" if there is none.
     failed : int
-        Requests that had an error, which HELM scores as empty answers.
+        Number of requests with an error, which HELM scores as empty answers.
     wordless : set of str
-        Ids of instances that are known by the id alone, as text does not say all of them.
+        Ids of instances that are not text alone.
     """
 
     where: str = ""
@@ -51,24 +48,47 @@ class Instances:
     failed: int = 0
     wordless: set[str] = field(default_factory=set)
 
+    @classmethod
+    def of_requests(cls, path: Path, requests: list[dict[str, Any]]) -> Self:
+        """Return the instances of scenario_state.json."""
+        found = cls(str(path))
+        for place, made in enumerate(requests, start=1):
+            instance = made.get("instance")
+            if at(instance, "perturbation") is not None:
+                continue
+            own_id = _id_of(instance, f"{path}, request {place}")
+            found.known.setdefault(own_id, instance or {})
+            found.requests.setdefault(own_id, []).append(made)
+            found.failed += at(made, "result", "success") is False
+        return found
+
+    @classmethod
+    def listed(cls, path: Path) -> Self:
+        """Return the instances of instances.json."""
+        found = cls(str(path))
+        for place, instance in enumerate(_load_list(path), start=1):
+            if at(instance, "perturbation") is None:
+                found.known[_id_of(instance, f"{path}, entry {place}")] = instance
+        return found
+
     def split(self, own_id: str) -> str | None:
-        """Return the split of an instance, None if no file says it."""
+        """Return the split of an instance, or None if unknown."""
         found = self.known.get(own_id, {}).get("split")
         return found if isinstance(found, str) else None
 
     def size(self, split: str | None) -> int:
-        """Return how many instances of a split there are."""
+        """Return the number of instances of a split."""
         return Counter(map(self.split, self.known))[split]
 
     def content(self, own_id: str, key: str | None) -> str:
-        """Return what identifies an instance; ReaderError if it lacks the field that is named."""
+        """Return the identity of an instance; ReaderError if it lacks the field `key`."""
         if key == "id" or (key is None and not self.where):
             return own_id
         instance = self.known.get(own_id)
         if instance is None and self.where:
             raise ReaderError(
-                f"{self.where}: no instance {own_id!r}, of which there are scores",
-                hint="the files are of different runs; copy them again",
+                f"{self.where}: no instance {own_id!r}, which has scores",
+                hint="the files belong to different runs; copy them again",
             )
         if key is None:
             said = instance_content(instance or {})
@@ -79,40 +99,21 @@ class Instances:
         return field_value(fields, key, f"{self.where or own_id}, instance {own_id!r}")
 
     def prompt(self, own_id: str) -> str:
-        """Return what the model saw, of all trials and options; "" if not known."""
+        """Return the prompts of all trials and options; "" if unknown."""
         made = self.requests.get(own_id, [])
         seen = [at(one, "request", "prompt") for one in made]
         return "\x1f".join(text for text in seen if isinstance(text, str))
 
 
-def read_instances(unit: Unit, files: RunFiles) -> Instances:
-    """Find a run's instances in scenario_state.json, else in instances.json."""
-    there = {path.stem: path for path in (unit.path, *unit.beside)}
-    if files.state is not None:
-        found = Instances(str(there["scenario_state"]))
-        for place, made in enumerate(files.requests(), start=1):
-            instance = made.get("instance")
-            if at(instance, "perturbation") is not None:
-                continue
-            own_id = _id_of(instance, f"{found.where}, request {place}")
-            found.known.setdefault(own_id, instance or {})
-            found.requests.setdefault(own_id, []).append(made)
-            found.failed += at(made, "result", "success") is False
-        return found
-    if "instances" not in there:
-        return Instances()
-    found = Instances(str(there["instances"]))
-    listed = load_json(there["instances"])
-    if not isinstance(listed, list):
-        raise ReaderError(f"{found.where}: {describe(listed)}, not a list as HELM writes it")
-    for place, instance in enumerate(listed, start=1):
-        if at(instance, "perturbation") is None:
-            found.known[_id_of(instance, f"{found.where}, entry {place}")] = instance
-    return found
+def _load_list(path: Path) -> list[Any]:
+    data = load_json(path)
+    if not isinstance(data, list):
+        raise ReaderError(f"{path}: {describe(data)}, not a list as HELM writes it")
+    return data
 
 
 def instance_content(instance: dict[str, Any]) -> str:
-    """Return the identity of an instance by what it says, "" if its text does not say all.
+    """Return a hash of an instance's texts, "" if it is not text alone.
 
     Examples
     --------
@@ -129,14 +130,13 @@ def instance_content(instance: dict[str, Any]) -> str:
     said = [at(one, "output", "text") for one in references]
     if not all(isinstance(text, str) for text in said):
         return ""
-    right = [said[i].strip() for i in correct(instance)]
-    # Where every reference is right they are answers, not options.
+    right = [said[i].strip() for i in _correct(instance)]
+    # If every reference is correct, references are answers, not options.
     options = [] if len(right) == len(said) else [text.strip() for text in said]
     return content_id(question.strip(), *options, *right)
 
 
-def correct(instance: dict[str, Any] | None) -> list[int]:
-    """Return which references of an instance are right."""
+def _correct(instance: dict[str, Any] | None) -> list[int]:
     references = at(instance, "references")
     if not isinstance(references, list):
         return []
@@ -153,14 +153,14 @@ def _id_of(instance: Any, where: str) -> str:
 
 @dataclass
 class Answer:
-    """One instance's statistics: name → the value in each trial."""
+    """The statistics of one instance, by trial and name."""
 
     place: int
     split: str | None
     trials: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def scores(self, names: list[str]) -> dict[str, Any]:
-        """Return the mean of each statistic over trials; as it stands where it has none."""
+        """Return the mean of each statistic over trials."""
         found: dict[str, Any] = {}
         for name in names:
             values = [trial.get(name) for trial in self.trials.values()]
@@ -169,21 +169,21 @@ class Answer:
         return found
 
     def agreed(self, name: str) -> float | None:
-        """Return a statistic of an instance with one trial."""
+        """Return a statistic, or None if there are several trials."""
         values = [as_number(trial.get(name)) for trial in self.trials.values()]
         return values[0] if len(values) == 1 else None
 
 
 @dataclass
 class Answers:
-    """All instances' statistics, and how many rows were of perturbed instances, by perturbation."""
+    """The statistics of all instances, and the number of rows of each perturbation."""
 
     by_id: dict[str, Answer] = field(default_factory=dict)
     perturbed: Counter[str] = field(default_factory=Counter)
 
     @property
     def names(self) -> list[str]:
-        """The statistics that are scores; all of them if there are no others."""
+        """The statistics that are scores; all statistics if none is."""
         every = dict.fromkeys(
             name
             for answer in self.by_id.values()
@@ -192,27 +192,19 @@ class Answers:
         )
         return [name for name in every if name not in BOOKKEEPING] or list(every)
 
-    @property
-    def n_repeated(self) -> int:
-        """How many instances were run in several trials."""
-        return sum(len(answer.trials) > 1 for answer in self.by_id.values())
-
 
 def read_answers(path: Path) -> Answers:
-    """Read the statistics of every instance that was not perturbed.
+    """Read the statistics of the instances without perturbation.
 
     HELM writes an entry for each metric class, instance, perturbation and trial.
 
     Raises
     ------
     ReaderError
-        If the file is torn, or an entry is not what HELM writes.
+        If the file is damaged or an entry is not what HELM writes.
     """
-    data = load_json(path)
-    if not isinstance(data, list):
-        raise ReaderError(f"{path}: {describe(data)}, not a list as HELM writes it")
     found = Answers()
-    for place, entry in enumerate(data, start=1):
+    for place, entry in enumerate(_load_list(path), start=1):
         where = f"{path}, entry {place}"
         if not isinstance(entry, dict):
             raise ReaderError(f"{where}: {describe(entry)}, not an object as HELM writes it")
@@ -224,20 +216,24 @@ def read_answers(path: Path) -> Answers:
             raise ReaderError(f"{where}: 'instance_id' is {own_id!r:.40}, not a name")
         if isinstance(trial, bool) or not isinstance(trial, int):
             raise ReaderError(f"{where}: 'train_trial_index' is {trial!r:.40}, not a number")
-        is_shown = path.stem == SHOWN
-        pairs = _shown(entry, where) if is_shown else _statistics(entry, where)
+        stats = entry.get("stats")
+        if path.stem == SHOWN:
+            if not isinstance(stats, dict):
+                raise ReaderError(f"{where}: 'stats' is {describe(stats)}, not an object")
+            pairs = [(name, value, None) for name, value in stats.items()]
+        else:
+            pairs = list(_statistics(stats, where))
         answer = found.by_id.setdefault(own_id, Answer(place, None))
         values = answer.trials.setdefault(trial, {})
         for name, value, split in pairs:
             if name in values and values[name] != value and name not in BOOKKEEPING:
-                value = [values[name], value]  # two metrics of one name: no one number
+                value = [values[name], value]  # two metrics of one name
             values[name] = value
             answer.split = answer.split or split
     return found
 
 
-def _statistics(entry: dict[str, Any], where: str) -> Iterator[tuple[str, Any, str | None]]:
-    listed = entry.get("stats")
+def _statistics(listed: Any, where: str) -> Iterator[tuple[str, Any, str | None]]:
     if not isinstance(listed, list):
         raise ReaderError(f"{where}: 'stats' is {describe(listed)}, not a list of statistics")
     for one in listed:
@@ -248,30 +244,26 @@ def _statistics(entry: dict[str, Any], where: str) -> Iterator[tuple[str, Any, s
             yield name, one.get("mean"), split if isinstance(split, str) else None
 
 
-def _shown(entry: dict[str, Any], where: str) -> Iterator[tuple[str, Any, str | None]]:
-    listed = entry.get("stats")
-    if not isinstance(listed, dict):
-        raise ReaderError(f"{where}: 'stats' is {describe(listed)}, not an object")
-    for name, value in listed.items():
-        yield name, value, None
-
-
 def option_table(method: str, requests: list[dict[str, Any]], answer: Answer) -> OptionTable | None:
-    """Return the options of an instance, None unless the files tell them for certain.
+    """Return the options of an instance, None if the files do not determine them.
 
-    Where HELM asked for every option in a request of its own, the worth of an option is what HELM
-    compares: its log-likelihood per token, or, calibrated, its gain over the option alone. It is
-    taken only if it leads to the choice and the confidence that HELM wrote. Where the model chose
-    a letter, the letters' log-likelihoods are there up to HELM 0.4, as far as they were among the
-    most likely.
+    With one request per option, an option's value is what HELM compares: its log-likelihood per
+    token or, if calibrated, its gain over the option alone. It must lead to the choice and the
+    confidence that HELM wrote. If the model chose a letter, HELM up to 0.4 logs the letters'
+    log-likelihoods where they are among the most likely tokens.
     """
-    if not requests or len(answer.trials) != 1 or method not in METHODS:
+    if not requests or len(answer.trials) != 1:
         return None
-    instance = requests[0].get("instance")
-    worths = _of_letters(requests) if method == JOINT else _of_requests(method, requests)
-    if worths is None or (method != JOINT and not _explains(worths, answer)):
+    if method == JOINT:
+        worths = _of_letters(requests)
+    elif method in (SEPARATE, CALIBRATED):
+        worths = _of_requests(method, requests)
+        worths = worths if worths and _explains(worths, answer) else None
+    else:
         return None
-    right = correct(instance)
+    if worths is None:
+        return None
+    right = _correct(requests[0].get("instance"))
     return OptionTable(worths, right[0] if len(right) == 1 else NO_ANSWER)
 
 
@@ -297,7 +289,7 @@ def _of_requests(method: str, requests: list[dict[str, Any]]) -> list[float] | N
 
 
 def _likelihood(made: dict[str, Any]) -> tuple[float, int] | None:
-    """Return log-likelihood and number of the last tokens, if they spell the option."""
+    """Return log-likelihood and number of the last tokens if they spell the option."""
     index = made.get("reference_index")
     if not isinstance(index, int):
         return None
@@ -318,7 +310,7 @@ def _likelihood(made: dict[str, Any]) -> tuple[float, int] | None:
 
 
 def _of_letters(requests: list[dict[str, Any]]) -> list[float] | None:
-    """Return the log-likelihood of each letter, if all are told and the best was the answer."""
+    """Return the log-likelihood of each letter if all are logged and the best is the answer."""
     letters = at(requests[0], "output_mapping")
     listed = at(requests[0], "result", "completions", 0, "tokens", 0, "top_logprobs")
     text = at(requests[0], "result", "completions", 0, "text")
@@ -336,7 +328,7 @@ def _of_letters(requests: list[dict[str, Any]]) -> list[float] | None:
 
 
 def _explains(worths: list[float], answer: Answer) -> bool:
-    """Whether these are the quantities from which HELM computed its choice and confidence."""
+    """Whether these values give HELM's choice and confidence."""
     chosen, confidence = answer.agreed("predicted_index"), answer.agreed("max_prob")
     if chosen is None or confidence is None or not all(map(math.isfinite, worths)):
         return False

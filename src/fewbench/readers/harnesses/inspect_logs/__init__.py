@@ -46,20 +46,12 @@ class Log:
 
 
 def read_log(path: Path, key: str | None = None) -> Log:
-    """Read a log: the header and summaries if they say enough, else whole samples.
-
-    Parameters
-    ----------
-    path : Path
-    key : str, optional
-        A field of the samples' metadata that is needed whole.
+    """Read a log: header and summaries if they suffice, else whole samples.
 
     Raises
     ------
-    MissingExtraError
-        If Inspect is not installed.
-    ReaderError
-        If the log is torn or not Inspect's.
+    MissingExtraError, ReaderError
+        If Inspect is not installed; if the log is damaged or not from Inspect.
     """
     try:
         inspect_log = import_module("inspect_ai.log")
@@ -103,7 +95,6 @@ def _needs_samples(header: Any, summaries: Sequence[Any], key: str | None) -> bo
 
 
 def _texts(said: Any) -> list[str]:
-    """Return the texts of an input or target, as summaries have them."""
     if isinstance(said, str):
         return [said]
     found = []
@@ -120,7 +111,7 @@ def _version(header: Any) -> tuple[int, ...]:
 
 
 def variant_of(header: Any) -> str:
-    """Return the arguments of task and solver: with others it is not a re-run."""
+    """Return the arguments of task and solver, which distinguish runs."""
     spec = header.eval
     given = dict(sorted((spec.task_args_passed or {}).items()))
     if spec.solver:
@@ -130,7 +121,7 @@ def variant_of(header: Any) -> str:
 
 
 def settings_of(header: Any) -> tuple[tuple[str, str], ...]:
-    """Return what of the model and its settings changes answers; never nothing, as all is known."""
+    """Return the model settings that change answers."""
     spec = header.eval
     found: dict[str, Any] = {"model": spec.model, **(spec.model_args or {})}
     for config in (spec.model_generate_config, header.plan.config):
@@ -145,7 +136,7 @@ def settings_of(header: Any) -> tuple[tuple[str, str], ...]:
 
 
 def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
-    """Return how the task was asked, as far as it changes answers and is not the model's own."""
+    """Return the task settings that change answers."""
     spec, plan = header.eval, header.plan
     solvers = [
         " ".join([step.solver, *(f"{k}={setting(v)}" for k, v in sorted(_passed(step).items()))])
@@ -169,16 +160,16 @@ def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _passed(step: Any) -> dict[str, Any]:
-    """Return the arguments that a solver was given; those of older logs hold no defaults."""
+    """Return a solver's explicit arguments."""
     passed = getattr(step, "params_passed", None)
     return dict(step.params if passed is None else passed)
 
 
 def positions_of(header: Any) -> dict[str, int]:
-    """Return the position of each sample in the task's data; {} if the log cannot tell them.
+    """Return each sample's position in the dataset; {} if unknown.
 
-    A log lists the samples that it ran in the order of the data, so positions are known of the
-    whole data and of its first part or a range of it, but not of samples chosen by id.
+    A log lists its samples in dataset order, so positions are known for the whole dataset or a
+    range of it, but not for samples chosen by id.
     """
     dataset, config = header.eval.dataset, header.eval.config
     shuffled = dataset.shuffled or config.sample_shuffle not in (None, False)
@@ -192,7 +183,7 @@ def positions_of(header: Any) -> dict[str, int]:
 
 
 def notes_on(header: Any, scored: Scored) -> tuple[str, ...]:
-    """Return what the user should know of a log."""
+    """Return the notes on a log."""
     notes = []
     if header.status != "success":
         error = getattr(header.error, "message", None)
@@ -233,14 +224,13 @@ def _text(value: Any) -> str:
 
 
 class InspectLogs:
-    """Logs of Inspect, also those of `lighteval eval`; needs `fewbench[inspect]`.
+    """Read logs of Inspect and of `lighteval eval`; needs `fewbench[inspect]`.
 
-    An item is a sample, known by its input, choices and right answers, as ids can be mere
-    positions. Every scorer is a metric of its name, SCORER.KEY where it scores several things
-    under names: C, P, I and N count 1, .5, 0 and 0. Epochs are averaged. Samples that ended in an
-    error or lack a score count as not run. Runs of the same task with other task arguments or
-    another solver are not taken for re-runs. Cheap logs are read by header and summaries, without
-    transcripts; whole samples only where these cut a text, or to find option probabilities.
+    An item is a sample, identified by its input, choices and right answers. Each scorer is a
+    metric, SCORER.KEY if it returns several values; C, P, I and N count 1, 0.5, 0 and 0. Epochs are
+    averaged. Samples with an error or without a score count as not run. Runs with other task
+    arguments or another solver are not re-runs. Whole samples are read only if the summaries
+    truncate a text, or for option probabilities.
     """
 
     name = "inspect"
@@ -304,7 +294,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _stamp(path: Path, created: str) -> str:
-    """Return when a run began; scored again (`inspect score`), it counts as newer."""
+    """Return the start time; a rescored log (`inspect score`) counts as newer."""
     again = re.search(r"-scored(?:-(\d+))?$", path.stem)
     return f"{created} scored {int(again[1] or 0):03}" if again else str(created)
 

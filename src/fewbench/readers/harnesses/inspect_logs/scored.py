@@ -21,13 +21,7 @@ WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def content_of(path: Path, place: int, sample: Any, key: str | None) -> str:
-    """Return the identity of an item: its content, or what the user's key names.
-
-    Raises
-    ------
-    ReaderError
-        If the sample lacks the key.
-    """
+    """Return the identity of a sample: a hash of its content, or the field `key`."""
     if key is None:
         return content_id(*_content(sample))
     fields = {"id": sample.id, "input": sample.input} | (sample.metadata or {})
@@ -35,7 +29,7 @@ def content_of(path: Path, place: int, sample: Any, key: str | None) -> str:
 
 
 def answer_indices(sample: Any) -> list[int]:
-    """Return which choices are right; [] if the target does not name them by letters."""
+    """Return the right choices; [] if the target is not letters of choices."""
     choices = sample.choices or []
     targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
     letters = [one for target in targets for one in target.replace(",", " ").split()]
@@ -45,7 +39,6 @@ def answer_indices(sample: Any) -> list[int]:
 
 
 def _content(sample: Any) -> list[str]:
-    """Return question, choices and right answers as texts; pictures and the like last."""
     choices = [str(choice).strip() for choice in sample.choices or []]
     right = [choices[at] for at in answer_indices(sample)]
     if not right:
@@ -68,11 +61,10 @@ def _content(sample: Any) -> list[str]:
 
 
 def option_table(sample: Any) -> OptionTable | None:
-    """Return the log-probability of each option's letter where the answer was given.
+    """Return the log-probability of each option's letter at the answer, or None if unclear.
 
-    Taken only where it is sure what is meant: a single answer "ANSWER: X", of which X is a token
-    by itself, with the probabilities of all letters there. None otherwise, such as for several
-    answers, options shuffled by the solver, or letters that are not among the likeliest tokens.
+    The answer must be "ANSWER: X" with X a token of its own, and all letters among the logged
+    likely tokens. Several answers and shuffled options give None.
     """
     choices = sample.choices or []
     output = getattr(sample, "output", None)
@@ -106,7 +98,6 @@ def option_table(sample: Any) -> OptionTable | None:
 
 
 def _sum(values: list[float]) -> float:
-    """Return the log of the sum of probabilities, given as logs."""
     most = max(values)
     if most == -math.inf:
         return most
@@ -115,10 +106,7 @@ def _sum(values: list[float]) -> float:
 
 @dataclass
 class Answered:
-    """An item that was scored: its first sample, and its metrics as they are to be read.
-
-    `place` counts samples in the log from 1.
-    """
+    """A scored item: its first sample, the place of that sample (from 1), and its metrics."""
 
     sample: Any
     place: int
@@ -128,7 +116,7 @@ class Answered:
 
 @dataclass
 class Scored:
-    """The samples of a log, item by item, and those without an answer by the reason."""
+    """The scored items of a log, and the ids of other samples by reason."""
 
     items: list[Answered] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -140,8 +128,7 @@ class Scored:
 def score_samples(samples: Sequence[Any]) -> Scored:
     """Return the items that have all scores, averaged over epochs.
 
-    An item without an answer, or without a score that most items have, counts as not run, as a
-    run's rows are of all its metrics.
+    An item without an answer, or without a score that most items have, counts as not run.
     """
     found = Scored()
     by_id: dict[str, list[tuple[int, Any, dict[str, Any]]]] = defaultdict(list)
@@ -222,7 +209,6 @@ def as_score(value: Any) -> Any:
 
 
 def _mean(epochs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the mean over epochs of each metric; what is no number as the first epoch has it."""
     if len(epochs) == 1:
         return epochs[0]
     found: dict[str, Any] = {}

@@ -46,7 +46,7 @@ UNNAMED_FILTER = "written before lm-eval 0.4.7 and does not name its filter"
 
 
 class _Folder:
-    """The JSON files of a folder: results by the time of their run, and all of them."""
+    """The JSON files of a folder; `of_run` maps the time of a run to its results."""
 
     def __init__(self, folder: Path) -> None:
         self.json = sorted(folder.glob("*.json"))
@@ -60,7 +60,6 @@ class _Folder:
         }
 
     def beside(self, path: Path) -> tuple[Path, ...]:
-        """Return the results of the same run, else all in the folder that may name the model."""
         task, stamp = name_parts(path)
         if task is None and path.suffix == ".jsonl":
             return tuple(other for other in self.json if not other.name.startswith("samples_"))
@@ -68,7 +67,7 @@ class _Folder:
 
 
 def name_parts(path: Path) -> tuple[str | None, str]:
-    """Return task and time stamp of a samples file; None before 0.4.3, when names held neither.
+    """Return task and time of a samples file; before 0.4.3, names have neither.
 
     Examples
     --------
@@ -112,7 +111,7 @@ def _is_samples(path: Path) -> bool:
 
 
 def _may_be_rows(path: Path) -> bool:
-    """Whether the first line is lm-eval's; a torn line is left to the reader to name."""
+    """Whether the first line is lm-eval's; a damaged line is left to the reader."""
     start = head(path)
     line = start.partition(b"\n")[0]
     try:
@@ -124,10 +123,10 @@ def _may_be_rows(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file's name and the results beside it say; `stamp` is "" if not known.
+    """The run of a samples file; `stamp` is "" if unknown.
 
-    `results` are those of the same run. `filters` names the task's filters in the order of the
-    rows, also where only another model's results are there; [] if nothing names them.
+    `results` belong to the same run. `filters` are the task's filters in the order of the rows, []
+    if unknown.
     """
 
     model: str
@@ -138,12 +137,12 @@ class Origin:
 
 
 def identify(unit: Unit) -> Origin:
-    """Find out model, task and time of a samples file.
+    """Return model, task and time of a samples file.
 
     Raises
     ------
     ReaderError
-        If results beside are torn, or the file is of a version that names its task only there.
+        If a results file is damaged, or missing where only it names the task.
     """
     if on_hub := hub_parts(unit.path):
         return Origin(*on_hub, "", None, [])
@@ -160,10 +159,9 @@ def identify(unit: Unit) -> Origin:
 
 
 def _before_0_4_3(unit: Unit) -> Origin:
-    """Read MODEL_ARGS_TASK.jsonl, which only the results beside can tell apart.
+    """Read MODEL_ARGS_TASK.jsonl, where only the results file separates model from task.
 
-    A second model run into the same folder overwrote them, so they may be of another model; the
-    tasks are still in them.
+    A second run into the same folder overwrites the results, which then name only the tasks.
     """
     name = unit.path.name.removesuffix(".jsonl")
     unread: ReaderError | None = None
@@ -205,11 +203,11 @@ def _model_in(written: str) -> str:
 
 
 class LmEval:
-    """What lm-eval writes with `--log_samples --output_path`, 0.4.0 to 0.4.13.
+    """Read logs of lm-eval 0.4.0 to 0.4.13 (`--log_samples --output_path`).
 
-    An item is a document, known by lm-eval's own hash of it (computed here for versions before
-    0.4.3, which log the document only), so that runs of a subset, in any order, join with whole
-    runs. Also reads the details of the Open LLM Leaderboard v2, which lm-eval wrote.
+    An item is a document, identified by lm-eval's hash of it (computed for versions before 0.4.3),
+    so runs of a subset in any order join with whole runs. Also reads the details of the Open LLM
+    Leaderboard v2.
     """
 
     name = "lm-eval"
@@ -298,7 +296,6 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
 
 
 def _wrong_scores(rows: Rows) -> int:
-    """Count scores of a task with acc_mutual_info that its log-likelihoods contradict."""
     if "acc_mutual_info" not in rows.values or not rows.options or "acc" not in rows.values:
         return 0
     expected = recomputed(OptionTable.columns(rows.options), "acc")
@@ -306,7 +303,7 @@ def _wrong_scores(rows: Rows) -> int:
 
 
 def _has_true_ids(doc_ids: list[int], total: int | None) -> bool:
-    """Whether doc_ids can be believed: `--samples` out of order makes lm-eval mix them up."""
+    """Whether doc_ids are reliable: lm-eval mixes them up for `--samples` out of order."""
     whole = total == len(doc_ids) == len(set(doc_ids))
     return whole or all(a < b for a, b in pairwise(doc_ids))
 

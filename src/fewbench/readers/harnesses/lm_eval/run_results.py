@@ -15,7 +15,7 @@ NAMES = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval lo
 
 
 class Results(JsonObject):
-    """One results file, read once for all sample files of its run."""
+    """A results file, cached for all sample files of its run."""
 
     @property
     def model(self) -> str | None:
@@ -37,10 +37,10 @@ class Results(JsonObject):
         return {str(k): str(v) for k, v in raw.items()} if isinstance(raw, dict) else {}
 
     def sizes(self, task: str, logged: int) -> tuple[int | None, int | None]:
-        """Return how many documents a task has and how many were run, where the file tells.
+        """Return the number of documents of a task and of those run, if known.
 
-        `logged` is how many rows there are: before 0.4.3 only an absent limit says that they are
-        all, and 0.4.9 to 0.4.11 write the whole size also for runs with `--samples`.
+        `logged` is the number of rows. Before 0.4.3 they are all documents if there was no limit.
+        0.4.9 to 0.4.11 state the whole size also for runs with `--samples`.
         """
         if "n-samples" not in self.data:
             config = self.part("config")
@@ -49,7 +49,7 @@ class Results(JsonObject):
         return _count(counts.get("original")), _count(counts.get("effective"))
 
     def known(self, task: str, logged: int) -> dict[str, Any]:
-        """Return what the file says of a run of a task, by the fields of `Run`."""
+        """Return fields of `Run` that the file states."""
         total, ran = self.sizes(task, logged)
         return {
             "total": total,
@@ -61,7 +61,7 @@ class Results(JsonObject):
         }
 
     def directions(self, task: str) -> dict[str, bool]:
-        """Return for which metrics the file says whether a larger value is better."""
+        """Return metric → whether higher is better, where stated."""
         told = self.part("higher_is_better", task)
         return {name: value for name, value in told.items() if isinstance(value, bool)}
 
@@ -89,7 +89,7 @@ class Results(JsonObject):
         return "/".join(path)
 
     def variant(self, task: str) -> str:
-        """Return how the task was asked, as far as it makes answers another run's."""
+        """Return the settings that make a run of the task a different run."""
         found = {"shots": self.part("n-shot").get(task)}
         for name in ("chat_template_sha", "system_instruction_sha"):
             if self.data.get(name):
@@ -100,10 +100,7 @@ class Results(JsonObject):
         return ", ".join(f"{name}={value}" for name, value in found.items() if value is not None)
 
     def task_settings(self, task: str) -> dict[str, str]:
-        """Return how a task was asked, as far as it changes answers and is not the model's own.
-
-        A chat template is the model's own; that one is applied is not.
-        """
+        """Return the task settings that change answers, without the model's own."""
         config = self.part("configs", task)
         if not config:
             return {}
@@ -127,7 +124,7 @@ class Results(JsonObject):
 
     @property
     def prompt_form(self) -> str:
-        """What of the model its prompts carry: "", or a hash of its chat template."""
+        """A hash of the chat template; "" if there is none."""
         return str(self.data.get("chat_template_sha") or "")[:8]
 
     @property
@@ -136,7 +133,7 @@ class Results(JsonObject):
         return str(self.data.get("lm_eval_version") or "older than 0.4.9")
 
     def delimiter(self, task: str) -> str:
-        """Return what lm-eval put between the prompt and an option."""
+        """Return the text between prompt and option."""
         config = self.part("configs", task)
         prefix = config.get("gen_prefix")
         if self.data.get("chat_template") and not (prefix and prefix == str(prefix).rstrip()):
@@ -145,14 +142,13 @@ class Results(JsonObject):
 
 
 def model_of_others(unit: Unit) -> str:
-    """Return the model that other runs' results in a folder name, unless they disagree."""
+    """Return the model of the folder's other results, or the folder's name."""
     others = {Results.read(other).model for other in unit.beside} - {None}
     folder = unit.path.absolute().parent.name.replace("__", "/")
     return str(others.pop()) if len(others) == 1 else folder
 
 
 def _generation(config: dict[str, Any]) -> dict[str, str]:
-    """Return the generation arguments of a task that generates, without those of no effect."""
     arguments = config.get("generation_kwargs")
     if config.get("output_type") != "generate_until" or not isinstance(arguments, dict):
         return {}

@@ -30,11 +30,7 @@ WORDS = {None: "null", True: "true", False: "false"}
 
 
 class SampleRows:
-    """Place and row of every document in a file: lines, one indented array, or Parquet.
-
-    lm-eval 0.4.3 and newer write a line a row; 0.4.2 and older one indented array; the datasets
-    of the Open LLM Leaderboard are also stored as Parquet.
-    """
+    """The rows of a samples file: JSON lines (since 0.4.3), one JSON array, or Parquet."""
 
     def __init__(self, path: Path, salvage: bool = False) -> None:
         self.path = path
@@ -44,7 +40,7 @@ class SampleRows:
 
     @property
     def place_word(self) -> str:
-        """What a place in the file is called."""
+        """Word for a place in the file."""
         return "row" if self.is_array or self.is_table else "line"
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -72,7 +68,7 @@ class SampleRows:
 
 
 def filter_of(row: dict[str, Any], where: str) -> str | None:
-    """Return a row's filter; None before 0.4.7, when rows did not name it."""
+    """Return the filter of a row; None before 0.4.7."""
     if "filter" not in row and "metrics" not in row:
         return None
     if not isinstance(row.get("filter"), str):
@@ -81,7 +77,7 @@ def filter_of(row: dict[str, Any], where: str) -> str | None:
 
 
 def metrics_of(row: dict[str, Any], where: str) -> list[str]:
-    """Return the names of a row's metrics: before 0.4.7, every field that is nothing else."""
+    """Return the metrics of a row; before 0.4.7, all fields that are nothing else."""
     if "metrics" not in row:
         return [key for key in row if key not in NOT_METRICS]
     names = row["metrics"]
@@ -94,14 +90,14 @@ def metrics_of(row: dict[str, Any], where: str) -> list[str]:
 
 
 def content_of(row: dict[str, Any], key: str | None, where: str) -> str:
-    """Return what identifies a document: lm-eval's hash of it, or the field that is named."""
+    """Return lm-eval's hash of a document, or its field `key`."""
     if key is None:
         return str(row["doc_hash"])[:ID_LENGTH]
     return field_value(object_at(row, "doc"), key, where)
 
 
 def prompt_of(row: dict[str, Any]) -> str:
-    """Return the hash of what the model saw first, as newer versions log it; "" if unknown."""
+    """Return the hash of the prompt; "" if unknown."""
     known = row.get("prompt_hash")
     if isinstance(known, str):
         return known
@@ -139,16 +135,9 @@ def _sha256(text: str) -> str:
 
 
 def option_table(row: dict[str, Any], metrics: list[str], delimiter: str) -> OptionTable | None:
-    """Return what a row says of each option, None if it is not multiple choice.
+    """Return the options of a row, None if it is not multiple choice.
 
-    Parameters
-    ----------
-    row : dict
-        A line of a samples file.
-    metrics : list of str
-        The metrics of the row; `acc_mutual_info` doubles the requests.
-    delimiter : str
-        What stands between prompt and option; it does not count as part of the option.
+    `delimiter` stands between prompt and option and does not count as part of the option.
 
     Examples
     --------
@@ -200,7 +189,6 @@ def _likelihoods(resps: Any) -> list[float] | None:
 
 
 def _requests(arguments: Any, count: int) -> list[list[Any]]:
-    """Return prompt and option of each request: in files a dictionary of dictionaries."""
     if isinstance(arguments, dict):
         arguments = [arguments.get(f"gen_args_{i}") for i in range(count)]
     if not isinstance(arguments, list):
@@ -224,7 +212,7 @@ def _option_texts(requests: list[list[Any]], delimiter: str) -> list[str]:
 
 
 def _right(target: Any, texts: list[str]) -> int:
-    """Return the right option; a target that is also an option's text may mean either."""
+    """Return the right option, -1 if the target may also be an option's text."""
     text = str(target)
     if text in texts or not (text.isascii() and text.isdigit()) or len(text) > 6:
         return -1
@@ -232,12 +220,11 @@ def _right(target: Any, texts: list[str]) -> int:
 
 
 class Documents:
-    """The rows of a file, each compared with the hash that is logged with it.
+    """Compare each row's document with the hash that is logged with it.
 
-    A hash can also differ because documents were logged otherwise than they were hashed, such as
-    those with pictures. So a row counts as another document's only with further evidence: the
-    hash is that of another document of the file; or hashes of other rows do agree, or not one
-    row's prompt shows its document's own texts.
+    Hashes can also differ because documents are logged in another form, such as those with
+    pictures. A row counts as another document's only if its hash is that of another document of the
+    file, or if other rows' hashes agree, or if no prompt contains its document's own texts.
     """
 
     def __init__(self) -> None:
@@ -249,7 +236,7 @@ class Documents:
         self._with_text: set[str] = set()
 
     def add(self, row: dict[str, Any], place: int) -> None:
-        """Compare a row's document with its logged hash."""
+        """Compare one row."""
         document = row.get("doc")
         if not isinstance(document, dict):
             return
@@ -271,7 +258,7 @@ class Documents:
                 self._with_text.add(found)
 
     def check(self, path: Path, place_word: str) -> tuple[str, ...]:
-        """Raise ReaderError if rows carry another document's prompt; note if that is open."""
+        """Raise ReaderError if rows carry another document's prompt; return notes."""
         if not self._other:
             return ()
         documents = self._agreeing | self._other.keys()
@@ -333,7 +320,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _tells_apart(text: str) -> bool:
-    """Whether a text may be of one document only: not the name of a subject, or a number."""
+    """Whether a text may be of one document only: not a number or the name of a subject."""
     return len(text) >= LEAST and (" " in text.strip() or not text.isascii())
 
 
