@@ -22,7 +22,7 @@ from fewbench.methods.tasks.bento import mismatch
 from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers import read
-from fewbench.readers.task_table import read_task_table
+from fewbench.readers.tables import read_task_table
 from fewbench.study import SplitSettings, compare
 from fewbench.study.inference import (
     TwoWay,

@@ -42,7 +42,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from fewbench.datasets.digits_benchmark import (
+from fewbench.datasets.digits import (
     N_CLASSES,
     TASKS,
     benchmark,

@@ -29,8 +29,8 @@ def test_the_same_name_twice(make):
         ("lab/model-00", "lab/model-00#2"),
         ("lab/model-02", "LAB__model-02"),
     )
-    assert finding.what.startswith("2 models more than once under one name")
-    assert finding.what.endswith("with identical rows")
+    assert finding.what.startswith("2 models listed several times")
+    assert finding.what.endswith("and identical rows")
     assert finding.spare == ("lab/model-00#2", "LAB__model-02")
     other = found.of_kind("same-name-differs")
     assert other.severity == "caution"
@@ -155,7 +155,7 @@ def test_kin_in_other_families_are_named(make):
     families = [f"f{m // 3}" for m in range(30)]
     finding = audit(make(plant, families=families)).of_kind("kin")
     assert set(finding.groups[0]) == {f"lab/model-0{m}" for m in range(5)}
-    assert "1 group holds more than one named family" in finding.what
+    assert "1 group spans several families" in finding.what
 
 
 def test_families_that_hold_the_near_twins_settle_the_matter(make):
@@ -168,7 +168,7 @@ def test_families_that_hold_the_near_twins_settle_the_matter(make):
     held[11], held[21] = "f10", "f20"
     finding = audit(make(plant, families=held)).of_kind("near-twins")
     assert finding.severity == "fact"
-    assert "the families that are named hold them together" in finding.what
+    assert "each group lies in one family" in finding.what
     assert "--families" not in finding.advice
     for families in (own, [*held[:11], "", *held[12:]], [""] * 30):
         finding = audit(make(plant, families=families)).of_kind("near-twins")

@@ -25,7 +25,7 @@ def test_the_most_serious_first_with_its_advice(ok, dirty):
     out = ok("audit", dirty.name)
     lines = out.splitlines()
     assert lines[0].startswith("24 models × 200 items, 3 tasks, right or wrong, 1.2% of cells")
-    assert lines[3].startswith("problem  1 model more than once under one name")
+    assert lines[3].startswith("problem  1 model listed several times")
     words = [line.split()[0] for line in lines if line[:1].isalpha()][2:]
     levels = [word for word in words if word in ("problem", "caution", "fact")]
     assert levels == sorted(levels, key=["problem", "caution", "fact"].index)
@@ -120,7 +120,7 @@ def test_scores_without_what_is_named(cli, ok, dirty):
     assert "wrote clean.parquet: 23 models × 196 items" in said.err
     assert load_scores("clean.parquet").n_models == 23
     assert load_scores(dirty).n_models == 24
-    assert "under one name" not in ok("audit", "clean.parquet")
+    assert "have one name" not in ok("audit", "clean.parquet")
 
 
 def test_groups_named_as_families(cli, ok, dirty):

@@ -170,7 +170,7 @@ class TestPrompts:
         write(tmp_path / "new", "org/new", asked, **others, prompt="[INST]")
         taken = cli("tell", "run", "new")
         assert taken.code == 0
-        assert "prompts of 5 items carry the models' own chat templates" in taken.err
+        assert "prompts of 5 items contain the models' own chat templates" in taken.err
         write(tmp_path / "same", "org/new", asked, **templates, prompt="[INST]")
         assert "have another prompt" in cli("tell", "run", "same").err
 

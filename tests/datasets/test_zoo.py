@@ -13,8 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fewbench.datasets.digits_benchmark import TASKS, benchmark, distort, training_images
-from fewbench.datasets.newcomer import Newcomer, train_newcomer
+from fewbench.datasets.digits import (
+    TASKS,
+    Newcomer,
+    benchmark,
+    distort,
+    train_newcomer,
+    training_images,
+)
 
 ZOO = Path(str(files("fewbench.datasets"))) / "zoo.npz"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_zoo.py"

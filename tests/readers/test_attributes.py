@@ -96,7 +96,7 @@ def test_without_files_nothing_changes():
     ("kind", "content", "said"),
     [
         ("models", "llm,date\norg/a,x\n7,y\n", "no column 'model'.*'llm', 'date'"),
-        ("models", "model,size\norg/a,1\n", "1 models of the scores lack: '7'"),
+        ("models", "model,size\norg/a,1\n", "1 models of the scores are missing: '7'"),
         ("models", "model,size\norg/a,1\n7,1\n07,1\n", "not in the scores: '07'.*remove"),
         ("models", "model,size\norg/a,1\n7,1\n,1\n", "not in the scores: ''"),
         ("models", "model,size\norg/a,1\n7,1\n7,2\n", "more than once: '7'"),
@@ -125,9 +125,9 @@ def test_what_does_not_fit_is_named(tmp_path, kind, content, said):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (([1], "x"), "holds a list or an object at row 1"),
-        ((1, {"a": 1}), "holds a list or an object at row 2"),
-        ((1, "\ud800"), "holds no valid Unicode at row 2"),
+        (([1], "x"), "has a list or an object at row 1"),
+        ((1, {"a": 1}), "has a list or an object at row 2"),
+        ((1, "\ud800"), "is not valid Unicode at row 2"),
         (("x", "\ud800"), "surrogates not allowed"),
     ],
 )
@@ -149,7 +149,7 @@ def test_files_that_are_no_tables(tmp_path):
     with pytest.raises(ReaderError, match=r"absent\.csv: no such file"):
         join_attributes(SCORES, items=tmp_path / "absent.csv")
     (tmp_path / "x.txt").touch()
-    with pytest.raises(ReaderError, match="not a kind of table"):
+    with pytest.raises(ReaderError, match="not a table that"):
         join_attributes(SCORES, items=tmp_path / "x.txt")
 
 

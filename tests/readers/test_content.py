@@ -14,7 +14,7 @@ from fewbench import _memory
 from fewbench.errors import FewbenchError
 from fewbench.methods.tasks import Transferability
 from fewbench.readers import Columns, join_attributes, read
-from fewbench.readers.task_table import read_task_table
+from fewbench.readers.tables import read_task_table
 from fewbench.scores import from_long, load_scores
 
 LONG = Columns("m", "i", "s", task="t")

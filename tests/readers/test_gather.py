@@ -199,7 +199,7 @@ class TestFiles:
         assert set(files["harness"]) == {"lm-eval", ""}
         other = files.iloc[-1]
         assert other["file"].endswith("notes.txt")
-        assert other["note"] == "not a result file that fewbench knows"
+        assert other["note"] == "not a result file that fewbench can read"
 
     def test_filters_that_were_not_asked_for(self, logs):
         rows = [logs.free(0, "x", filter=name) for name in ("strict", "flexible")]

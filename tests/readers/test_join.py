@@ -187,7 +187,7 @@ class TestTasksNamed:
         assert reading.scores.tasks == ["mc_art", "mc_law"]
         assert reading.scores.probabilities is not None
         left = reading.files.set_index("task").loc["wiki"]
-        assert (left["taken"], left["note"]) == (0, "the task was not asked for")
+        assert (left["taken"], left["note"]) == (0, "the task is excluded")
 
     def test_by_pattern(self, mixed):
         assert read(mixed, only_tasks="mc_*").scores.tasks == ["mc_art", "mc_law"]
@@ -195,7 +195,7 @@ class TestTasksNamed:
 
     def test_none_left(self, mixed):
         with pytest.raises(
-            ReaderError, match=r"no task is left to read.*'mc_art', 'mc_law', 'wiki'"
+            ReaderError, match=r"no task left to read.*'mc_art', 'mc_law', 'wiki'"
         ):
             read(mixed, only_tasks="mmlu")
 

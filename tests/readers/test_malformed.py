@@ -224,8 +224,8 @@ MALFORMED = {
     "wide csv with a column of text": (text("bad.csv", "m,of,q\na,x,1\n", WIDE), "'x' at row 1"),
     "wide csv item nobody answered": (text("bad.csv", "m,q,r\na,1,\n", WIDE), "no model: 'r'"),
     "tsv binary junk": (text("bad.tsv", JUNK), "bad.tsv"),
-    "text file": (text("bad.txt", HEAD + "a,q,1\n"), "bad.txt: not a kind of table"),
-    "spreadsheet": (text("bad.xlsx", JUNK), "bad.xlsx: not a kind of table"),
+    "text file": (text("bad.txt", HEAD + "a,q,1\n"), "bad.txt: not a table that"),
+    "spreadsheet": (text("bad.xlsx", JUNK), "bad.xlsx: not a table that"),
     # JSON lines.
     "jsonl empty file": (text("bad.jsonl", ""), "bad.jsonl"),
     "jsonl torn last line": (
@@ -236,10 +236,10 @@ MALFORMED = {
     "jsonl numbers": (text("bad.jsonl", "1\n2\n"), "line 1 is not a JSON object"),
     "jsonl not UTF-8": (text("bad.jsonl", b'{"m":"\xff","i":"q","s":1}\n'), "bad.jsonl"),
     "jsonl score is a list": (text("bad.jsonl", '{"m":"a","i":"q","s":[1]}\n'), "lists or objects"),
-    "jsonl item is an object": (text("bad.jsonl", '{"m":"a","i":{"x":1},"s":1}'), "'i' holds 1"),
+    "jsonl item is an object": (text("bad.jsonl", '{"m":"a","i":{"x":1},"s":1}'), "'i' has 1"),
     "jsonl task is a list": (
         text("bad.jsonl", '{"m":"a","i":"q","s":1,"t":["x"]}', WITH_TASK),
-        "'t' holds 1 values that are lists",
+        "'t' has 1 values that are lists",
     ),
     "jsonl NaN id": (text("bad.jsonl", '{"m":NaN,"i":"q","s":1}\n'), "column 'm' is empty in 1"),
     "jsonl null item": (
@@ -345,7 +345,7 @@ MALFORMED = {
     "parquet of another program": (parquet({"m": ["a"]}, None), "bad.parquet: which columns"),
     "parquet of another program as scores": (
         parquet({"m": ["a"]}, None, form="scores"),
-        "bad.parquet: a Parquet file, but not one of fewbench's scores",
+        "bad.parquet: a Parquet file, but not scores saved by fewbench",
     ),
     "parquet missing column": (parquet({"m": ["a"], "i": ["q"]}), "no column 's'"),
     "parquet lists as scores": (parquet({"m": ["a"], "i": ["q"], "s": [[1]]}), "lists or objects"),
@@ -366,7 +366,7 @@ MALFORMED = {
     ),
     "scores without their probabilities": (
         saved(lambda path: path.with_name("bad.probabilities.npy").unlink()),
-        "bad.probabilities.npy: missing",
+        "bad.probabilities.npy: no such file",
     ),
     "scores with half their probabilities": (saved(half_of_probabilities), "bad.probabilities.npy"),
     "scores with other probabilities": (saved(other_probabilities), "bad.probabilities.npy: not"),
@@ -374,14 +374,14 @@ MALFORMED = {
     "scores changed by another program": (rewritten(scores_set), "bad.parquet: changed since"),
     "scores with a row less": (
         rewritten(lambda t, m: (t.slice(1), m)),
-        "bad.parquet: its descript",
+        "bad.parquet: its metadata",
     ),
     "scores without a column": (rewritten(lambda t, m: (t.drop_columns("task"), m)), "bad.parquet"),
     "scores of a later format": (
         rewritten(lambda t, m: (t, m | {"format": 99})),
         "bad.parquet: scores of format 99",
     ),
-    "scores with a broken description": (rewritten(lambda t, m: (t, ["?"])), "its description"),
+    "scores with a broken description": (rewritten(lambda t, m: (t, ["?"])), "its metadata"),
     "scores with an unknown average": (rewritten(lambda t, m: (t, m | {"average": "x"})), "'x'"),
     "scores with an impossible scale": (
         rewritten(lambda t, m: (t, m | {"scale": [1, 0, False]})),
@@ -389,7 +389,7 @@ MALFORMED = {
     ),
     "scores of a huge shape": (
         rewritten(lambda t, m: (t, m | {"shape": [10**20, 10**20]})),
-        "bad.parquet: its description",
+        "bad.parquet: its metadata",
     ),
     # Logs of lm-eval.
     "log torn last line": (log(lines=lambda b: b[:-40]), "line 3: not whole JSON"),

@@ -3,7 +3,7 @@
 import pytest
 
 from fewbench.errors import ReaderError
-from fewbench.readers.task_table import read_task_table
+from fewbench.readers.tables import read_task_table
 
 TABLE = "model,algebra,origin,poetry\ngpt,0.5,x,0.25\n007,1,y,0\n"
 
@@ -24,7 +24,7 @@ def test_columns_are_taken_by_name_in_the_order_asked(write):
     assert list(table.index) == ["gpt", "007"]
     assert table.to_numpy().tolist() == [[0.25, 0.5], [0.0, 1.0]]
     assert len(notes) == 1
-    assert "not read: 'origin'" in notes[0]
+    assert "skipped: 'origin'" in notes[0]
     assert "results.csv" in notes[0]
 
 
@@ -44,7 +44,7 @@ def test_a_table_of_nothing_else_has_no_notes(write):
         ('model,algebra,poetry\n"a,1,2\n', "not a .csv table"),
         ("name,algebra,poetry\na,1,1\n", "no column 'model'; it has 'name', 'algebra', 'poetry'"),
         ("model,algebra\na,1\n", "no column for 1 of 2 tasks: 'poetry'"),
-        ("model,algebra,poetry\n", "has no models"),
+        ("model,algebra,poetry\n", "no models"),
         ("model,algebra,poetry\na,1,1\n,1,1\n", "row 3 names no model"),
         ("model,algebra,poetry\na,1,1\nb,1,1\na,1,0\na,0,0\n", "models named twice: 'a'"),
         ("model,algebra,poetry\na,1,1\nb,1,\n", "b has .* for poetry, not a number"),

@@ -9,7 +9,7 @@ from fewbench.methods.tasks import TaskMatrix, Transferability, read_chooser, se
 from fewbench.methods.tasks.bento import mismatch
 from fewbench.methods.tasks.choosers import FittedTasks
 from fewbench.methods.tasks.matrix import PAST_SCORES
-from fewbench.readers.task_table import read_task_table
+from fewbench.readers.tables import read_task_table
 from fewbench.study.metrics import average_ranks, pearson
 from fewbench.study.tasks import TaskResults
 from fewbench.study.tasks.judgement import (

@@ -89,7 +89,7 @@ def test_from_long_says_which_cell_is_there_twice():
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        (pd.DataFrame({"q1": ["yes"]}, index=["a"]), "column 'q1' holds 1 values that are not"),
+        (pd.DataFrame({"q1": ["yes"]}, index=["a"]), "column 'q1' has 1 values that are not"),
         (pd.DataFrame({"q1": [1, 0]}, index=["a", "a"]), "1 model ids appear more than once: 'a'"),
         (pd.DataFrame([[1, 0]], columns=["q", "q"], index=["a"]), "1 item ids appear more than"),
         (pd.DataFrame({"q1": [1]}, index=[None]), "has no name"),
@@ -120,7 +120,7 @@ def test_from_wide_says_what_does_not_fit(table, says):
         ([[0, 1]], {"models": ["a", "b"]}, "there are 2 models for 1"),
         ([[0, 1]], {"probabilities": np.ones((1, 2))}, "shape (1, 2)"),
         ([[0, 1]], {"probabilities": np.ones((1, 2, 2), int)}, "give floats"),
-        ([[0, 1]], {"probabilities": np.full((1, 3, 2), 0.5)}, "the scores for (1, 2)"),
+        ([[0, 1]], {"probabilities": np.full((1, 3, 2), 0.5)}, "the scores (1, 2)"),
         ([[0, 1]], {"probabilities": np.full((1, 2, 2), 0.6)}, "model 'a': the option prob"),
         ([[0, 1]], {"probabilities": np.array([[[2.0, -1.0]] * 2])}, "2 items are negative"),
         ([[0, 1]], {"probabilities": np.array([[[np.nan, 1.0]] * 2])}, "not finite"),

@@ -139,7 +139,7 @@ def rewritten(path, meta=None, **columns):
         (lambda path: rewritten(path, score=[0.5] * 12), "changed since"),
         (
             lambda path: path.with_name("scores.probabilities.npy").unlink(),
-            "scores.probabilities.npy: missing",
+            "scores.probabilities.npy: no such file",
         ),
         (
             lambda path: path.with_name("scores.probabilities.npy").write_bytes(b"\x93NUMPY"),
@@ -195,10 +195,10 @@ def with_a_change(array):
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (with_a_change, "not the option probabilities that were saved"),
-        (lambda p: p[:, :-1], "not the option probabilities that were saved"),
-        (lambda p: p[:-1], "not the option probabilities that were saved"),
-        (lambda p: p.astype(np.float16), "not the option probabilities that were saved"),
+        (with_a_change, "not the option probabilities saved"),
+        (lambda p: p[:, :-1], "not the option probabilities saved"),
+        (lambda p: p[:-1], "not the option probabilities saved"),
+        (lambda p: p.astype(np.float16), "not the option probabilities saved"),
         (lambda p: p[0], "have shape"),
     ],
 )

@@ -30,7 +30,7 @@ from fewbench.methods.tasks import (
 from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.methods.tasks.matrix import of_texts
 from fewbench.methods.tasks.transferability import MATRIX, Metric
-from fewbench.readers.task_table import read_question_counts, read_task_table
+from fewbench.readers.tables import read_question_counts, read_task_table
 from fewbench.runners import EXPORTS
 from fewbench.scores import Average, Scores
 from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh

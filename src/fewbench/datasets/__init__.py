@@ -1,9 +1,8 @@
-"""The bundled table: a zoo of small classifiers on a benchmark made of handwritten digits."""
+"""The bundled scores: a zoo of small classifiers on a benchmark of handwritten digits."""
 
 from importlib.resources import as_file, files
 
-from fewbench.datasets.digits_benchmark import Benchmark, benchmark
-from fewbench.datasets.newcomer import Newcomer, train_newcomer
+from fewbench.datasets.digits import Benchmark, Newcomer, benchmark, train_newcomer
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores
 

@@ -1,10 +1,8 @@
-"""Result files of harnesses and plain tables, read into Scores."""
+"""Read result files of harnesses and plain tables into Scores."""
 
-from fewbench.readers.attributes import join_attributes
 from fewbench.readers.harness import Reading
-from fewbench.readers.logs import DAMAGED, SAME_MODEL, are_logs
-from fewbench.readers.recognize import FORMS, read
-from fewbench.readers.tables import Columns
+from fewbench.readers.reading import DAMAGED, FORMS, SAME_MODEL, are_logs, read
+from fewbench.readers.tables import Columns, join_attributes
 
 __all__ = [
     "DAMAGED",

@@ -2,14 +2,14 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 from fewbench._content import text_encoding, why_not_utf8
-from fewbench.errors import ReaderError
+from fewbench.errors import ReaderError, first_line
 from fewbench.readers.values import describe
 
 HEAD = 4096
@@ -73,6 +73,23 @@ def _head(path: Path, state: tuple[int, int] | None) -> bytes:
             return file.read(HEAD)
     except OSError:
         return b""
+
+
+def parquet_rows(
+    path: Path, columns: Callable[[Any], list[str] | None] = lambda schema: None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield row number, from 1, and row; `columns` chooses columns by the file's schema."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            batches = file.iter_batches(1024, columns=columns(file.schema_arrow))
+            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
+    except (pa.ArrowException, OSError) as error:
+        raise ReaderError(
+            f"{path}: not a whole Parquet file ({first_line(error)})", hint="copy it again"
+        ) from error
 
 
 class JsonLines:

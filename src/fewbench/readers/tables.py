@@ -1,10 +1,10 @@
-"""Scores from CSV, Parquet and JSONL tables whose columns the user names."""
+"""Tables named by the user: scores, attributes of models and items, and scores by task."""
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 
@@ -12,15 +12,19 @@ from fewbench._content import other_separator, refuse_pointer, text_encoding, wh
 from fewbench._memory import check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
+from fewbench.readers.values import is_unicode
 from fewbench.scores import Scale, Scores, from_long, from_wide
+
+# Columns that are text whatever they look like: '007' is not 7.
+TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
 
 
 @dataclass(frozen=True)
 class Columns:
     """Names of the columns of a long table; without `item` and `score` the table is wide.
 
-    A table of one model needs no column `model`: `only_model` names it. `keep_item` and
-    `keep_model` are further columns to keep with the items and the models.
+    `only_model` names the model of a table without a model column. `keep_item` and `keep_model`
+    are further columns to keep with the items and the models.
     """
 
     model: str | None = None
@@ -41,14 +45,14 @@ def read_table(
     transposed: bool = False,
     scale: Scale | None = None,
 ) -> Scores:
-    """Read a long or wide table; its kind follows from the columns named, never from a guess.
+    """Read a long or wide table of scores; the columns named say which it is.
 
     Parameters
     ----------
     path : path
         A .csv, .tsv, .parquet, .jsonl or .ndjson file.
     columns : Columns
-        `model`, `item` and `score` for a long table; only `model` for a wide one (one row a
+        `model`, `item` and `score` for a long table; only `model` for a wide table (one row per
         model, all other columns are items).
     transposed : bool
         For a wide table: rows are items, and `columns.item` names their column.
@@ -58,7 +62,7 @@ def read_table(
     Raises
     ------
     ReaderError, ScoresError
-        If the file cannot be read or its content does not fit.
+        If the file cannot be read or its content is invalid.
     """
     source = Path(path)
     long = columns.item is not None and columns.score is not None
@@ -76,8 +80,8 @@ def read_table(
             return from_wide(frame, model=label, transposed=transposed, scale=scale)
         model = columns.model
         if model is None and columns.only_model is not None:
-            # Before the column that the user does not know of is added, lest a hint names it.
-            require(frame, [str(columns.item), str(columns.score)])
+            # Checked before a column is added that the user does not know.
+            _require(frame, [str(columns.item), str(columns.score)])
             model = "(model)"
             frame = frame.assign(**{model: columns.only_model})
         if model is None:
@@ -103,9 +107,9 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
     if long:
         if transposed:
             raise ReaderError(
-                f"{source}: --item and --score name the columns of a long table, which cannot be "
+                f"{source}: --item and --score name columns of a long table, which cannot be "
                 "--transposed",
-                hint="leave out --transposed; or --score, if rows are items and columns models",
+                hint="omit --transposed; or --score, if rows are items and columns models",
             )
         return
     named = {
@@ -121,15 +125,14 @@ def _check_layout(source: Path, columns: Columns, long: bool, transposed: bool) 
     useless = [option for option, column in named.items() if column]
     if useless:
         raise ReaderError(
-            f"{source}: a wide table has only a column of {'items' if transposed else 'models'}, "
-            f"besides the scores; it does not use {', '.join(useless)}",
-            hint="name --item and --score if the table is long; give attributes in files of their "
-            "own, with fewbench import --models FILE --items FILE",
+            f"{source}: a wide table has one column of {'items' if transposed else 'models'} and "
+            f"columns of scores; it does not use {', '.join(useless)}",
+            hint="for a long table, pass --item and --score; pass attributes in separate files: "
+            "fewbench import --models FILE --items FILE",
         )
 
 
-def require(frame: pd.DataFrame, names: list[str]) -> None:
-    """Raise ReaderError unless a table has these columns."""
+def _require(frame: pd.DataFrame, names: list[str]) -> None:
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
         raise ReaderError(
@@ -139,7 +142,7 @@ def require(frame: pd.DataFrame, names: list[str]) -> None:
 
 
 def load_table(source: Path, text: list[str]) -> pd.DataFrame:
-    """Read a file into pandas, ids as text so that '007' and '7' stay two."""
+    """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ."""
     readers = {
         ".csv": _csv,
         ".tsv": _csv,
@@ -150,8 +153,7 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
     suffix = source.suffix.lower()
     if suffix not in readers:
         raise ReaderError(
-            f"{source}: not a kind of table that fewbench knows",
-            hint=f"one of {', '.join(readers)}",
+            f"{source}: not a table that fewbench can read", hint=f"use {', '.join(readers)}"
         )
     if not source.is_file():
         raise ReaderError(f"{source}: no such file")
@@ -162,11 +164,15 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
     except (FewbenchError, MemoryError):
         raise
     except Exception as error:  # pandas and pyarrow have no common base of errors
+        is_text = suffix != ".parquet" and isinstance(error, ValueError)  # as UnicodeError is
+        if is_text and (why := why_not_utf8(source)):
+            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
         reason = first_line(error)
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 
 
 def _csv(source: Path, text: list[str]) -> pd.DataFrame:
+    """Read strictly: rows of unequal length and repeated columns are errors."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -174,22 +180,16 @@ def _csv(source: Path, text: list[str]) -> pd.DataFrame:
     if (other := other_separator(source, delimiter)) is not None:
         raise ReaderError(f"{source}: {other[0]}", hint=other[1])
     encoding = text_encoding(source)
-    try:
-        table = csv.read_csv(
-            source,
-            read_options=csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                column_types={name: pa.string() for name in text}, null_values=["", "nan", "NaN"]
-            ),
-        )
-        odd = any(pa.types.is_binary(kind) for kind in table.schema.types)  # no text in UTF-8
-        if odd and (why := why_not_utf8(source)):
-            raise ReaderError(f"{source}: {why[0]}", hint=why[1])
-    except (pa.ArrowInvalid, UnicodeError):
-        if why := why_not_utf8(source):
-            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
-        raise
+    table = csv.read_csv(
+        source,
+        read_options=csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(
+            column_types={name: pa.string() for name in text}, null_values=["", "nan", "NaN"]
+        ),
+    )
+    if any(pa.types.is_binary(kind) for kind in table.schema.types):  # not UTF-8
+        raise ValueError("not text")
     names = pd.Index(table.column_names)
     twice = names[names.duplicated()]
     if len(twice):
@@ -204,15 +204,6 @@ def _parquet(source: Path, text: list[str]) -> pd.DataFrame:
 
 
 def _jsonl(source: Path, text: list[str]) -> pd.DataFrame:
-    try:
-        return _json_rows(source)
-    except UnicodeDecodeError:
-        if why := why_not_utf8(source):
-            raise ReaderError(f"{source}: {why[0]}", hint=why[1]) from None
-        raise
-
-
-def _json_rows(source: Path) -> pd.DataFrame:
     rows = []
     with source.open(encoding=text_encoding(source)) as lines:
         for number, line in enumerate(lines, start=1):
@@ -226,3 +217,219 @@ def _json_rows(source: Path) -> pd.DataFrame:
                 raise ValueError(f"line {number} is not a JSON object")
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def join_attributes(
+    scores: Scores,
+    models: str | os.PathLike[str] | None = None,
+    items: str | os.PathLike[str] | None = None,
+) -> Scores:
+    """Add columns from a table of models and a table of items to scores.
+
+    Parameters
+    ----------
+    scores : Scores
+    models : path, optional
+        A table (.csv, .tsv, .parquet, .jsonl, .ndjson) with one row per model: a column `model`
+        with the ids, and any others. `date`, `family` and `role` have a meaning.
+    items : path, optional
+        The same for items, with a column `item`. A column `task` replaces the tasks.
+
+    Raises
+    ------
+    ReaderError
+        If a file cannot be read, its ids differ from those of the scores, or a column other than
+        `task` contradicts one of the scores.
+    ScoresError
+        If the result is invalid, such as an item without a task.
+    """
+    for kind, path in (("model", models), ("item", items)):
+        if path is None:
+            continue
+        source = Path(path)
+        frame = load_table(source, text=list(TEXT))
+        try:
+            given = _attributes(frame, kind)
+            if kind == "model":
+                scores = replace(scores, models=_join(scores.models, given, kind))
+            else:
+                scores = replace(scores, items=_join(scores.items, given, kind))
+        except FewbenchError as error:
+            raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+    return scores
+
+
+def _attributes(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the table by id, with names as text and positions as whole numbers."""
+    _require(frame, [kind])
+    names = pd.Index([str(name) for name in frame.columns])
+    if names.duplicated().any():
+        raise ReaderError(f"two columns are named {some(names[names.duplicated()])}")
+    if not all(is_unicode(name) for name in names):
+        raise ReaderError("the name of a column is not valid Unicode")
+    if not all(name.strip() for name in names):
+        raise ReaderError("a column has no name", hint="write the table without an index")
+    reserved = sorted(({"model", "item", "score"} - {kind}) & set(names))
+    if reserved:
+        raise ReaderError(f"an attribute may not be named {some(reserved)}", hint="rename it")
+    plain = pd.DataFrame({name: _column(frame.iloc[:, at], name) for at, name in enumerate(names)})
+    if plain[kind].duplicated().any():
+        twice = plain[kind][plain[kind].duplicated()].unique()
+        raise ReaderError(
+            f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
+            hint=f"keep one row per {kind}",
+        )
+    return plain.set_index(kind)
+
+
+def _column(column: "pd.Series[Any]", name: str) -> "pd.Series[Any]":
+    if name in TEXT:
+        column = column.astype(object)
+    if column.dtype == object:
+        for row, value in enumerate(column, start=1):
+            if not pd.api.types.is_scalar(value):
+                raise ReaderError(f"column {name!r} has a list or an object at row {row}")
+            if isinstance(value, str) and not is_unicode(value):
+                raise ReaderError(f"column {name!r} is not valid Unicode at row {row}")
+    if name in TEXT:
+        return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
+    if name != "doc_id":
+        return column
+    numbers = pd.to_numeric(column, errors="coerce").astype("Float64")
+    bad = (numbers.isna() & column.notna()) | (numbers % 1 != 0).fillna(False) | (numbers < 0)
+    if bad.any():
+        at = int(bad.to_numpy(bool, na_value=False).argmax())
+        raise ReaderError(
+            f"column {name!r} has {str(column.iloc[at])!r} at row {at + 1}, not a position",
+            hint="positions are 0, 1, 2, …; leave unknown ones empty",
+        )
+    return numbers.astype("Int64" if numbers.isna().any() else "int64")
+
+
+def _join(table: pd.DataFrame, given: pd.DataFrame, kind: str) -> pd.DataFrame:
+    unknown = given.index.difference(table.index, sort=False)
+    if len(unknown):
+        raise ReaderError(
+            f"{len(unknown)} {kind}s are not in the scores: {some(unknown)}",
+            hint=f"remove them; {kind}s there look like {some(table.index[:2])}",
+        )
+    lacking = table.index.difference(given.index, sort=False)
+    if len(lacking):
+        raise ReaderError(
+            f"{len(lacking)} {kind}s of the scores are missing: {some(lacking)}",
+            hint=f"add a row for each {kind}, with empty cells for unknown values",
+        )
+    given = given.loc[table.index]
+    if "role" in given and kind == "model" and not set(given["role"]) <= {"source", "target"}:
+        raise ReaderError("column 'role' must be source or target for every model")
+    added = {}
+    for name, column in given.items():
+        if name not in table or name == "task":
+            added[str(name)] = column
+            continue
+        for label, here, there in zip(table.index, table[name], column, strict=True):
+            one, other = ("" if pd.isna(value) else value for value in (here, there))
+            if one != other and str(one) != str(other):
+                raise ReaderError(
+                    f"column {name!r} contradicts the scores: {kind} {label!r} has {one!r} there "
+                    f"and {other!r} here",
+                    hint="rename the column, or correct it",
+                )
+    return table.assign(**added)
+
+
+def read_task_table(
+    path: str | os.PathLike[str], tasks: list[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Read scores of models on tasks from a .csv with a column `model` and one column per task.
+
+    Parameters
+    ----------
+    tasks : list of str
+        The columns to read; all are required.
+
+    Returns
+    -------
+    DataFrame, shape (models, tasks)
+        Indexed by model.
+    tuple of str
+        Notes for the user: columns that were not read.
+
+    Raises
+    ------
+    ReaderError
+        If the file is no such table, a task is missing, a model appears twice or a score is not a
+        number.
+    """
+    path = Path(path)
+    table = _pandas_csv(path, dtype={"model": str})
+    if "model" not in table:
+        raise ReaderError(
+            f"{path}: no column 'model'; it has {some(list(table.columns))}",
+            hint="write one row per model, with a column model and one column per task",
+        )
+    if lacking := [task for task in tasks if task not in table]:
+        raise ReaderError(
+            f"{path}: no column for {len(lacking)} of {len(tasks)} tasks: {some(lacking)}",
+            hint="add a column for every task",
+        )
+    if not len(table):
+        raise ReaderError(f"{path}: no models", hint="write one row per model under the header")
+    models = table["model"]
+    if models.isna().any():
+        raise ReaderError(f"{path}: row {models.isna().argmax() + 2} names no model")
+    if (twice := models.duplicated()).any():
+        raise ReaderError(f"{path}: models named twice: {some(models[twice].unique())}")
+    scores = table.set_index("model")[tasks]
+    for task in tasks:
+        column = pd.to_numeric(scores[task], errors="coerce")
+        if column.isna().any():
+            model = scores.index[column.isna()][0]
+            raise ReaderError(
+                f"{path}: {model} has {scores.loc[model, task]!r} for {task}, not a number",
+                hint="run the model on the task, or remove the model",
+            )
+        scores[task] = column
+    others = [str(column) for column in table.columns if column not in {"model", *tasks}]
+    notes = (f"{path}: columns that are not tasks were skipped: {some(others)}",) if others else ()
+    return scores.astype(float), notes
+
+
+def read_question_counts(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Read the number of questions of each task from a .csv with columns `task` and `questions`.
+
+    Raises
+    ------
+    ReaderError
+        If the file is no such table, a task appears twice, or a number is not 1 or more.
+    """
+    path = Path(path)
+    table = _pandas_csv(path, dtype=str, keep_default_na=False)
+    if lacking := [name for name in ("task", "questions") if name not in table]:
+        raise ReaderError(
+            f"{path}: no column {some(lacking)}; it has {some(list(table.columns))}",
+            hint="write one row per task, with columns task and questions",
+        )
+    if (twice := table["task"].duplicated()).any():
+        raise ReaderError(f"{path}: tasks named twice: {some(table['task'][twice].unique())}")
+    for task, number in zip(table["task"], table["questions"], strict=True):
+        if not number.isdecimal() or int(number) < 1:
+            raise ReaderError(
+                f"{path}: {task} has {number!r} questions", hint="use whole numbers from 1"
+            )
+    return dict(zip(table["task"], map(int, table["questions"]), strict=True))
+
+
+def _pandas_csv(path: Path, **options: Any) -> pd.DataFrame:
+    try:
+        refuse_pointer(path, ReaderError)
+        if other := other_separator(path, ","):
+            raise ReaderError(f"{path}: {other[0]}", hint=other[1])
+        return pd.read_csv(path, **options | {"encoding": text_encoding(path)})
+    except FileNotFoundError as error:
+        raise ReaderError(f"{path}: no such file") from error
+    except UnicodeError as error:
+        what, hint = why_not_utf8(path) or ("not a .csv table", None)
+        raise ReaderError(f"{path}: {what}", hint=hint) from error
+    except (ValueError, OSError) as error:
+        raise ReaderError(f"{path}: not a .csv table") from error

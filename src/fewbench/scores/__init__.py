@@ -1,4 +1,4 @@
-"""The labelled table of scores that everything else takes and returns."""
+"""Benchmark and Scores: the labeled tables that everything else takes and returns."""
 
 from fewbench.scores.benchmark import Average, Benchmark
 from fewbench.scores.build import from_long, from_wide

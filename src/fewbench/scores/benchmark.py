@@ -1,4 +1,4 @@
-"""Benchmark: the items that a model is scored on, without any model."""
+"""Benchmark: the items that models are scored on, without any model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,46 +12,27 @@ from numpy.typing import NDArray
 from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.check import check_labels, check_tasks
 from fewbench.scores.scale import Scale
 
 Average = Literal["micro", "macro"]
 
 
-@dataclass(frozen=True, eq=False)
-class Benchmark:
-    """Items, their tasks and attributes, and how the full score is made of them.
-
-    Parameters
-    ----------
-    items : DataFrame
-        One row per item, its index the item ids. Column `task`; others are kept.
-    scale : Scale
-        The user's scale.
-    average : {"micro", "macro"}
-        How the full score is defined: the mean over items, or the mean of the tasks' means.
-
-    Raises
-    ------
-    ScoresError
-        For ids that repeat or lack, or items without a task.
-
-    Examples
-    --------
-    >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
-    >>> Benchmark(items, average="macro").item_weights.tolist()
-    [0.25, 0.25, 0.5]
-    """
+class ItemTable:
+    """What `Benchmark` and `Scores` share: items, their tasks, and weights of the full score."""
 
     items: pd.DataFrame
-    scale: Scale = field(default_factory=Scale)
-    average: Average = "micro"
+    average: Average
 
-    def __post_init__(self) -> None:
+    def _check_items(self) -> None:
         check_labels(self.items.index, "item")
         if "task" not in self.items:
             raise ScoresError("the items have no column 'task'", hint="give every item a task")
-        check_tasks(self.items["task"])
+        tasks = self.items["task"]
+        if _not_text(tasks):
+            bad = [item for item, task in tasks.items() if _not_text([task])]
+            raise ScoresError(
+                f"{len(bad)} items have no task: {some(bad)}", hint="give every item a task"
+            )
         if self.average not in ("micro", "macro"):
             raise ScoresError(f"unknown average {self.average!r}", hint="use micro or macro")
 
@@ -62,12 +43,12 @@ class Benchmark:
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
-        """The items' ids, in order."""
+        """Item ids, in order."""
         return np.array(self.items.index, dtype=object)
 
     @cached_property
     def tasks(self) -> list[str]:
-        """The tasks' names, in order of first appearance."""
+        """Task names, in order of first appearance."""
         return [str(task) for task in pd.unique(self.items["task"])]
 
     @cached_property
@@ -96,12 +77,66 @@ class Benchmark:
         return np.asarray(values @ self.task_weights)
 
     def positions(self, items: Iterable[str]) -> IntArray:
-        """Return the positions of item ids; ScoresError names those that are unknown."""
+        """Return the positions of item ids; ScoresError names unknown ids."""
         return positions_in(self.items.index, list(items), "item")
 
 
+@dataclass(frozen=True, eq=False)
+class Benchmark(ItemTable):
+    """Items, their tasks and attributes, and the definition of the full score.
+
+    Parameters
+    ----------
+    items : DataFrame
+        One row per item, indexed by item id. Column `task`; other columns are kept.
+    scale : Scale
+        The user's scale.
+    average : {"micro", "macro"}
+        Full score: the mean over items, or the mean of the task means.
+
+    Raises
+    ------
+    ScoresError
+        For missing or repeated ids, or items without a task.
+
+    Examples
+    --------
+    >>> items = pd.DataFrame({"task": ["x", "x", "y"]}, index=["q1", "q2", "q3"])
+    >>> Benchmark(items, average="macro").item_weights.tolist()
+    [0.25, 0.25, 0.5]
+    """
+
+    items: pd.DataFrame
+    scale: Scale = field(default_factory=Scale)
+    average: Average = "micro"
+
+    def __post_init__(self) -> None:
+        self._check_items()
+
+
+def check_labels(labels: "pd.Index[Any]", kind: str) -> None:
+    """Raise ScoresError unless the labels are unique, non-empty strings."""
+    bad = _not_text(labels)
+    if bad:
+        raise ScoresError(
+            f"{len(bad)} {kind} ids are empty or not text: {some(bad)}",
+            hint=f"give every {kind} a name",
+        )
+    if not labels.is_unique:
+        twice = labels[labels.duplicated()].unique()
+        raise ScoresError(
+            f"{len(twice)} {kind} ids appear more than once: {some(twice)}",
+            hint=f"give every {kind} its own id",
+        )
+
+
+def _not_text(values: Any) -> list[object]:
+    distinct = set(np.asarray(values, dtype=object).tolist())
+    return [value for value in distinct if not isinstance(value, str) or not value.strip()]
+
+
 def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> IntArray:
-    """Return the positions of labels; ScoresError names those that are unknown."""
+    """Return the positions of labels; ScoresError names unknown labels."""
     found = index.get_indexer(pd.Index(labels, dtype=object))
     unknown = [label for label, at in zip(labels, found, strict=True) if at < 0]
     if unknown:

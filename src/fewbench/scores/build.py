@@ -27,25 +27,25 @@ def from_long(
     model_columns: Sequence[str] = (),
     scale: Scale | None = None,
 ) -> Scores:
-    """Build Scores from a table with one row for each model and item.
+    """Build Scores from a table with one row per model and item.
 
     Parameters
     ----------
     table : DataFrame
-        An empty score is a cell that was not run.
+        An empty score means not run.
     model, item, score : str
-        Names of the columns.
+        Names of columns.
     task, date, family : str, optional
-        Names of the columns with the item's task, the model's date and family.
+        Names of columns with the item's task and the model's date and family.
     item_columns, model_columns : sequences of str
-        Further columns to keep with the items and with the models.
+        Further columns to keep with the items and models.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
 
     Raises
     ------
     ScoresError
-        If a column lacks, a cell appears twice, an item has two tasks, or a value does not fit.
+        If a column is missing, a cell appears twice, an item has two tasks, or a value is invalid.
 
     Examples
     --------
@@ -53,18 +53,18 @@ def from_long(
     >>> from_long(table, model="llm", item="q", score="ok").values.tolist()
     [[1.0, 0.0], [1.0, nan]]
     """
-    kept = [name for name in (task, *item_columns) if name]
-    described = [name for name in (date, family, *model_columns) if name]
-    _require(table, [model, item, score, *kept, *described])
+    named = [model, item, score, task, *item_columns, date, family, *model_columns]
+    columns_used = [name for name in named if name]
+    require_columns(table, columns_used)
     if table.empty:
         raise ScoresError("the table has no rows")
-    for name in (model, item, score, *kept, *described):
+    for name in columns_used:
         _scalars(table[name], name)
     for name in (model, item):
-        if table[name].isna().any():
+        absent = np.flatnonzero(table[name].isna())
+        if len(absent):
             raise ScoresError(
-                f"column {name!r} is empty in {int(table[name].isna().sum())} rows, first at row "
-                f"{int(np.flatnonzero(table[name].isna())[0]) + 1}"
+                f"column {name!r} is empty in {len(absent)} rows, first at row {absent[0] + 1}"
             )
     rows, model_ids = pd.factorize(_text(table[model]))
     columns, item_ids = pd.factorize(_text(table[item]))
@@ -75,7 +75,7 @@ def from_long(
         raise ScoresError(
             f"{int(twice.sum())} rows repeat a cell, first: model {model_ids[rows[at]]!r}, item "
             f"{item_ids[columns[at]]!r}",
-            hint="keep one row for each model and item, or name a finer item column",
+            hint="keep one row per model and item, or use an item column with more distinct ids",
         )
     check_fits(
         16.0 * len(model_ids) * len(item_ids),  # the table, and what building it takes
@@ -83,23 +83,24 @@ def from_long(
     )
     values = np.full((len(model_ids), len(item_ids)), np.nan)
     values[rows, columns] = _numbers(table[score], score)
+
+    def per_item(name: str) -> "pd.Series[Any]":
+        return _per(table, columns, len(item_ids), name, "item")
+
+    def per_model(name: str) -> "pd.Series[Any]":
+        return _per(table, rows, len(model_ids), name, "model")
+
     built = from_arrays(
         values,
         models=list(model_ids),
         items=list(item_ids),
-        tasks=list(_text(_per(table, columns, len(item_ids), task, "item"))) if task else None,
-        dates=list(_text(_per(table, rows, len(model_ids), date, "model"))) if date else None,
-        families=list(_text(_per(table, rows, len(model_ids), family, "model")))
-        if family
-        else None,
+        tasks=list(_text(per_item(task))) if task else None,
+        dates=list(_text(per_model(date))) if date else None,
+        families=list(_text(per_model(family))) if family else None,
         scale=scale,
     )
-    items = built.items.assign(
-        **{n: _per(table, columns, len(item_ids), n, "item").to_numpy() for n in item_columns}
-    )
-    models = built.models.assign(
-        **{n: _per(table, rows, len(model_ids), n, "model").to_numpy() for n in model_columns}
-    )
+    items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
+    models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
     return replace(built, items=items, models=models)
 
 
@@ -110,14 +111,14 @@ def from_wide(
     transposed: bool = False,
     scale: Scale | None = None,
 ) -> Scores:
-    """Build Scores from a table with one row a model and one column an item.
+    """Build Scores from a table with one row per model and one column per item.
 
     Parameters
     ----------
     table : DataFrame
-        Models × items; an empty cell was not run.
+        Models × items; an empty cell means not run.
     model : str, optional
-        The column with the models' ids (with the items' ids if `transposed`); the index if none.
+        The column of model ids (of item ids if `transposed`); the index by default.
     transposed : bool
         Whether rows are items and columns are models.
     scale : Scale, optional
@@ -126,7 +127,7 @@ def from_wide(
     Raises
     ------
     ScoresError
-        If the column lacks, labels repeat or a cell is not a number.
+        If the column is missing, labels repeat or a cell is not a number.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def from_wide(
     [0.5]
     """
     if model is not None:
-        _require(table, [model])
+        require_columns(table, [model])
         _scalars(table[model], model)
         table = table.set_index(model)
     if transposed:
@@ -154,16 +155,17 @@ def from_wide(
     )
 
 
-def _require(table: pd.DataFrame, columns: list[str]) -> None:
+def require_columns(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Raise ScoresError unless a table has each of these columns once."""
     lacking = [column for column in columns if column not in table.columns]
     if lacking:
         raise ScoresError(
             f"the table has no column {some(lacking)}",
             hint=f"its columns are {some(table.columns, most=8)}",
         )
-    repeated = table.columns[table.columns.duplicated()]
-    if len(set(repeated) & set(columns)):
-        raise ScoresError(f"the table has two columns named {some(set(repeated) & set(columns))}")
+    repeated = set(table.columns[table.columns.duplicated()]) & set(columns)
+    if repeated:
+        raise ScoresError(f"the table has two columns named {some(repeated)}")
 
 
 def _scalars(column: "pd.Series[Any]", name: str) -> None:
@@ -173,9 +175,9 @@ def _scalars(column: "pd.Series[Any]", name: str) -> None:
     nested = [at for at, value in enumerate(column) if not pd.api.types.is_scalar(value)]
     if nested:
         raise ScoresError(
-            f"column {name!r} holds {len(nested)} values that are lists or objects, first at row "
+            f"column {name!r} has {len(nested)} values that are lists or objects, first at row "
             f"{nested[0] + 1}",
-            hint="keep one plain value in each cell",
+            hint="keep one plain value per cell",
         )
 
 
@@ -188,14 +190,14 @@ def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[n
     try:
         numbers = pd.to_numeric(column, errors="coerce")
     except OverflowError as error:
-        raise ScoresError(f"column {name!r} holds a number too large for a float") from error
+        raise ScoresError(f"column {name!r} has a number too large for a float") from error
     bad = (numbers.isna() & column.notna()).to_numpy()
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise ScoresError(
-            f"column {name!r} holds {int(bad.sum())} values that are not numbers, first "
+            f"column {name!r} has {int(bad.sum())} values that are not numbers, first "
             f"{column.iloc[at]!r} at row {at + 1}",
-            hint="map them to numbers first; leave cells empty that were not run",
+            hint="convert them to numbers; leave cells empty that were not run",
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -214,6 +216,6 @@ def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) ->
         raise ScoresError(
             f"one {kind} has two values in column {column!r}: {there[at]!r} and {here[at]!r} "
             f"(row {at + 1})",
-            hint=f"an attribute of a {kind} must be the same in all its rows",
+            hint=f"give a {kind} the same value in all its rows",
         )
     return one

@@ -1,12 +1,9 @@
-"""How items were asked, kept with the items: the prompts, and the settings that change answers.
+"""The prompts and settings under which items were answered, as two columns of the items.
 
-Two columns of the items hold what the logs of all models say of them:
-
-- `prompt_hashes`: the hashes of the prompts that models saw, separated by spaces. A hash is
-  followed by `@` and the hash of the chat template where the prompt carries one, because such
-  prompts differ between any two models; and by `@?` where the harness does not log whether it
-  does. The last one is `…` where there are more than are kept.
-- `task_settings`: JSON, setting → every value that a run of the task had. Empty if unknown.
+- `prompt_hashes`: hashes of the prompts, separated by spaces. `@` and the hash of the chat template
+  follow where the prompt contains one, as such prompts differ between models; `@?` follows where
+  the harness does not log this. The last is `…` if there are more.
+- `task_settings`: JSON, setting → values in the runs of the task. Empty if unknown.
 """
 
 import json
@@ -18,9 +15,9 @@ from functools import lru_cache
 from fewbench._names import counted, some
 from fewbench.scores.table import PROMPTS, SETTINGS, Scores
 
-UNKNOWN_FORM = "?"  # of a prompt: with a model's chat template, or without
+UNKNOWN_FORM = "?"  # it is unknown whether a prompt contains a chat template
 MORE = "…"
-MOST = 8  # different prompts of an item, or values of a setting, that are kept
+MOST = 8  # prompts of an item, or values of a setting, that are kept
 SHOTS, SAMPLER, GENERATION = "few-shot examples", "few-shot sampler", "generation: "
 Settings = Mapping[str, list[str]]
 
@@ -38,7 +35,7 @@ class Comparison:
 
 
 def join_prompts(hashes: Iterable[str]) -> str:
-    """Return hashes of prompts as one text, most frequent first; no more than are kept.
+    """Return hashes of prompts, most frequent first, as one text of the first `MOST`.
 
     Examples
     --------
@@ -50,10 +47,10 @@ def join_prompts(hashes: Iterable[str]) -> str:
 
 
 def join_settings(runs: Iterable[Mapping[str, str]]) -> str:
-    """Return the settings of a task's runs as one text; "" if no run says any.
+    """Return the settings of a task's runs as one text; "" if none is known.
 
-    An argument, such as "generation: temperature", that a run does not set has the value "not
-    set" there; of other settings that a run lacks it says nothing.
+    A missing argument, such as "generation: temperature", counts as "not set"; another missing
+    setting as unknown.
 
     Examples
     --------
@@ -74,25 +71,16 @@ def _absent(name: str) -> str:
 
 
 def compare_conditions(sources: Scores, told: Scores, items: Iterable[str]) -> Comparison:
-    """Compare the prompts and settings of answers with those of the sources.
+    """Compare prompts and settings of answers with those of the source models, on some items.
 
-    Parameters
-    ----------
-    sources, told : Scores
-        Read from logs; what either does not record is not compared, which a note says.
-    items : iterable of str
-        The items of both whose answers are taken.
+    What either does not record is not compared, and a note says so.
     """
-    unknown = [
-        whose
-        for whose, table in (("the sources", sources), ("the answers", told))
-        if not {PROMPTS, SETTINGS} & set(table.items.columns)
-    ]
     taken = list(items)
     if not taken:
         return Comparison()
-    if unknown:
-        return Comparison(notes=(_unrecorded(unknown[0]),))
+    for whose, table in (("the sources", sources), ("the answers", told)):
+        if not {PROMPTS, SETTINGS} & set(table.items.columns):
+            return Comparison(notes=(_unrecorded(whose),))
     tasks = told.items["task"].loc[taken].astype(str).tolist()  # the user may rename the sources'
     theirs, ours = (_by_task(table, taken, tasks) for table in (sources, told))
     differences = list(_other_settings(theirs, ours))
@@ -114,32 +102,31 @@ def compare_conditions(sources: Scores, told: Scores, items: Iterable[str]) -> C
             if _draws_examples(theirs[task], ours[task]) and not _covers(sources, told, first):
                 notes.append(
                     f"{said}; expected, as lm-eval's default few-shot sampler draws other "
-                    "examples where only chosen items are run (--samples)"
+                    "examples if only chosen items are run (--samples)"
                 )
             else:
                 differences.append(said)
         if found.doubtful:
             notes.append(
-                f"{counted(found.doubtful, 'item')} of task {task!r} were asked with other "
-                "prompts than in the sources; the harness does not log whether that is the "
-                "model's own chat template"
+                f"{counted(found.doubtful, 'item')} of task {task!r} have another prompt than in "
+                "the sources; the harness does not log whether the chat template is the reason"
             )
     unlike = sum(found.templated for found in prompts.values())
     if unlike:
         notes.append(
-            f"prompts of {counted(unlike, 'item')} carry the models' own chat templates and are "
-            "not compared with those of the sources"
+            f"prompts of {counted(unlike, 'item')} contain the models' own chat templates and are "
+            "not compared with the sources"
         )
     uncompared = sum(found.unknown for found in prompts.values())
     if uncompared and uncompared < len(taken):
         notes.append(
-            f"prompts of {counted(uncompared, 'item')} are not known, or too many in the sources, "
+            f"prompts of {counted(uncompared, 'item')} are unknown, or too many in the sources, "
             "and are not compared"
         )
     elif uncompared and not silent:
         notes.append(
-            "prompts are not compared: the logs of the sources or of the answers do not record "
-            "them, or the sources saw too many"
+            "prompts are not compared: the sources or the answers do not record them, or the "
+            "sources have too many"
         )
     return Comparison(tuple(differences), tuple(notes))
 

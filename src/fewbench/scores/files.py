@@ -1,8 +1,7 @@
-"""Scores on disk: a plain long Parquet file, and option probabilities beside it.
+"""Scores on disk: a long Parquet file, and option probabilities beside it.
 
-`NAME.parquet` has one row for each model and item (model, item, score in [0, 1], and every
-attribute), so any tool can read it; an empty score was not run. Option probabilities lie in
-`NAME.probabilities.npy`, models first, so that one model is one contiguous chunk.
+`NAME.parquet` has one row per model and item (model, item, score in [0, 1], attributes); an empty
+score was not run. `NAME.probabilities.npy` has option probabilities, models first.
 """
 
 import json
@@ -23,15 +22,15 @@ from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores
 
 FORMAT = 1
-SAMPLED = 8  # models whose probabilities are read to see whether the file is the one written
-# What a description raises that does not fit the content.
+SAMPLED = 8  # models whose probabilities are checked when a file is loaded
+# Raised when a description does not fit the content.
 UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
 
 def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
-    """Write scores to `path` (ending in .parquet) and their option probabilities beside it.
+    """Write scores to `path` (.parquet) and option probabilities beside it; return the path.
 
-    Returns the path. The files appear whole or not at all.
+    Files appear whole or not at all.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -39,19 +38,18 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix != ".parquet":
         raise ScoresError(
-            f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
+            f"{target}: scores are saved as .parquet", hint=f"use {target.with_suffix('.parquet')}"
         )
     n_models, n_items = scores.values.shape
     flat = scores.values.ravel()
+    model_codes = np.repeat(np.arange(n_models), n_items)
+    item_codes = np.tile(np.arange(n_items), n_models)
     columns: dict[str, Any] = {
-        "model": _repeated(scores.models.index, np.repeat(np.arange(n_models), n_items)),
-        "item": _repeated(scores.items.index, np.tile(np.arange(n_items), n_models)),
+        "model": _repeated(scores.models.index, model_codes),
+        "item": _repeated(scores.items.index, item_codes),
         "score": pa.array(flat, mask=np.isnan(flat)),
     }
-    for table, codes in (
-        (scores.items, np.tile(np.arange(n_items), n_models)),
-        (scores.models, np.repeat(np.arange(n_models), n_items)),
-    ):
+    for table, codes in ((scores.items, item_codes), (scores.models, model_codes)):
         for name in table.columns:
             if name in columns:
                 raise ScoresError(f"an attribute may not be named {name!r}", hint="rename it")
@@ -67,8 +65,15 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     }
     options = scores.probabilities
     if options is not None:
-        with written_whole(_beside(target)) as temporary:
-            _write_probabilities(options, temporary)
+        header = {
+            "descr": np.lib.format.dtype_to_descr(options.dtype),
+            "fortran_order": False,
+            "shape": options.shape,
+        }
+        with written_whole(_beside(target)) as temporary, temporary.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for row in options.by_model():
+                file.write(np.ascontiguousarray(row).tobytes())
         meta["probabilities"] = {
             "shape": options.shape,
             "dtype": options.dtype.str,
@@ -84,15 +89,14 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
 
 
 def load_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read scores that `save_scores` wrote; option probabilities stay on disk until used.
+    """Read scores written by `save_scores`; option probabilities stay on disk until used.
 
-    Their size and those of a few models are compared with what was written; that they are the
-    same throughout is not, as it would take reading them all.
+    Of option probabilities, only the size and a few models are checked.
 
     Raises
     ------
     ScoresError
-        If the file is not one of fewbench's, was changed since, or lacks its probabilities.
+        If the file is not fewbench's, was changed, or lacks its option probabilities.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -107,14 +111,14 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ScoresError(
             f"{source}: not a whole Parquet file ({first_line(error)})",
-            hint="other files are read by fewbench.readers.read, or fewbench import",
+            hint="read other files with fewbench import or fewbench.import_results",
         ) from error
     raw = (table.schema.metadata or {}).get(b"fewbench")
     if raw is None:
         raise ScoresError(
-            f"{source}: a Parquet file, but not one of fewbench's scores",
-            hint="name its columns: fewbench import FILE --model COLUMN --item COLUMN "
-            "--score COLUMN -o scores.parquet",
+            f"{source}: a Parquet file, but not scores saved by fewbench",
+            hint="import it: fewbench import FILE --model COLUMN --item COLUMN --score COLUMN "
+            "-o scores.parquet",
         )
     try:
         scores = _rebuild(source, table, json.loads(raw))
@@ -125,8 +129,8 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     except (*UNFIT, pa.ArrowException) as error:
         raise ScoresError(
-            f"{source}: its description does not fit its content ({first_line(error)})",
-            hint="it was written by a newer fewbench or changed by another program; import it",
+            f"{source}: its metadata does not fit its content ({first_line(error)})",
+            hint="a newer fewbench or another program wrote it; read it with fewbench import",
         ) from error
     if not whole:
         raise ScoresError(
@@ -157,8 +161,8 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
         beside = _beside(source)
         if not beside.is_file():
             raise ScoresError(
-                f"{beside}: missing; the scores have option probabilities there",
-                hint="move both files together",
+                f"{beside}: no such file, but the scores have option probabilities",
+                hint="keep both files in one folder",
             )
         try:
             array = np.load(beside, mmap_mode="r", allow_pickle=False)
@@ -181,7 +185,7 @@ def _verified(array: Any, told: dict[str, Any], path: Path) -> OptionProbabiliti
         or options.digest(_sample(options)) != told["sample"]
     ):
         raise ScoresError(
-            f"{path}: not the option probabilities that were saved with the scores",
+            f"{path}: not the option probabilities saved with the scores",
             hint="copy both files again, or import the scores again",
         )
     return options
@@ -193,19 +197,6 @@ def _sample(options: OptionProbabilities) -> list[int]:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.stem}.probabilities.npy")
-
-
-def _write_probabilities(probabilities: OptionProbabilities, path: Path) -> None:
-    shape = probabilities.shape
-    with path.open("wb") as file:
-        header = {
-            "descr": np.lib.format.dtype_to_descr(probabilities.dtype),
-            "fortran_order": False,
-            "shape": shape,
-        }
-        np.lib.format.write_array_header_1_0(file, header)
-        for row in probabilities.by_model():
-            file.write(np.ascontiguousarray(row).tobytes())
 
 
 def _repeated(values: Any, codes: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Option probabilities, read model by model so that they may outgrow memory."""
+"""Option probabilities, read model by model as they may exceed memory."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -19,12 +19,11 @@ class OptionProbabilities:
     Parameters
     ----------
     array : ndarray, shape (models, items, options), any float type
-        In memory or memory-mapped. Options that an item does not have are padded with 0.
+        In memory or memory-mapped, padded with 0 for options that an item does not have.
     models, items : ndarray of int, optional
-        Rows and columns of `array` that this view shows, in order; all by default.
+        Rows and columns of `array` in this view, in order; all by default.
     known : str, optional
-        The digest of what this view shows, where it is known already: a file larger than memory
-        need not be read to compute it. Parts that are taken do not inherit it.
+        The digest of this view, if known.
 
     Examples
     --------
@@ -49,7 +48,7 @@ class OptionProbabilities:
             )
         self._array = array
         self._models = np.arange(array.shape[0]) if models is None else models
-        self._items = items  # None: all, which saves a copy of every row that is read
+        self._items = items  # None for all, which saves copies of rows
         self._known = known
 
     @property
@@ -92,7 +91,7 @@ class OptionProbabilities:
         return OptionProbabilities(self._array, rows, columns)
 
     def digest(self, models: Iterable[int] | None = None) -> str:
-        """Return a hash of shape, type and all probabilities, or of those of some models."""
+        """Return a hash of shape, type and probabilities (of some models, or all)."""
         if models is None and self._known is not None:
             return self._known
         found = hashlib.sha256(repr((self.shape, self.dtype.str)).encode())
@@ -107,12 +106,8 @@ class OptionProbabilities:
     def check(self, n_options: IntArray, names: list[str]) -> None:
         """Raise ScoresError unless each item's probabilities are in [0, 1] and sum to 1.
 
-        Parameters
-        ----------
-        n_options : ndarray of int, shape (items,)
-            How many options each item has; the others must be 0.
-        names : list of str
-            The models' names, for the message. A cell that is all NaN was not run.
+        Options beyond `n_options`, shape (items,), must be 0; a cell of NaN was not run. `names`
+        are the models, for the message.
         """
         padding = np.arange(self.shape[2]) >= n_options[:, None]
         for name, row in zip(names, self.by_model(), strict=True):
@@ -125,10 +120,10 @@ class OptionProbabilities:
                 raise ScoresError(
                     f"model {name!r}: the option probabilities of {int(bad.sum())} items are "
                     "negative, not finite or do not sum to 1",
-                    hint="give probabilities; turn logits or log-probabilities into them first",
+                    hint="convert logits or log-probabilities to probabilities first",
                 )
             if (block[padding[run]] != 0).any():
                 raise ScoresError(
-                    f"model {name!r} gives probability to options beyond an item's n_options",
+                    f"model {name!r} has probabilities for options beyond an item's n_options",
                     hint="pad with 0, or correct n_options",
                 )

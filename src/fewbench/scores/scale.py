@@ -1,4 +1,4 @@
-"""The user's scale of scores and the way to [0, 1] and back."""
+"""The user's scale of scores, and conversion to [0, 1] and back."""
 
 import math
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from fewbench.errors import ScoresError
 
 @dataclass(frozen=True)
 class Scale:
-    """A range of scores as the user states it; it is never guessed.
+    """The range of scores, as stated by the user.
 
-    Inside fewbench a score is in [0, 1], 1 being best. Estimates are given back on this scale.
+    Inside fewbench scores are in [0, 1], 1 being best. Estimates are reported on this scale.
 
     Parameters
     ----------
     low, high : float
         The smallest and the largest possible score.
     lower_is_better : bool
-        Whether `low` is the best score (error rates, losses).
+        Whether `low` is the best score, as for error rates.
 
     Raises
     ------
@@ -45,22 +45,22 @@ class Scale:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise ScoresError(
                 f"a score range needs two finite numbers in order, not {self.low}..{self.high}",
-                hint="state the smallest and the largest possible score, as in 0,100",
+                hint="pass the smallest and the largest possible score, such as 0,100",
             )
 
     def to_unit(self, scores: ArrayLike) -> FloatArray:
-        """Bring scores of any shape from this scale to [0, 1]; NaN stays NaN."""
+        """Convert scores of any shape from this scale to [0, 1]; NaN stays NaN."""
         unit = (np.asarray(scores, dtype=np.float64) - self.low) / (self.high - self.low)
         return np.asarray(1.0 - unit if self.lower_is_better else unit)
 
     def from_unit(self, scores: ArrayLike) -> FloatArray:
-        """Bring scores of any shape from [0, 1] back to this scale."""
+        """Convert scores of any shape from [0, 1] to this scale."""
         unit = np.asarray(scores, dtype=np.float64)
         unit = 1.0 - unit if self.lower_is_better else unit
         return np.asarray(self.low + unit * (self.high - self.low))
 
     def interval_from_unit(self, low: float, high: float) -> tuple[float, float]:
-        """Bring an interval back to this scale, its ends in order."""
+        """Convert an interval to this scale, its ends in order."""
         ends = sorted(float(end) for end in self.from_unit([low, high]))
         return ends[0], ends[1]
 

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
-from fewbench.scores.benchmark import Average, Benchmark, positions_in
-from fewbench.scores.check import check_labels, check_values
+from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
@@ -24,7 +23,7 @@ PROMPTS, SETTINGS, HARNESS_VERSION = "prompt_hashes", "task_settings", "harness_
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(ItemTable):
     """An immutable, labelled table of scores: models × items.
 
     Build it with `from_arrays`, `from_long`, `from_wide`, or a reader of `fewbench.readers`.
@@ -34,22 +33,22 @@ class Scores:
     values : ndarray of float64, shape (models, items)
         Scores in [0, 1], 1 being best; NaN where the model was not run on the item.
     models : DataFrame
-        One row a model, its index the model ids. Optional columns with a meaning: `date`
-        (ISO text), `family`, `role` ("source" or "target"). Others are kept.
+        One row per model, indexed by model id. Optional columns with a meaning: `date`
+        (ISO text), `family`, `role` ("source" or "target"). Other columns are kept.
     items : DataFrame
-        One row an item, its index the item ids. Column `task`; `n_options` where there are
-        probabilities. Others (such as a harness's own index) are kept.
+        One row per item, indexed by item id. Column `task`, and `n_options` if there are
+        probabilities. Other columns are kept.
     probabilities : OptionProbabilities, optional
-        Predictive probabilities of the options.
+        Option probabilities.
     scale : Scale
-        The user's scale, on which estimates are given back.
+        The user's scale, on which estimates are reported.
     average : {"micro", "macro"}
-        How the full score is defined: the mean over items, or the mean of the tasks' means.
+        Full score: the mean over items, or the mean of the task means.
 
     Raises
     ------
     ScoresError
-        For labels that repeat or lack, scores out of range, models or items without an answer.
+        For missing or repeated labels, scores out of range, models or items without an answer.
 
     Examples
     --------
@@ -66,20 +65,16 @@ class Scores:
     probabilities: OptionProbabilities | None = None
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
-    benchmark: Benchmark = field(init=False, repr=False)
-    """The items without the models."""
 
     def __post_init__(self) -> None:
-        # Kept apart from the caller, who may go on changing what he gave. A read-only array is
-        # shared: copying one for every part that is taken would double the cost.
+        # Copied, as the caller may change them later. A read-only array is shared.
         if self.values.flags.writeable:
             object.__setattr__(self, "values", _frozen(self.values.copy()))
         object.__setattr__(self, "models", self.models.copy())
         object.__setattr__(self, "items", self.items.copy())
         check_labels(self.models.index, "model")
-        benchmark = Benchmark(self.items, self.scale, self.average)
-        object.__setattr__(self, "benchmark", benchmark)
-        check_values(self.values, self.models.index, self.items.index)
+        self._check_items()
+        _check_values(self.values, self.models.index, self.items.index)
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
@@ -88,8 +83,8 @@ class Scores:
         if self.probabilities is not None:
             if self.probabilities.shape[:2] != self.values.shape:
                 raise ScoresError(
-                    f"option probabilities are for {self.probabilities.shape[:2]} models and "
-                    f"items, the scores for {self.values.shape}"
+                    f"option probabilities have {self.probabilities.shape[:2]} models and items, "
+                    f"the scores {self.values.shape}"
                 )
             if "n_options" not in self.items:
                 raise ScoresError("there are option probabilities but no column 'n_options'")
@@ -101,30 +96,15 @@ class Scores:
         """Number of models."""
         return len(self.models)
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.items)
-
     @cached_property
     def model_ids(self) -> list[str]:
-        """The models' ids, in order."""
+        """Model ids, in order."""
         return [str(model) for model in self.models.index]
 
-    @property
-    def item_ids(self) -> NDArray[np.object_]:
-        """The items' ids, in order."""
-        return self.benchmark.item_ids
-
-    @property
-    def tasks(self) -> list[str]:
-        """The tasks' names, in order of first appearance."""
-        return self.benchmark.tasks
-
-    @property
-    def task_of(self) -> IntArray:
-        """Each item's task as a position in `tasks`, shape (items,)."""
-        return self.benchmark.task_of
+    @cached_property
+    def benchmark(self) -> Benchmark:
+        """The items without the models."""
+        return Benchmark(self.items, self.scale, self.average)
 
     @property
     def has_missing(self) -> bool:
@@ -139,16 +119,6 @@ class Scores:
 
     # -- full scores -------------------------------------------------------------------------
 
-    @property
-    def item_weights(self) -> FloatArray:
-        """Weight of each item in the full score, shape (items,), sum 1."""
-        return self.benchmark.item_weights
-
-    @property
-    def task_weights(self) -> FloatArray:
-        """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
-        return self.benchmark.task_weights
-
     @cached_property
     def filled(self) -> FloatArray:
         """The values with each missing cell at item mean + model mean - grand mean, in [0, 1]."""
@@ -156,7 +126,7 @@ class Scores:
             return self.values
         run = ~np.isnan(self.values)
         item_mean = np.nanmean(self.values, axis=0)
-        # A model is compared with the others on the items that it did answer.
+        # Each model is compared with the others on the items that it answered.
         above = np.where(run, self.values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1)
         guess = np.clip(item_mean + above[:, None], 0.0, 1.0)
         return _frozen(np.where(run, self.values, guess))
@@ -169,10 +139,6 @@ class Scores:
         """Return each model's mean score per task, shape (models, tasks)."""
         return self.task_means(self.filled)
 
-    def task_means(self, values: FloatArray) -> FloatArray:
-        """Average scores of these items, shape (rows, items), by task: shape (rows, tasks)."""
-        return self.benchmark.task_means(values)
-
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""
         return self if average == self.average else replace(self, average=average)
@@ -182,12 +148,11 @@ class Scores:
     def take(self, models: ArrayLike | None = None, items: ArrayLike | None = None) -> "Scores":
         """Return the scores of some models and items, given by position.
 
-        Items that none of the models answered, and models that answered none of the items, are
-        an error, as everywhere: nothing is dropped silently.
+        Raises ScoresError if an item or a model is then left without an answer.
         """
         for given in (models, items):
             if given is not None and np.asarray(given).dtype == bool:
-                raise ScoresError("a mask where positions are needed", hint="use np.flatnonzero")
+                raise ScoresError("positions are needed, not a mask", hint="use np.flatnonzero")
         rows = np.arange(self.n_models) if models is None else np.asarray(models, dtype=np.intp)
         columns = np.arange(self.n_items) if items is None else np.asarray(items, dtype=np.intp)
         kept = None
@@ -205,21 +170,17 @@ class Scores:
         """Return the same scores with missing cells filled (see `filled`)."""
         return replace(self, values=self.filled) if self.has_missing else self
 
-    def positions(self, items: Iterable[str]) -> IntArray:
-        """Return the positions of item ids; ScoresError names those that are unknown."""
-        return self.benchmark.positions(items)
-
     def model_positions(self, models: Iterable[str]) -> IntArray:
-        """Return the positions of model ids; ScoresError names those that are unknown."""
+        """Return the positions of model ids; ScoresError names unknown ids."""
         return positions_in(self.models.index, list(models), "model")
 
     # -- identity ----------------------------------------------------------------------------
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that an estimate can depend on, 16 hexadecimal digits.
+        """A hash of everything that estimates depend on, 16 hexadecimal digits.
 
-        Attributes of the models that have no meaning to fewbench do not count.
+        Excludes attributes of models that fewbench does not use.
         """
         known = [name for name in MODEL_ATTRIBUTES if name in self.models]
         if len(known) == len(self.models.columns):
@@ -273,8 +234,43 @@ class Scores:
         return self.digest == other.digest
 
 
+def _check_values(values: FloatArray, models: "pd.Index[Any]", items: "pd.Index[Any]") -> None:
+    if values.ndim != 2 or values.shape != (len(models), len(items)):
+        raise ScoresError(
+            f"scores have shape {values.shape}, but there are {len(models)} models "
+            f"and {len(items)} items",
+            hint="rows are models, columns are items",
+        )
+    if values.size == 0:
+        raise ScoresError(f"no scores: {len(models)} models and {len(items)} items")
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise ScoresError(
+            f"model {models[row]!r} has an infinite score on item {items[column]!r}",
+            hint="leave the cell empty if the item was not run",
+        )
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ScoresError(
+            f"{int(outside.sum())} scores lie outside the stated range, first: model "
+            f"{models[row]!r}, item {items[column]!r}",
+            hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",
+        )
+    for labels, axis, said in (
+        (models, 1, "models have no answer at all"),
+        (items, 0, "items were answered by no model"),
+    ):
+        lacking = np.isnan(values).all(axis=axis)
+        if lacking.any():
+            raise ScoresError(
+                f"{int(lacking.sum())} {said}: {some(labels[np.flatnonzero(lacking)])}",
+                hint="leave them out",
+            )
+
+
 def check_is_scores(scores: object) -> None:
-    """Raise ScoresError for a path, or for what an import returned, in the place of scores."""
+    """Raise ScoresError for a path or a Reading in place of scores."""
     if not isinstance(scores, Scores):
         raise ScoresError(
             f"the scores are a {type(scores).__name__}, not Scores",
@@ -301,15 +297,15 @@ def from_arrays(
     values : array-like, shape (models, items)
         Scores on `scale`; NaN where a model was not run.
     models, items : sequences of str
-        Ids. Items without ids are numbered "item-0", "item-1", …
+        Ids. Items are named "item-0", "item-1", … by default.
     tasks : sequence of str, length items, optional
-        By default all items are of one task named "all".
+        One task named "all" by default.
     dates, families : sequences of str, length models, optional
         Release dates (ISO text) and families.
     probabilities : ndarray, shape (models, items, options), optional
         Option probabilities, 0 for options that an item does not have.
     n_options : array-like of int, shape (items,), optional
-        How many options each item has; all by default.
+        Number of options of each item; all by default.
     scale : Scale, optional
         The scale of `values`, [0, 1] by default.
 
@@ -332,9 +328,9 @@ def from_arrays(
         raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
     unit = _frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
     n_models, n_items = raw.shape
-    model_table = pd.DataFrame(index=_labels(models, n_models, "models"))
+    model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "models")))
     names = [f"item-{i}" for i in range(n_items)] if items is None else items
-    item_table = pd.DataFrame(index=_labels(names, n_items, "items"))
+    item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "items")))
     item_table["task"] = _column(["all"] * n_items if tasks is None else tasks, n_items, "tasks")
     if dates is not None:
         model_table["date"] = _column(dates, n_models, "dates")
@@ -372,10 +368,6 @@ def _counts(counts: ArrayLike, n_items: int, most: int) -> NDArray[np.int64]:
     return whole.astype(np.int64)
 
 
-def _labels(labels: Sequence[str], length: int, what: str) -> "pd.Index[Any]":
-    return pd.Index(_column(labels, length, what))
-
-
 def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_]:
     if len(values) != length:
         raise ScoresError(f"there are {len(values)} {what} for {length} rows or columns of scores")
@@ -385,7 +377,7 @@ def _column(values: Sequence[str], length: int, what: str) -> NDArray[np.object_
     except UnicodeEncodeError as error:
         cut = "".join(texts)[max(0, error.start - 10) : error.end]
         raise ScoresError(
-            f"{what} hold text that is not valid Unicode, at {cut!a}",
-            hint="half of a surrogate pair was cut off; write the file as UTF-8",
+            f"{what} contain text that is not valid Unicode, at {cut!a}",
+            hint="the text contains half of a surrogate pair; write the file as UTF-8",
         ) from error
     return np.array(texts, dtype=object)

@@ -12,7 +12,7 @@ import pytest
 from fewbench.errors import MissingExtraError, ReaderError
 from fewbench.readers.harness import Unit, Wants
 from fewbench.readers.harnesses.inspect_logs import InspectLogs
-from fewbench.readers.harnesses.inspect_logs.scored import option_table
+from fewbench.readers.harnesses.inspect_logs import option_table
 from fewbench.readers.join.table import join
 from fewbench.readers.values import content_id
 
@@ -128,7 +128,7 @@ class TestPartsOfTasks:
         run = only("early")
         assert run.columns["own_id"].tolist() == ["cap-0", "cap-1"]
         assert run.total == 10
-        assert any("'stop-after' ended the run after 2 items" in note for note in run.notes)
+        assert any("'stop-after' stopped the run after 2 items" in note for note in run.notes)
 
 
 class TestUnanswered:
@@ -207,7 +207,7 @@ class TestScores:
         run = read_one(changed_json(tmp_path, repeat))
         assert run.numbers("choice").tolist() == [0.5, 0.0]
         assert run.notes == (
-            "scores are means over 2 epochs, not of all items as many; Inspect's own score "
+            "scores are means over 2 epochs, fewer for some items; Inspect's own score "
             "takes max",
         )
 
@@ -218,7 +218,7 @@ class TestScores:
 
         run = read_one(changed_json(tmp_path, fail))
         assert run.n_rows == 2
-        assert run.notes == ("1 samples ended in an error and were scored all the same",)
+        assert run.notes == ("1 samples ended in an error but have a score",)
 
     def test_roles_and_arguments_are_settings(self, tmp_path):
         def cast(log):

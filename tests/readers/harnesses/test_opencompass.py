@@ -206,9 +206,7 @@ class TestForms:
         assert run.group == str(NEW / "split")
 
     def test_only_a_percentage(self):
-        with pytest.raises(
-            ReaderError, match="no details of the single items, only 'score'"
-        ) as error:
+        with pytest.raises(ReaderError, match="no details of single items, only 'score'") as error:
             read(NEW / "no_details")
         assert "--dump-eval-details" in error.value.hint
 
@@ -256,7 +254,7 @@ class TestWhatIsAsked:
         shutil.rmtree(next(folder.rglob("predictions")))
         (run,) = runs_of(folder)
         assert run.columns["content"].tolist() == list("01234567")
-        assert noted(run.notes, "have no prompt and are known by their place")
+        assert noted(run.notes, "have no prompt and are identified by their position")
 
     def test_settings_and_group(self):
         runs = runs_of(NEW / "main")
@@ -317,7 +315,7 @@ BROKEN = {
     "a text": (with_details("x"), "neither a list nor an object"),
     "a number": (with_details([{}, 1]), "entry 2: not an object"),
     "no scores": (with_details([{"pred": "x"}] * 8), "do not say which items are right"),
-    "fewer": (with_details([{"correct": True}] * 3), "3 items, and the predictions .* have 8"),
+    "fewer": (with_details([{"correct": True}] * 3), "3 items, but the predictions .* have 8"),
     "a score of text": (with_first('"no"'), "entry 1: metric 'correct'.*'no'"),
     "a score not a number": (with_first("NaN"), "entry 1: metric 'correct'.* is nan"),
 }

@@ -2,17 +2,17 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fewbench._names import some
 from fewbench.errors import ReaderError, first_line
-from fewbench.readers.files import JsonObject, object_at
+from fewbench.readers.files import JsonObject, object_at, parquet_rows
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
 from fewbench.readers.values import as_number, content_id, field_value
@@ -20,14 +20,15 @@ from fewbench.readers.values import as_number, content_id, field_value
 # The leaderboard's first files have colons in the time, later ones hyphens.
 NAME = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)\.parquet")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
-# What a run says of itself besides the model's settings.
+# Entries of a run that are not settings of the model.
 ASIDE = (
     *("cache_dir", "config", "end_time", "job_id", "lighteval_sha", "max_samples"),
     *("model_config", "model_name", "model_size", "num_fewshot_seeds", "start_time"),
     "total_evaluation_time_secondes",
 )
-NESTED = ("doc", "model_response", "metric")
-# Of a flat row, columns that are not metrics although they may be numbers.
+NESTED = (("doc", "model_response", "metric"), ("__doc__", "__model_response__", "__metric__"))
+LOGPROBS = ("logprobs", "unconditioned_logprobs")
+# Columns of a flat row that are not metrics.
 FLAT = frozenset(
     {
         *("example", "instruction", "full_prompt", "predictions", "prediction_logits", "gold"),
@@ -37,29 +38,24 @@ FLAT = frozenset(
         *("__index_level_0__", "non_truncated", "non_padded"),
     }
 )
-# May be large, and is not needed.
+# Large and not needed.
 UNREAD = (
     *("input_tokens", "cont_tokens", "padded", "truncated", "pred_logits", "prediction_logits"),
     *("fewshot_samples", "output_tokens", "logits", "reasonings", "text", "text_post_processed"),
 )
 
 
-class _Named(NamedTuple):
-    task: str
-    stamp: str
-
-
-def _named(path: Path) -> _Named | None:
+def _named(path: Path) -> tuple[str, str] | None:
     """Return task and time of details_TASK_TIME.parquet, None for other names.
 
     Examples
     --------
     >>> _named(Path("details_harness|arc:challenge|25_2023-07-19T16:22:31.218.parquet"))
-    _Named(task='harness|arc:challenge|25', stamp='2023-07-19T16-22-31.218')
+    ('harness|arc:challenge|25', '2023-07-19T16-22-31.218')
     >>> _named(Path("results_2023-07-19T16:22:31.218.parquet"))
     """
     found = NAME.fullmatch(path.name)
-    return _Named(found[1], found[2].replace(":", "-")) if found else None
+    return (found[1], found[2].replace(":", "-")) if found else None
 
 
 def _home_of(path: Path) -> Path:
@@ -180,73 +176,56 @@ class _Detail:
 
 
 def _read_details(path: Path) -> Iterator[tuple[int, _Detail]]:
+    for at, row in parquet_rows(path, partial(_columns, path)):
+        three = _nested_names(row)
+        try:
+            yield at, _nested(*(row[name] for name in three)) if three else _flat(row)
+        except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
+            raise ReaderError(
+                f"{path}, row {at}: not as lighteval writes it ({first_line(error)})"
+            ) from error
+
+
+def _nested_names(names: Collection[str]) -> tuple[str, ...] | None:
+    return next((three for three in NESTED if set(three) <= set(names)), None)
+
+
+def _columns(path: Path, schema: Any) -> list[str]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            form, columns = _form(path, file.schema_arrow)
-            at = 0
-            for batch in file.iter_batches(columns=columns, batch_size=1024):
-                for row in batch.to_pylist():
-                    at += 1
-                    try:
-                        yield at, form(row)
-                    except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
-                        raise ReaderError(
-                            f"{path}, row {at}: not as lighteval writes it ({first_line(error)})"
-                        ) from error
-    except (pa.ArrowException, OSError) as error:
-        raise ReaderError(
-            f"{path}: not a whole Parquet file ({first_line(error)})", hint="copy it again"
-        ) from error
-
-
-def _form(path: Path, schema: Any) -> tuple[Callable[[dict[str, Any]], _Detail], list[str]]:
     names = schema.names
-    for wrapped in ("{}", "__{}__"):
-        three = [wrapped.format(name) for name in NESTED]
-        if set(three) <= set(names):
-            doc, response, metric = three
-            return partial(_nested, names=three), [
-                *_parts(schema, doc),
-                *_parts(schema, response),
-                metric,
-            ]
+    if three := _nested_names(names):
+        columns = [three[2]]
+        for name in three[:2]:
+            kind = schema.field(name).type
+            parts = kind if pa.types.is_struct(kind) else ()
+            columns += [f"{name}.{one.name}" for one in parts if one.name not in UNREAD] or [name]
+        return columns
     if "full_prompt" in names:
-        return _flat, [name for name in names if name not in UNREAD]
+        return [name for name in names if name not in UNREAD]
     raise ReaderError(
-        f"{path}: its columns are not those of details of lighteval ({', '.join(names[:8])} …)",
+        f"{path}: its columns are not those of lighteval's details ({', '.join(names[:8])} …)",
         hint="they are doc, model_response and metric; before 0.11 example, full_prompt, metrics …",
     )
 
 
-def _parts(schema: Any, name: str) -> list[str]:
-    import pyarrow as pa
-
-    kind = schema.field(name).type
-    if not pa.types.is_struct(kind):
-        return [name]
-    return [f"{name}.{part.name}" for part in kind if part.name not in UNREAD] or [name]
-
-
-def _nested(row: dict[str, Any], names: list[str]) -> _Detail:
-    doc, response, metric = (row[name] for name in names)
+def _nested(doc: Any, response: Any, metric: Any) -> _Detail:
     choices = [str(choice) for choice in doc.get("choices") or []]
     gold_index = _indices(doc.get("gold_index"))
     own = str(doc.get("id") or "")
-    logprobs = [float(value) for value in response.get("logprobs") or []]
-    unconditional = [float(value) for value in response.get("unconditioned_logprobs") or []]
-    if len(logprobs) == 2 * len(choices) and not unconditional:
-        logprobs, unconditional = logprobs[: len(choices)], logprobs[len(choices) :]
+    logprobs, alone = (response.get(name) or [] for name in LOGPROBS)
+    likelihoods, unconditional = _halves(logprobs, len(choices))
+    if alone:
+        likelihoods = likelihoods if len(logprobs) == len(choices) else []
+        unconditional = [float(value) for value in alone] if len(alone) == len(choices) else []
     return _Detail(
         question=str(doc["query"]),
         prompt=_text(response.get("input")),
         choices=choices,
         golds=[choices[at] for at in gold_index if 0 <= at < len(choices)],
         gold_index=gold_index,
-        likelihoods=logprobs if len(logprobs) == len(choices) else [],
-        unconditional=unconditional if len(unconditional) == len(choices) else [],
+        likelihoods=likelihoods,
+        unconditional=unconditional,
         scores=_scores(metric),
         fields={**object_at(doc, "specific"), **doc},
         position=int(own) if own.isascii() and own.isdigit() and len(own) < 10 else UNKNOWN,
@@ -259,12 +238,11 @@ def _flat(row: dict[str, Any]) -> _Detail:
     gold_index = _indices(row.get("gold_index"))
     golds = [choices[at] for at in gold_index if 0 <= at < len(choices)]
     if not golds:
-        gold = row.get("gold")
-        golds = [
-            str(one) for one in (gold if isinstance(gold, list) else [gold]) if one is not None
-        ]
+        golds = [str(one) for one in _listed(row.get("gold")) if one is not None]
     predictions = row.get("predictions") or []
-    likelihoods, unconditional = _likelihoods(predictions, len(choices))
+    values = [one[0] if isinstance(one, list) and one else one for one in predictions]
+    known = len(choices) > 1 and all(isinstance(value, float | int) for value in values)
+    likelihoods, unconditional = _halves(values if known else [], len(choices))
     prompt = _text(row.get("full_prompt"))
     metrics = row.get("metrics")
     if not isinstance(metrics, dict):
@@ -286,11 +264,8 @@ def _flat(row: dict[str, Any]) -> _Detail:
     )
 
 
-def _likelihoods(predictions: Any, count: int) -> tuple[list[float], list[float]]:
-    """Return log-likelihoods with and without the question."""
-    values = [one[0] if isinstance(one, list) and one else one for one in predictions]
-    if count < 2 or not all(isinstance(value, float | int) for value in values):
-        return [], []
+def _halves(values: list[Any], count: int) -> tuple[list[float], list[float]]:
+    """Split log-likelihoods of options into those with and without the question."""
     found = [float(value) for value in values]
     if len(found) == 2 * count:
         return found[:count], found[count:]
@@ -301,8 +276,12 @@ def _scores(metric: Any) -> dict[str, Any]:
     return {str(name): value for name, value in metric.items() if value is not None}
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _indices(value: Any) -> list[int]:
-    return [int(one) for one in (value if isinstance(value, list) else [value]) if one is not None]
+    return [int(one) for one in _listed(value) if one is not None]
 
 
 def _text(value: Any) -> str:
@@ -332,10 +311,10 @@ class Lighteval:
         runs: dict[tuple[Path, str], Path | None] = {}
         units = []
         for path in files:
-            if (told := _named(path)) is not None:
-                run = path.parent, told.stamp
+            if named := _named(path):
+                run = path.parent, named[1]
                 if run not in runs:
-                    runs[run] = _results_of(path, told.stamp)
+                    runs[run] = _results_of(path, named[1])
                 results = runs[run]
                 units.append(Unit(path, (results,) if results else ()))
         return units
@@ -343,53 +322,47 @@ class Lighteval:
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the one run of a file of details."""
         path = unit.path
-        told = _named(path)
-        if told is None:
+        named = _named(path)
+        if named is None:
             raise ReaderError(
-                f"{path}: not named as lighteval names its files",
-                hint="it should be details_TASK_TIME.parquet, as lighteval wrote it",
+                f"{path}: not a file name of lighteval", hint="name it details_TASK_TIME.parquet"
             )
+        task, stamp = named
         results = _Results.read(unit.beside[0]) if unit.beside else _Results(path, {})
         details = list(_read_details(path))
         rows = Rows(path, "row")
         texts = _texts([detail for _, detail in details])
-        notes: list[str] = []
         lacking = []
         for place, detail in details:
             if not detail.scores:
                 lacking.append(place)
                 continue
             rows.append(
-                _content(path, place, detail, wants.key),
+                field_value(detail.fields, wants.key, f"{path}, row {place}")
+                if wants.key
+                else content_id(*detail.content),
                 detail.scores,
                 place,
                 position=detail.position,
                 prompt=detail.prompt,
                 options=_options(detail, texts),
             )
-        if lacking and len(rows):
-            notes.append(f"{len(lacking)} rows have no score and count as not run: {some(lacking)}")
-        total, ran = results.sizes(told.task, len(details))
+        note = f"{len(lacking)} rows have no score and count as not run: {some(lacking)}"
+        total, ran = results.sizes(task, len(details))
         return [
             rows.run(
                 results.model or _model_of(path),
-                told.task,
-                stamp=told.stamp,
+                task,
+                stamp=stamp,
                 group=str(_home_of(path)),
                 total=total,
                 ran=ran,
-                version=results.version(told.task),
+                version=results.version(task),
                 settings=results.settings(),
-                higher_is_better=results.higher_is_better(told.task),
-                notes=tuple(notes),
+                higher_is_better=results.higher_is_better(task),
+                notes=(note,) if lacking else (),
             )
         ]
-
-
-def _content(path: Path, place: int, detail: _Detail, key: str | None) -> str:
-    if key is None:
-        return content_id(*detail.content)
-    return field_value(detail.fields, key, f"{path}, row {place}")
 
 
 def _options(detail: _Detail, texts: str) -> OptionTable | None:
@@ -417,6 +390,6 @@ def _texts(details: Sequence[_Detail]) -> str:
     explained = {}
     for texts in ("whole", "stripped"):
         tables = [_options(detail, texts) for detail, _ in known]
-        columns = OptionTable.columns([replace(one) for one in tables if one is not None])
+        columns = OptionTable.columns([one for one in tables if one is not None])
         explained[texts] = int((recomputed(columns, "acc_norm") == scores).sum())
     return max(explained, key=lambda texts: explained[texts])

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head, load_json, load_object
-from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
+from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants, empty
 from fewbench.readers.options import NO_ANSWER, OptionTable
 from fewbench.readers.values import as_number, content_id, field_value
 
 STAMP = re.compile(r"\d{8}_\d{6}")
 WRITTEN = ("configs", "predictions", "summary")  # beside the results
-PIECE = re.compile(r"(.+)_(\d{1,6})")  # predictions in parts: DATASET_0.json, DATASET_1.json, …
+PIECE = re.compile(r"(.+)_(\d{1,6})")  # pieces of predictions: DATASET_0.json, DATASET_1.json, …
 FROM = re.compile(r"\[\s*(\d{0,9})\s*:\s*\d*\s*\]")
 SETTINGS = ("type", "path", "max_seq_len", "max_out_len", "generation_kwargs", "meta_template")
 DETAILS = (b'"example_abbr"', b'"origin_prediction"', b'"is_correct"')
@@ -27,7 +27,7 @@ AGAIN = (
     "with --damaged skip"
 )
 METRIC = "correct"
-RIGHT = ("correct", "is_correct", "cascade_correct")  # in this order, as OpenCompass looks
+RIGHT = ("correct", "is_correct", "cascade_correct")  # in OpenCompass's order
 
 
 class _Place(NamedTuple):
@@ -59,29 +59,25 @@ def _place_of(path: Path) -> _Place | None:
     folders = [at for at, part in enumerate(parts[:-2]) if part in ("results", "predictions")]
     start = head(path).lstrip()
     told = b'"details"' in start and any(word in start for word in DETAILS)
-    if not folders:
+    if not folders:  # moved elsewhere
         return _moved(path) if told else None
     at = folders[-1]
-    # Not made absolute if it need not be, so that files beside are named as the user names them.
+    # Relative where possible, so that messages name files as the user does.
     up = len(parts) - at - 1
     work = path.parents[up] if len(path.parents) > up else Path(*parts[:at])
     if not told and not _is_work(work):
         return None
-    if parts[at] == "results" and _is_of_an_evaluator(start, Path(*parts[: at + 1]), path):
-        return None
+    if parts[at] == "results":  # skip files of an evaluator, such as a judge, among the results
+        results = Path(*parts[: at + 1])
+        inside = [folder for folder in path.absolute().parents if results in folder.parents]
+        judged = any(folder.with_name(f"{folder.name}.json").is_file() for folder in inside)
+        if judged or re.match(rb'\{\s*"0"\s*:', start):
+            return None
     return _Place(work, parts[at], "/".join(parts[at + 1 : -1]), path.stem)
 
 
 def _moved(path: Path) -> _Place:
     return _Place(path.parent, "results", path.absolute().parent.name, path.stem)
-
-
-def _is_of_an_evaluator(start: bytes, results: Path, path: Path) -> bool:
-    """Whether a file is an evaluator's own, such as a judge's, in or beside the results."""
-    if re.match(rb'\{\s*"0"\s*:', start):
-        return True
-    inside = [folder for folder in path.absolute().parents if results in folder.parents]
-    return any(folder.with_name(f"{folder.name}.json").is_file() for folder in inside)
 
 
 def _is_work(folder: Path) -> bool:
@@ -127,13 +123,12 @@ def _named(path: Path, changed: int) -> list[tuple[object, dict[str, ast.expr]]]
     """Return all entries of a config that have an `abbr`; the config is parsed, not executed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes and the like in what others wrote
+            warnings.simplefilter("ignore")  # of escapes in the config
             tree = ast.parse(path.read_bytes())
         every = list(_dicts(tree))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    abbrs = [named.get("abbr") for named in every]
-    pairs = zip(abbrs, every, strict=True)
+    pairs = [(named.get("abbr"), named) for named in every]
     return [(abbr.value, named) for abbr, named in pairs if isinstance(abbr, ast.Constant)]
 
 
@@ -192,10 +187,6 @@ class _Item(NamedTuple):
         named = NUMBERED.fullmatch(str(self.detail.get("example_abbr", "")))
         return int(named[1]) if named else UNKNOWN
 
-    def field(self, key: str, where: str) -> str:
-        told = self.prediction | self.detail
-        return field_value({name: _only(value) for name, value in told.items()}, key, where)
-
 
 def _only(value: Any) -> Any:
     """Unpack a list of one: since 0.4.1 a value stands in a list of repeats."""
@@ -219,9 +210,7 @@ def _text(prompt: Any) -> str:
 def _likelihood(told: dict[str, Any]) -> float | None:
     if "Loglikelihood" in told:
         return as_number(told["Loglikelihood"])
-    loss = as_number(
-        told["PPL"]
-    )  # the mean negative log-likelihood of a token, in spite of its name
+    loss = as_number(told["PPL"])  # in fact the mean negative log-likelihood of a token
     return None if loss is None else -loss
 
 
@@ -234,7 +223,7 @@ def _read_results(path: Path) -> dict[str, Any]:
     if not data.get("details"):
         scores = [name for name, value in data.items() if as_number(value) is not None]
         raise ReaderError(
-            f"{path}: no details of the single items, only {some(scores) if scores else 'nothing'}",
+            f"{path}: no details of single items, only {some(scores) if scores else 'nothing'}",
             hint=AGAIN.format(" after deleting it"),
         )
     return data
@@ -245,8 +234,8 @@ def _entries(path: Path, found: Any) -> list[dict[str, Any]]:
         numbers = [key for key in found if key != "type"]
         if sorted(numbers) != sorted(map(str, range(len(numbers)))):
             raise ReaderError(
-                f"{path}: not numbered from 0 without a gap, but {some(numbers)}",
-                hint="the file is of an evaluator of its own form, or was cut by hand",
+                f"{path}: entries are not numbered from 0 without gaps: {some(numbers)}",
+                hint="the file belongs to a custom evaluator, or was edited",
             )
         found = [found[str(number)] for number in range(len(numbers))]
     if not isinstance(found, list):
@@ -257,20 +246,16 @@ def _entries(path: Path, found: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _read_predictions(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    return [entry for path in paths for entry in _entries(path, load_json(path))]
-
-
 def _pair_up(path: Path, results: dict[str, Any], predictions: list[dict[str, Any]]) -> list[_Item]:
     details = _entries(path, results["details"])
     if not predictions:
         return [_Item(detail, {}) for detail in details]
-    # With n runs of a dataset the predictions hold it n times, one after the other.
+    # With n repeats the predictions hold the dataset n times.
     if not details or len(predictions) % len(details):
         raise ReaderError(
-            f"{path}: {len(details)} items, and the predictions of the same name have "
+            f"{path}: {len(details)} items, but the predictions of the same name have "
             f"{len(predictions)}",
-            hint="one of them is of another run: delete it, or evaluate again",
+            hint="one of them belongs to another run: delete it, or evaluate again",
         )
     return [_Item(*pair) for pair in zip(details, predictions, strict=False)]
 
@@ -285,12 +270,12 @@ def _scores_of(
         ):
             raise ReaderError(f"{path}: predictions that were not evaluated", hint=AGAIN.format(""))
         found = [{METRIC: str(item.prediction["prediction"]) == item.gold} for item in items]
-        return found, ["not evaluated by OpenCompass; right is the option of least perplexity"]
+        return found, ["not evaluated by OpenCompass; the option of least perplexity is the answer"]
     named = next((name for name in RIGHT if any(name in item.detail for item in items)), None)
     if named is not None:
         values = [item.detail.get(named) for item in items]
         most = max((len(value) for value in values if isinstance(value, list)), default=1)
-        notes = [f"each item was run {most} times and has the mean"] if most > 1 else []
+        notes = [f"each item was run {most} times; scores are means"] if most > 1 else []
         means = [_mean(value) for value in values]
         return [None if value is None else {METRIC: value} for value in means], notes
     if all({"predictions", "references"} <= item.detail.keys() for item in items):
@@ -324,15 +309,16 @@ def _compared(
     stated = as_number(results.get("accuracy"))
     if stated is None or not abs(100 * sum(right) / len(right) - stated) < 0.006:
         raise ReaderError(
-            f"{path}: the details do not say which items are right, and comparing the answers "
-            f"with the references gives {100 * sum(right) / len(right):.2f}, not the accuracy "
+            f"{path}: the details do not say which items are right, and comparing answers with "
+            f"references gives {100 * sum(right) / len(right):.2f}, not the accuracy "
             f"{stated if stated is not None else 'that the file should have'}",
-            hint="use an evaluator that gives details, such as AccwithDetailsEvaluator",
+            hint="use an evaluator with details, such as AccwithDetailsEvaluator",
         )
-    return [{METRIC: one} for one in right], [
-        "the details do not say which items are right; right is an answer that is the reference, "
-        "which gives the accuracy that the file states"
-    ]
+    note = (
+        "the details do not say which items are right; an answer equal to the reference counts as "
+        "right, which gives the stated accuracy"
+    )
+    return [{METRIC: one} for one in right], [note]
 
 
 class OpenCompass:
@@ -371,12 +357,17 @@ class OpenCompass:
         if place.part == "predictions":
             place = _evaluated(place)
             results: dict[str, Any] = {}
-            items = [_Item({}, one) for one in _read_predictions([path, *beside])]
+            beside = [path, *beside]
         else:
             results = _read_results(path)
-            items = _pair_up(path, results, _read_predictions(beside))
+        predictions = [entry for one in beside for entry in _entries(one, load_json(one))]
+        items = (
+            _pair_up(path, results, predictions)
+            if results
+            else [_Item({}, one) for one in predictions]
+        )
         if not items:
-            raise ReaderError(f"{path}: empty, no answer was logged", hint="delete it")
+            raise empty(path)
         config = _configured(tuple(one for one in unit.beside if one.suffix == ".py"), place)
         return [_run(path, place, items, _scores_of(path, items, results), config, wants)]
 
@@ -387,10 +378,9 @@ def _evaluated(place: _Place) -> _Place:
     if piece is None or place.beside("results", place.task).is_file():
         return place
     whole = place._replace(task=piece[1])
-    is_piece = whole.beside("results", whole.task).is_file() or len(whole.predictions()) > int(
-        piece[2]
-    )
-    return whole if is_piece and whole.predictions() else place
+    pieces = whole.predictions()
+    is_piece = whole.beside("results", whole.task).is_file() or len(pieces) > int(piece[2])
+    return whole if is_piece and pieces else place
 
 
 def _run(
@@ -414,8 +404,11 @@ def _run(
         prompts = item.prompts
         content = content_id(*prompts) if prompts else f"{at if position < 0 else position}"
         nameless += not prompts
+        if wants.key:
+            fields = {name: _only(value) for name, value in (item.prediction | item.detail).items()}
+            content = field_value(fields, wants.key, f"{path}, entry {at + 1}")
         rows.append(
-            item.field(wants.key, f"{path}, entry {at + 1}") if wants.key else content,
+            content,
             score,
             at + 1,
             position=position,
@@ -426,12 +419,12 @@ def _run(
         notes.append(f"{len(unscored)} items have no score and are left out: {some(unscored)}")
     if nameless and not wants.key:
         notes.append(
-            f"{nameless} items have no prompt and are known by their place; put the folder "
-            "of predictions beside that of the results"
+            f"{nameless} items have no prompt and are identified by their position; keep the "
+            "predictions folder with the results folder"
         )
     whole = config.known and not config.test_range
     if config.test_range:
-        notes.append(f"a part of the task was run: test_range is {config.test_range!r}")
+        notes.append(f"partial run: test_range is {config.test_range!r}")
     work = place.work.absolute()
     stamped = STAMP.fullmatch(work.name)
     return rows.run(

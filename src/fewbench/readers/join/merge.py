@@ -50,6 +50,10 @@ class _Layout:
     is_whole: bool
     has_positions: bool
 
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(self.run.columns["content"].tolist())
+
     def rows(self) -> Iterator[_Row]:
         columns = self.run.columns
         for content, position, own_id in zip(
@@ -117,7 +121,7 @@ def _twins(layouts: list[_Layout]) -> Twins:
     """Return the addresses of repeated documents, from the run with most of them."""
     twins: Twins = {}
     for layout in layouts:
-        often = {content for content, n in _counts(layout).items() if n > 1}
+        often = {content for content, n in layout.counts.items() if n > 1}
         places: dict[str, set[str]] = defaultdict(set)
         for row in layout.rows() if often else ():
             if row.content in often and row.address:
@@ -128,16 +132,12 @@ def _twins(layouts: list[_Layout]) -> Twins:
     return twins
 
 
-def _counts(layout: _Layout) -> Counter[str]:
-    return Counter(layout.run.columns["content"].tolist())
-
-
 def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterator[tuple[Key, _Row]]:
     """Yield each row with its key; equal documents differ by address, else by order."""
     by_order = {
         row.content for row in layout.rows() if row.address not in twins.get(row.content, {})
     }
-    counts = _counts(layout)
+    counts = layout.counts
     met: Counter[str] = Counter()
     for row in layout.rows():
         n = met[row.content] if row.content in by_order else twins[row.content][row.address]
@@ -145,7 +145,7 @@ def _keyed(layout: _Layout, twins: Twins, task: str, key: str | None) -> Iterato
             raise ReaderError(
                 f"{layout.run.path}: several items of task {task!r} have {row.content!r} as their "
                 f"{key!r}, and the file does not tell which of them it is",
-                hint="name a field with --key that is different for every item",
+                hint="pass --key with a field that is different for every item",
             )
         met[row.content] += 1
         yield (row.content, n), row
@@ -177,7 +177,7 @@ class Cells:
 
     @classmethod
     def empty(cls, items: Items) -> "Cells":
-        """Return cells of which none was run."""
+        """Return cells without any run."""
         return cls(np.full(len(items.ids), -1), np.full(len(items.ids), -1))
 
 
@@ -265,14 +265,14 @@ class _Choice:
 def _disagree(one: Run, other: Run, item: str, differ: int, shared: int) -> ReaderError:
     why = ""
     if one.variant != other.variant:
-        why = f"; they ran with {one.variant or 'nothing said'}, and {other.variant or 'nothing'}"
+        why = f"; settings: {one.variant or 'not stated'}, and {other.variant or 'not stated'}"
     elif not (one.stamp and other.stamp):
-        why = "; one has no time, so neither is known to be newer"
+        why = "; one has no time, so the newer one is unknown"
     elif one.stamp == other.stamp:
         why = "; they have the same time"
     return ReaderError(
         f"model {one.model!r} has two scores on item {item!r}: in {one.path} and in {other.path} "
         f"({differ} of {shared} items differ{why})",
-        hint="read only one of them; or take the newest with --same-model newest, where both have "
-        "a time, or both as two models with --same-model apart",
+        hint="import only one of them; or use the newest with --same-model newest (if both have a "
+        "time), or both as two models with --same-model apart",
     )

@@ -1,4 +1,4 @@
-"""What a user should know of the runs that were read: sentences, most important first."""
+"""Notes on the runs that were read, most important first."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -12,9 +12,9 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.readers.harness import MIXED_UP, Run
 from fewbench.readers.join.task import Checked, Task
 
-MEETING = 0.1  # models with fewer items in common, as a share of the fewer, do not meet
+MEETING = 0.1  # least share of common items for models to count as comparable
 NO_OPTIONS = "no option probabilities are kept"
-MOST = 5  # sentences of one kind; the report on files has the rest
+MOST = 5  # notes of one kind
 
 
 def notes_on(
@@ -24,7 +24,13 @@ def notes_on(
     runs = [run for task in tasks for run in task.runs]
     found = [
         *_taken(tasks),
-        *_cut(_replaced(tasks)),
+        *_cut(
+            f"model {run.model!r}, task {task.name!r}: {gone} of {run.n_rows} items of "
+            f"{run.path.name} come from a newer run instead"
+            for task in tasks
+            for run, gone in zip(task.runs, task.merged.replaced, strict=True)
+            if gone
+        ),
         *_cut(_parts(tasks)),
         *_cut(_not_run(tasks, values, list(models))),
         *_of_files(runs),
@@ -46,7 +52,7 @@ def _cut(notes: Iterable[str]) -> Iterator[str]:
     listed = list(notes)
     yield from listed[:MOST]
     if len(listed) > MOST:
-        yield f"{len(listed) - MOST} more of the like; the report on files lists every one"
+        yield f"{len(listed) - MOST} more notes of this kind; the report on files has all of them"
 
 
 def _taken(tasks: list[Task]) -> Iterator[str]:
@@ -59,19 +65,9 @@ def _taken(tasks: list[Task]) -> Iterator[str]:
     for task in tasks:
         if task.derived:
             yield (
-                f"task {task.name!r}: {task.metric!r} is not logged in "
-                f"{counted(task.derived, 'run')} and computed from the log-likelihoods"
+                f"task {task.name!r}: {task.metric!r} is computed from log-likelihoods in "
+                f"{counted(task.derived, 'run')} without it"
             )
-
-
-def _replaced(tasks: list[Task]) -> Iterator[str]:
-    for task in tasks:
-        for run, gone in zip(task.runs, task.merged.replaced, strict=True):
-            if gone:
-                yield (
-                    f"model {run.model!r}, task {task.name!r}: {gone} of {run.n_rows} items "
-                    f"of {run.path.name} are taken from a newer run instead"
-                )
 
 
 def _parts(tasks: list[Task]) -> Iterator[str]:
@@ -79,8 +75,8 @@ def _parts(tasks: list[Task]) -> Iterator[str]:
         for run in task.runs:
             if run.ran is not None and run.ran != run.n_rows:
                 yield (
-                    f"{run.path} has {counted(run.n_rows, 'document')}, its results file says "
-                    f"{run.ran}: a copy cut short, or a run with --samples"
+                    f"{run.path} has {counted(run.n_rows, 'document')}, but its results file says "
+                    f"{run.ran}: an incomplete copy, or a run with --samples"
                 )
             elif run.total is not None and run.n_rows < run.total:
                 yield (
@@ -117,8 +113,8 @@ def _settings(runs: list[Run]) -> Iterator[str]:
         if names := sorted({key for (key, _), n in times.items() if n < known}):
             differing[model] = names
     yield from _cut(
-        f"runs of model {model!r} had different model arguments ({', '.join(names)}) and are "
-        "taken for one model"
+        f"runs of model {model!r} have different model arguments ({', '.join(names)}) and count as "
+        "one model"
         for model, names in differing.items()
     )
 
@@ -137,7 +133,7 @@ def _task_settings(tasks: list[Task]) -> Iterator[str]:
                 found[name, listed].append(task.name)
     for (name, listed), names in found.items():
         said = "; ".join(f"{value}: {some(models)}" for value, models in listed)
-        yield f"{name} of task {some(names)} is not the same for all models ({said})"
+        yield f"{name} of task {some(names)} differs between models ({said})"
 
 
 def _versions(tasks: list[Task]) -> Iterator[str]:
@@ -172,7 +168,7 @@ def _other_items(task: Task) -> Iterator[str]:
             less = len(np.setdiff1d(items[usual], items[digest]))
             yield (
                 f"task {task.name!r}: whole runs of {some(names)} have {counted(more, 'item')} "
-                f"that most models' lack and lack {less}: another version of these items"
+                f"that most models do not have, and lack {less}: another version of the task"
             )
 
 
@@ -198,8 +194,8 @@ def _strangers(tasks: list[Task], values: FloatArray, models: list[str]) -> Iter
             listed = "; ".join(some(names, 2) for names in sorted(named.values(), key=len))
             yield (
                 f"task {task.name!r}: {len(named)} groups of models have (nearly) no items in "
-                f"common ({listed}): another version, or a prompt that is part of what items "
-                "are known by; a field of the items that all have joins them (--key)"
+                f"common ({listed}): the versions differ, or items are identified by a prompt; "
+                "pass --key FIELD with a field that identifies items in all logs"
             )
 
 
@@ -207,8 +203,8 @@ def _prompts(tasks: list[Task], models: dict[str, int]) -> Iterator[str]:
     other: Counter[str] = sum((task.other_prompts(models) for task in tasks), Counter())
     if other:
         yield (
-            "not all models saw the same prompts (few-shot examples, chat template or system "
-            "instruction differ); other than most: "
+            "not all models had the same prompts (few-shot examples, chat template or system "
+            "instruction differ); different from most: "
             + ", ".join(f"{model!r} on {counted(n, 'item')}" for model, n in other.most_common(5))
             + (f" and {len(other) - 5} more models" if len(other) > 5 else "")
         )
@@ -218,14 +214,14 @@ def _positions(tasks: list[Task]) -> Iterator[str]:
     for task in tasks:
         if task.items.moved:
             yield (
-                f"task {task.name!r}: {counted(task.items.moved, 'item')} stood at different "
-                "positions in different runs, so their doc_id is left empty"
+                f"task {task.name!r}: {counted(task.items.moved, 'item')} have different positions "
+                "in different runs, so their doc_id is empty"
             )
         unknown = sum(at is None for at in task.items.positions) - task.items.moved
         if unknown and any((run.columns["position"] == MIXED_UP).any() for run in task.runs):
             yield (
-                f"task {task.name!r}: the positions of {counted(unknown, 'item')} are not known, "
-                "because runs with --samples out of order log wrong ones; add a whole run"
+                f"task {task.name!r}: the positions of {counted(unknown, 'item')} are unknown, "
+                "as runs with --samples out of order log wrong ones; add a whole run"
             )
 
 
@@ -234,7 +230,6 @@ def _misfits(tasks: list[Task], options: Checked) -> Iterator[str]:
         total = sum(misfits.values())
         if total:
             yield (
-                f"task {task.name!r}: the logged log-likelihoods do not explain "
-                f"{counted(total, 'score')} of {task.metric!r} (models {some(misfits)}); "
-                "take their option probabilities with care"
+                f"task {task.name!r}: log-likelihoods do not explain {counted(total, 'score')} of "
+                f"{task.metric!r} (models {some(misfits)}); their option probabilities are doubtful"
             )

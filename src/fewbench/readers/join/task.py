@@ -1,4 +1,4 @@
-"""All models' answers to one task: which items, which rows of which runs, and the options."""
+"""All models' answers to one task: items, rows used of each run, and options."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -132,24 +132,28 @@ def join_task(
         If a value is not one number, the scale contradicts the metric, or runs disagree.
     """
     for run in runs:
-        _check_direction(run, metric, scale)
+        higher = run.higher_is_better.get(metric)
+        if higher is not None and higher == scale.lower_is_better:
+            raise ReaderError(
+                f"{run.path}: for metric {metric!r} of task {name!r} "
+                f"{'higher' if higher else 'lower'} is better, but the scale says otherwise",
+                hint="omit --lower-is-better, or import such tasks separately"
+                if higher
+                else "add --lower-is-better, and --range LOW,HIGH unless it is 0,1",
+            )
         if not run.has(metric) or metric in run.unfit:
-            _check_there(run, metric, runs)
+            others = any(other.has(metric) for other in runs)
+            if others and not run.has(metric) and not run.has_options:
+                raise ReaderError(
+                    f"{run.path}: no row has the metric {metric!r}, which other runs of task "
+                    f"{name!r} have; it has {', '.join(run.metrics) or 'none'}",
+                    hint="import such runs separately: a task has one metric",
+                )
             metric_of(run, metric)  # raises, unless it can be computed
     items = name_items(name, runs, key)
     merged = merge(runs, items, lambda run: metric_of(run, metric), same_model)
     derived = sum(not run.has(metric) for run in runs)
     return Task(name, metric, filtered, list(runs), items, merged, derived)
-
-
-def _check_there(run: Run, metric: str, runs: Sequence[Run]) -> None:
-    if run.has(metric) or run.has_options or not any(other.has(metric) for other in runs):
-        return
-    raise ReaderError(
-        f"{run.path}: no row has the metric {metric!r}, which other runs of task {run.task!r} "
-        f"have; it has {', '.join(run.metrics) or 'none'}",
-        hint="scores of one task are of one metric: read such runs apart",
-    )
 
 
 def metric_of(run: Run, metric: str) -> FloatArray:
@@ -161,24 +165,11 @@ def metric_of(run: Run, metric: str) -> FloatArray:
     if len(lacking):
         place = int(run.columns["place"][lacking[0]])
         raise ReaderError(
-            f"{run.path}, {run.place_word} {place}: metric {metric!r} is not logged, and does not "
-            "follow from the log-likelihoods: the right option or one of them is not known",
-            hint=f"the task has {', '.join(run.metrics)}",
+            f"{run.path}, {run.place_word} {place}: metric {metric!r} is not logged, and cannot be "
+            "computed: the right option or a log-likelihood is unknown",
+            hint=f"use one of {', '.join(run.metrics)}",
         )
     return found
-
-
-def _check_direction(run: Run, metric: str, scale: Scale) -> None:
-    higher = run.higher_is_better.get(metric)
-    if higher is None or higher != scale.lower_is_better:
-        return
-    raise ReaderError(
-        f"{run.path}: for metric {metric!r} of task {run.task!r} "
-        f"{'higher' if higher else 'lower'} is better, and the scale says otherwise",
-        hint="leave out --lower-is-better, or read such tasks apart"
-        if higher
-        else "add --lower-is-better, with --range LOW,HIGH where it is not 0,1",
-    )
 
 
 @dataclass
@@ -198,9 +189,8 @@ def check_options(tasks: Sequence[Task]) -> Checked:
     """Check whether all runs have consistent options."""
     found = Checked()
     for task in tasks:
-        found.lacking = _check_task(task, found)
-        if found.lacking:
-            break
+        if found.lacking is None:
+            found.lacking = _check_task(task, found)
     return found
 
 
@@ -226,10 +216,11 @@ def write_probabilities(
     for model in range(len(models)):
         row = np.full(shape[1:], np.nan, np.float32)
         for start, task, taken in by_model.get(model, []):
-            chances = _chances(taken.run, task.metric)[taken.rows]
+            table, counts = (taken.run.columns[name] for name in ("options", "counts"))
+            chances = softmax(compared(table, task.metric), counts)[taken.rows]
             columns = start + taken.columns
             row[columns, : chances.shape[1]] = chances
-            # Options that this run never saw are padding, except in rows that are NaN throughout.
+            # Further options are padding, except in rows of NaN.
             row[columns, chances.shape[1] :] = 0 * chances[:, :1]
         out[model] = row
     return out
@@ -249,8 +240,8 @@ def _check_task(task: Task, found: Checked) -> str | None:
         run = taken.run
         if not run.has_options:
             return (
-                f"task {task.name!r} is not multiple choice or does not log log-likelihoods; to "
-                "keep those of the others, read them without it (--skip-tasks)"
+                f"task {task.name!r} is not multiple choice or has no log-likelihoods; to keep "
+                "those of other tasks, exclude it with --skip-tasks"
             )
         counts = run.columns["counts"][taken.rows]
         if ((n_options[taken.columns] > 0) & (n_options[taken.columns] != counts)).any():
@@ -283,7 +274,3 @@ def _reordered(columns: dict[str, Any], taken: Taken, lengths: FloatArray, right
     differ |= ((answers >= 0) & (before >= 0) & (answers != before)).any()
     right[taken.columns] = np.where(before >= 0, before, answers)
     return bool(differ)
-
-
-def _chances(run: Run, metric: str) -> NDArray[np.float32]:
-    return softmax(compared(run.columns["options"], metric), run.columns["counts"])

@@ -1,18 +1,18 @@
-"""Rows of an lm-eval samples file: what each says, and whether it says it of its own document."""
+"""Rows of an lm-eval samples file, and a check that each belongs to its document."""
 
 import hashlib
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
-from fewbench.errors import ReaderError, first_line
-from fewbench.readers.files import JsonLines, head, load_json, object_at
+from fewbench.errors import ReaderError
+from fewbench.readers.files import JsonLines, head, load_json, object_at, parquet_rows
 from fewbench.readers.options import OptionTable
 from fewbench.readers.values import ID_LENGTH, as_number, describe, field_value, is_position
 
@@ -22,10 +22,10 @@ NOT_METRICS = {
     *("doc_hash", "prompt_hash", "target_hash", "filter", "metrics"),
 }
 OPEN = (
-    "no document has the hash that is logged with it, and none is long enough to be found in its "
-    "prompt: do not use this file if lm-eval ran with --cache_requests"
+    "no document matches its logged hash, and none is long enough to be found in its prompt: do "
+    "not use this file if lm-eval ran with --cache_requests"
 )
-LEAST = 16  # characters of a text that tells a document from others
+LEAST = 16  # characters of a text that identifies a document
 WORDS = {None: "null", True: "true", False: "false"}
 
 
@@ -45,26 +45,17 @@ class SampleRows:
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield place and row; ReaderError for a row that is not one of lm-eval."""
-        rows = self._table() if self.is_table else self._array() if self.is_array else self.lines
+        rows: Iterable[tuple[int, Any]] = self.lines
+        if self.is_table:
+            rows = (
+                (place, {key: value for key, value in row.items() if value is not None})
+                for place, row in parquet_rows(self.path)
+            )
+        elif self.is_array:
+            data = load_json(self.path)
+            rows = enumerate(data if isinstance(data, list) else [data], start=1)
         for place, row in rows:
             yield place, _checked(row, f"{self.path}, {self.place_word} {place}")
-
-    def _array(self) -> Iterator[tuple[int, Any]]:
-        data = load_json(self.path)
-        yield from enumerate(data if isinstance(data, list) else [data], start=1)
-
-    def _table(self) -> Iterator[tuple[int, Any]]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        place = 0
-        try:
-            for batch in pq.ParquetFile(self.path).iter_batches(batch_size=1024):
-                for row in batch.to_pylist():
-                    place += 1
-                    yield place, {key: value for key, value in row.items() if value is not None}
-        except (pa.ArrowException, OSError) as error:
-            raise ReaderError(f"{self.path}: not whole Parquet ({first_line(error)})") from error
 
 
 def filter_of(row: dict[str, Any], where: str) -> str | None:
@@ -113,9 +104,9 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
         raise ReaderError(f"{where}: not a JSON object")
     if row.get("doc_hash") == NO_DOCUMENT:
         raise ReaderError(
-            f"{where}: 'doc_hash' is that of no document, as lmms-eval 0.2.3 writes it for every "
-            "row: its items cannot be told apart",
-            hint="run it again with a newer lmms-eval",
+            f"{where}: 'doc_hash' is the hash of nothing, as lmms-eval 0.2.3 writes it for every "
+            "row, so items cannot be identified",
+            hint="run the evaluation again with a newer lmms-eval",
         )
     if "doc_hash" not in row:
         if "doc" not in row:
@@ -124,8 +115,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
         row["doc_hash"] = _sha256(json.dumps(row["doc"], indent=2, ensure_ascii=False))
     if not (isinstance(row["doc_hash"], str) and row["doc_hash"].strip()):
         raise ReaderError(f"{where}: 'doc_hash' is {describe(row['doc_hash'])}")
-    doc_id = row.get("doc_id")
-    if not is_position(doc_id):
+    if not is_position(row.get("doc_id")):
         raise ReaderError(f"{where}: 'doc_id' is not the position of a document")
     return row
 
@@ -263,7 +253,7 @@ class Documents:
             return ()
         documents = self._agreeing | self._other.keys()
         swapped = any(logged in documents for _, _, logged in self._other.values())
-        # A text of several documents, such as a passage, also stands in the other's prompt.
+        # A text of several documents, such as a passage, identifies none of them.
         own = {
             found
             for found, shown in self._shown.items()
@@ -280,8 +270,7 @@ class Documents:
             f"and the answer of another document, first {place_word} "
             f"{min(place for place, _, _ in rows)}: their 'doc_hash' is not the hash of their 'doc'"
             ", as lm-eval writes it with --cache_requests for chosen items or a changed dataset",
-            hint="run it again without --cache_requests; fewbench import leaves such files out "
-            "with --damaged skip",
+            hint="run it again without --cache_requests, or skip such files with --damaged skip",
         )
 
 

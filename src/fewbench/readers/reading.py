@@ -1,0 +1,362 @@
+"""Read scores from any file or folder; find logs, join them and account for every file."""
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from fewbench._content import is_lfs_pointer
+from fewbench._names import counted, did_you_mean, some
+from fewbench.errors import ReaderError, first_line
+from fewbench.readers.files import head, list_files
+from fewbench.readers.gather import Damaged, Progress, find_units, gather
+from fewbench.readers.harness import Harness, Reading, Unit, Wants
+from fewbench.readers.harnesses import HARNESSES
+from fewbench.readers.join.merge import SameModel
+from fewbench.readers.join.table import join
+from fewbench.readers.tables import Columns
+from fewbench.scores import Scale, Scores, load_scores
+
+FORMS = ("scores", "npz", "table", *HARNESSES)
+RESULTS = {".json", ".jsonl", ".ndjson", ".parquet", ".npz", ".csv", ".tsv", ".eval", ".xlsx"}
+LM_EVAL = re.compile(rb'^\s*\{\s*"results":\s*\{')
+LIGHTEVAL = re.compile(rb'^\s*\{\s*"config_general":\s*\{')
+HELM_TOTALS = {"stats.json", "run_spec.json"}
+HINTS = {
+    "lm-eval": "run lm-eval again with --log_samples --output_path FOLDER, and import that folder",
+    "lighteval": "run lighteval again with --save-details, and import its details folder",
+    "helm": "add per_instance_stats.json, which helm-run writes to the folder of each run",
+    "opencompass": "import the folder with predictions and results, not only the summary",
+}
+DAMAGED = ("stop", "skip", "rows")
+SAME_MODEL = ("stop", "newest", "apart")
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """What to read from logs, in the same terms for all harnesses.
+
+    Parameters
+    ----------
+    metric, filter : str, optional
+        Comma-separated names in order of preference, needed where a task has several. Each task
+        uses the first one that it has.
+    key : str, optional
+        Item field that identifies an item, such as `id`, instead of a hash of its content.
+    only_tasks, skip_tasks : str, optional
+        Tasks to read or to skip: comma-separated names or patterns such as `mmlu_*`.
+    damaged : {"stop", "skip", "rows"}
+        For files that cannot be read: stop, skip them, or also use whole rows of truncated files.
+    same_model : {"stop", "newest", "apart"}
+        If two folders have different answers of a model: stop, use the newest, or read two models.
+    only_model : str, optional
+        Read only the runs of this model.
+    """
+
+    metric: str | None = None
+    filter: str | None = None
+    key: str | None = None
+    only_tasks: str | None = None
+    skip_tasks: str | None = None
+    damaged: Damaged = "stop"
+    same_model: SameModel = "stop"
+    only_model: str | None = None
+
+    def __post_init__(self) -> None:
+        for option, value, known in (
+            ("damaged", self.damaged, DAMAGED),
+            ("same-model", self.same_model, SAME_MODEL),
+        ):
+            if value not in known:
+                raise ReaderError(
+                    f"--{option} cannot be {value!r}", hint=f"one of {', '.join(known)}"
+                )
+
+    def wants(self, task: str) -> bool:
+        """Whether to read a task."""
+        named = self.only_tasks is None or _matches(task, self.only_tasks)
+        return named and not (self.skip_tasks and _matches(task, self.skip_tasks))
+
+    @property
+    def given(self) -> list[str]:
+        """The options that differ from their defaults, as command-line options."""
+        default = LogOptions()
+        names = [one.name for one in fields(self)]
+        given = [name for name in names if getattr(self, name) != getattr(default, name)]
+        return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def read(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    form: str | None = None,
+    columns: Columns | None = None,
+    transposed: bool = False,
+    metric: str | None = None,
+    filter: str | None = None,
+    only_tasks: str | None = None,
+    skip_tasks: str | None = None,
+    like: Scores | None = None,
+    key: str | None = None,
+    damaged: Damaged = "stop",
+    same_model: SameModel = "stop",
+    only_model: str | None = None,
+    scale: Scale | None = None,
+    work: Path | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Reading:
+    """Read scores from a file or folder of any known kind.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        Scores saved by fewbench (.parquet), an .npz file, a table (.csv, .tsv, .parquet, .jsonl,
+        .ndjson), or one or more files and folders of harness logs; folders are searched.
+    form : str, optional
+        The kind, one of `FORMS`; recognized by content by default.
+    columns, transposed
+        Layout of a table; see `fewbench.readers.tables.read_table`.
+    metric, filter, only_tasks, skip_tasks, key, damaged, same_model, only_model
+        What to read from logs; see `fewbench.readers.reading.LogOptions`.
+    like : Scores, optional
+        Scores from logs, whose metric and filter are used for each task unless named.
+    scale : Scale, optional
+        The scale of the scores, [0, 1] by default; saved scores have their own.
+    work : Path, optional
+        Folder for intermediate results, so that a stopped import continues and uses little memory.
+        Delete it after saving the scores.
+    workers : int
+        Number of processes for large logs.
+    progress : callable, optional
+        Called with (files done, all files).
+
+    Raises
+    ------
+    ReaderError, ScoresError
+        If the kind is unknown, the content is invalid, or an option does not apply.
+    """
+    sources = [Path(path)] if isinstance(path, str | os.PathLike) else [Path(one) for one in path]
+    if form is not None and form not in FORMS:
+        raise ReaderError(f"unknown form {form!r}", hint=did_you_mean(form, FORMS))
+    if not sources:
+        raise ReaderError("no file was named", hint="name files or folders")
+    for source in sources:
+        if not source.exists():
+            raise ReaderError(f"{source}: no such file or folder")
+    options = LogOptions(
+        metric, filter, key, only_tasks, skip_tasks, damaged, same_model, only_model
+    )
+    units, others = _find_logs(sources, form)
+    if units:
+        _refuse(sources[0], units[0][0].name, _table_options(columns, transposed))
+        return _read_logs(units, others, options, like, scale, work, workers, progress)
+    if len(sources) > 1:
+        raise ReaderError(
+            f"{len(sources)} paths, of which {some(sources)} is not a log of a harness",
+            hint="pass several paths only for logs",
+        )
+    source = sources[0]
+    form = form or _file_form(source)
+    _refuse(source, form, options.given)
+    if form != "table":
+        _refuse(source, form, _table_options(columns, transposed))
+    if form == "scores":
+        scores = load_scores(source)
+        if scale not in (None, scores.scale):
+            raise ReaderError(
+                f"{source}: saved with another range of scores ({scores.scale})",
+                hint="omit --range and --lower-is-better",
+            )
+        return Reading(scores)
+    if form == "npz":
+        from fewbench.readers.npz import read_npz
+
+        return read_npz(source, scale=scale)
+    from fewbench.readers.tables import read_table
+
+    return Reading(read_table(source, columns or Columns(), transposed=transposed, scale=scale))
+
+
+def _table_options(columns: Columns | None, transposed: bool) -> list[str]:
+    given = {"columns": columns not in (None, Columns()), "--transposed": transposed}
+    return [option for option, is_given in given.items() if is_given]
+
+
+def _refuse(source: Path, form: str, useless: list[str]) -> None:
+    if useless:
+        raise ReaderError(
+            f"{source}: read as {form!r}, which does not use {', '.join(useless)}",
+            hint="omit it, or pass another kind with --from",
+        )
+
+
+def _file_form(source: Path) -> str:
+    suffix = source.suffix.lower()
+    if suffix != ".parquet":
+        return "npz" if suffix == ".npz" else "table"
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return "scores" if b"fewbench" in (pq.read_schema(source).metadata or {}) else "table"
+    except (pa.ArrowException, OSError) as error:
+        reason = first_line(error)
+        raise ReaderError(f"{source}: not a whole Parquet file ({reason})") from error
+
+
+def are_logs(path: Path) -> bool:
+    """Whether a file or folder contains logs of a harness."""
+    return bool(find_units(list_files([path]), list(HARNESSES)).units)
+
+
+def _matches(task: str, patterns: str) -> bool:
+    return any(fnmatchcase(task, pattern.strip()) for pattern in patterns.split(","))
+
+
+def _find_logs(
+    sources: list[Path], form: str | None
+) -> tuple[list[tuple[Harness, Unit]], list[Path]]:
+    """Return units and other files; none if another form is named or the file is a table."""
+    if form is not None and form not in HARNESSES:
+        folder = next((source for source in sources if source.is_dir()), None)
+        if folder:
+            raise ReaderError(f"{folder}: a folder, not a file of form {form!r}")
+        return [], []
+    files = list_files(sources)
+    if pointers := [path for path in files if _is_result_pointer(path)]:
+        raise ReaderError(
+            f"{counted(len(pointers), 'file')} of results are Git LFS pointers, not the files "
+            f"themselves: {some(pointers)}",
+            hint="run git lfs pull in their repository",
+        )
+    found = find_units(files, [form] if form else list(HARNESSES))
+    others = set(found.others)
+    named = [source for source in sources if source in others]
+    if form and (named or not found.units):
+        raise ReaderError(
+            f"{(named or sources)[0]}: no result file of {form}",
+            hint=f"{form} writes {HARNESSES[form].files}",
+        )
+    folders = [source for source in sources if source.is_dir()]
+    if not found.units and (said := _totals_only(found.others)):
+        raise ReaderError(said[0], hint=said[1])
+    if folders and not found.units:
+        there = sorted(entry.name for entry in folders[0].iterdir())
+        raise ReaderError(
+            f"{folders[0]}: no result files of a known kind in this folder",
+            hint=f"fewbench reads logs of {', '.join(HARNESSES)}; else name one file; there is "
+            f"{some(there) or 'nothing'}",
+        )
+    if found.units and named:
+        raise ReaderError(
+            f"{some(named)}: not a log of a harness, but passed together with logs",
+            hint="pass several paths only for logs",
+        )
+    return found.units, found.others
+
+
+def _read_logs(
+    units: list[tuple[Harness, Unit]],
+    others: list[Path],
+    options: LogOptions,
+    like: Scores | None,
+    scale: Scale | None,
+    work: Path | None,
+    workers: int,
+    progress: Progress | None,
+) -> Reading:
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
+    own = TemporaryDirectory() if work is None and workers > 1 else nullcontext(work)
+    with own as folder:
+        runs, left_out = gather(
+            units,
+            Wants(options.key, options.damaged == "rows"),
+            work=None if folder is None else Path(folder),
+            workers=workers,
+            damaged=options.damaged,
+            progress=progress,
+        )
+        if (model := options.only_model) is not None:
+            there = some(dict.fromkeys(run.model for run in runs), most=8)
+            runs = [run for run in runs if run.model == model]
+            if not runs:
+                raise ReaderError(f"no run is of model {model!r}", hint=f"the logs are of {there}")
+        wanted = [run for run in runs if options.wants(run.task)]
+        if not wanted:
+            tasks = list(dict.fromkeys(run.task for run in runs))
+            raise ReaderError("no task left to read", hint=f"the logs have {some(tasks, most=8)}")
+        reading = join(
+            wanted,
+            metric=options.metric,
+            filter=options.filter,
+            like=like,
+            scale=scale,
+            same_model=options.same_model,
+            key=options.key,
+            work=work,
+            progress=progress,
+        )
+    notes = list(reading.notes)
+    if said := _totals_only(others):
+        notes.insert(0, f"{said[0]}: these models are left out; {said[1]}")
+    if left_out:
+        notes.insert(0, f"{len(left_out)} of {len(units)} files were left out: {left_out[0][1]}")
+    unknown = "not a result file that fewbench can read"
+    left_out += [(path, unknown) for path in others]
+    untouched = [{"file": str(path), "rows": 0, "taken": 0, "note": why} for path, why in left_out]
+    untouched += [
+        {"file": str(run.path), "model": run.model, "task": run.task, "rows": run.n_rows}
+        | {"taken": 0, "note": "the task is excluded"}
+        for run in runs
+        if not options.wants(run.task)
+    ]
+    harness = {str(unit.path): harness.name for harness, unit in units}
+    files = pd.concat([reading.files, pd.DataFrame(untouched)], ignore_index=True)
+    files.insert(1, "harness", files["file"].map(harness))
+    text = ["harness", "model", "task", "filter", "metric", "time"]
+    files[text] = files[text].fillna("")
+    return replace(reading, notes=tuple(notes), files=files)
+
+
+def _is_result_pointer(path: Path) -> bool:
+    """Whether a result file is a Git LFS pointer."""
+    return path.suffix.lower() in RESULTS and is_lfs_pointer(path)
+
+
+def _totals_only(files: Sequence[Path]) -> tuple[str, str] | None:
+    """Return which of the files have totals but no items, and a hint."""
+    found: dict[str, list[Path]] = {}
+    for path in files:
+        if (harness := _harness_of(path)) is not None:
+            found.setdefault(harness, []).append(path)
+    if not found:
+        return None
+    harness, paths = max(found.items(), key=lambda pair: len(pair[1]))
+    holds = "holds totals" if len(paths) == 1 else "hold totals"
+    return (
+        f"{counted(len(paths), 'file')} of {harness} {holds} without the answers to single items: "
+        f"{some(paths)}",
+        HINTS[harness],
+    )
+
+
+def _harness_of(path: Path) -> str | None:
+    name = path.name
+    if path.suffix == ".json" and "results" in name:
+        start = head(path)
+        if LM_EVAL.match(start):
+            return "lm-eval"
+        return "lighteval" if LIGHTEVAL.match(start) else None
+    if name in HELM_TOTALS and not path.with_name("per_instance_stats.json").exists():
+        return "helm"
+    if name.startswith("summary_") and path.parent.name == "summary":
+        return "opencompass"
+    return None
