@@ -95,7 +95,7 @@ def test_small_tasks_are_named():
 
 def test_one_and_equal_are_said_as_such():
     one = audit(from_arrays([[1.0], [0.0]], models=["a", "b"]))
-    assert one.of_kind("tasks").what == "1 item, of one task, 'all'"
+    assert one.of_kind("tasks").what == "1 item of one task, 'all'"
     two = audit(from_arrays([[1.0, 1.0]] * 3, models=list("abc"), tasks=["x", "y"]))
     assert two.of_kind("tasks").what.startswith("2 tasks of 1 item each")
     assert two.of_kind("spread").what == "all models score 1"
@@ -164,7 +164,7 @@ def test_scores_are_shown_on_the_user_s_scale():
     names = [f"m{i}" for i in range(12)]
     best = names[int(values.mean(axis=1).argmin())]
     found = audit(from_arrays(values, models=names, scale=Scale(0, 100, lower_is_better=True)))
-    assert f"best is {best}" in found.of_kind("spread").what
+    assert f"best model is {best}" in found.of_kind("spread").what
     np.testing.assert_allclose(found.numbers["scores"], values.mean(axis=1), atol=1e-4)
     np.testing.assert_allclose(found.numbers["item_mean"], values.mean(axis=0), atol=1e-4)
 

@@ -61,7 +61,7 @@ def test_items_that_only_a_dropped_model_ran_go_with_it(make):
     left, said = drop(scores, audit(scores), ["near-twins"])
     assert "lab/model-01" not in left.model_ids
     assert "item-17" not in left.item_ids
-    assert said[1] == "1 item left out that no model left was run on: 'item-17'"
+    assert said[1] == "1 item left out that no remaining model ran: 'item-17'"
 
 
 def test_a_model_that_ran_only_dropped_items_goes_with_them(make):
@@ -72,7 +72,7 @@ def test_a_model_that_ran_only_dropped_items_goes_with_them(make):
     scores = make(plant)
     left, said = drop(scores, audit(scores), ["constant"])
     assert "lab/model-05" not in left.model_ids
-    assert said[-1] == "1 model left out that ran none of the items left: 'lab/model-05'"
+    assert said[-1] == "1 model left out that ran no remaining item: 'lab/model-05'"
 
 
 def test_duplicates_with_cells_of_their_own_stay(make):
@@ -128,6 +128,6 @@ def test_groups_become_families(make):
     assert family["lab/model-05"] == "lab/model-04"
     assert family["lab/model-08"] == "lab/model-07"
     assert family["lab/model-20"] == "lab/model-20"
-    assert said == "families: 3 of more than one model, 24 models with one of their own"
-    with pytest.raises(ScoresError, match="name families already"):
+    assert said == "families: 3 of more than one model, 24 models in families of one"
+    with pytest.raises(ScoresError, match="already have families"):
         with_families(named, audit(named))

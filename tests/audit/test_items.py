@@ -95,7 +95,7 @@ def test_more_leaning_items_than_chance_gives_are_listed_worst_first(make):
     assert len(finding.ids) > 4
     assert r == sorted(r)
     assert r != sorted(r, key=lambda value: -value)
-    assert "not enough to tell which of these are chance" in finding.what
+    assert "unknown which of these are chance" in finding.what
     assert [f"item-{i}" for i in found.numbers["item_suspect"]] == list(finding.ids)
 
 

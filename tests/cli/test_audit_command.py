@@ -126,7 +126,7 @@ def test_scores_without_what_is_named(cli, ok, dirty):
 def test_groups_named_as_families(cli, ok, dirty):
     said = cli("audit", dirty, "--families", "-o", "named.parquet")
     assert said.code == 0
-    assert "families: 1 of more than one model, 22 models with one of their own" in said.err
+    assert "families: 1 of more than one model, 22 models in families of one" in said.err
     assert load_scores("named.parquet").models["family"]["model-00#2"] == "model-00"
     ok("compare", "named.parquet", "-m", "random", "-n", "5", "--split", "group", "--repeats", "1",
        "--workers", "1", "--no-intervals", "--targets", "0.1")  # fmt: skip
@@ -166,4 +166,4 @@ def test_mistakes(cli, dirty, tmp_path, words, said):
 def test_families_that_are_there_are_not_replaced(cli, scores):
     shown = cli("audit", scores, "--families", "-o", "x.parquet")
     assert shown.code == 2
-    assert "the scores name families already" in shown.err
+    assert "the scores already have families" in shown.err

@@ -133,7 +133,7 @@ def test_sources_that_differ_among_themselves(start, cli, tmp_path):
 
 def start_again(cli):
     imported = cli("import", "logs", "-o", "t.parquet")
-    assert "few-shot examples of task 'sums' is not the same for all models (0: " in imported.err
+    assert "few-shot examples of task 'sums' differs between models (0: " in imported.err
     cli("start", "t.parquet", "-m", "random", "-n", "5", "-o", "again")
     return json.loads(cli("ask", "again", "--for", "lm-eval").out)["sums"]
 

@@ -130,7 +130,7 @@ class TestFilesFound:
     @pytest.mark.skipif(os.geteuid() == 0, reason="a superuser may look into every folder")
     def test_a_folder_that_cannot_be_looked_into(self, several):
         several.chmod(0)
-        with pytest.raises(ReaderError, match="cannot be looked into"):
+        with pytest.raises(ReaderError, match="cannot be opened"):
             read(several)
 
     def test_a_cache_that_names_files_by_their_hash(self, logs):
@@ -169,8 +169,8 @@ class TestDamagedFiles:
         file = torn(several)
         reading = read(several, damaged="rows")
         assert np.isnan(reading.scores.values[0, :9]).tolist() == [False] * 8 + [True]
-        assert any("last line is torn and was left out" in note for note in reading.notes)
-        assert any("has 8 documents, its results file says 9" in note for note in reading.notes)
+        assert any("last line is truncated and was skipped" in note for note in reading.notes)
+        assert any("has 8 documents, but its results file says 9" in note for note in reading.notes)
         assert reading.files.set_index("file").loc[str(file)]["taken"] == 8
 
     def test_a_torn_line_that_is_not_the_last_is_never_dropped(self, several):
@@ -206,7 +206,7 @@ class TestFiles:
         logs.write("a", "t", rows)
         files = read(logs.root, filter="strict").files.set_index("filter")
         assert files["taken"].to_dict() == {"strict": 1, "flexible": 0}
-        assert files.loc["flexible", "note"] == "another filter was asked for"
+        assert files.loc["flexible", "note"] == "another filter is used"
 
     def test_runs_that_gave_way(self, logs):
         rows = [logs.choice(i, f"q{i}") for i in range(3)]
@@ -214,5 +214,5 @@ class TestFiles:
         logs.write("a", "t", rows[:2], stamp="2026-02-01T10-00-00", original=3)
         files = read(logs.root).files
         assert files["taken"].tolist() == [1, 2]
-        assert files["note"][0] == "2 rows gave way to a newer run"
+        assert files["note"][0] == "2 rows are replaced by a newer run"
         assert "gave way" not in files["note"][1]

@@ -66,7 +66,7 @@ class TestSameModelInTwoFolders:
         for folder, right in (("june", 0), ("july", 1)):
             path = logs.write("org/a", "t", three(logs, right=right), folder=folder, results=False)
             next(path.glob("samples_*")).rename(path / "samples_t.jsonl")
-        with pytest.raises(ReaderError, match="one has no time, so neither is known to be newer"):
+        with pytest.raises(ReaderError, match="one has no time, so the newer one is unknown"):
             read(logs.root, same_model="newest")
 
     def test_an_unknown_way(self, two):
@@ -79,7 +79,7 @@ class TestRunsOfWhichNoneIsNewer:
         logs.write("a", "t", three(logs), **{"n-shot": {"t": 0}})
         later = {"stamp": LATER, "original": 3, "n-shot": {"t": 5}}
         logs.write("a", "t", three(logs, right=1)[:1], **later)
-        with pytest.raises(ReaderError, match="ran with shots=0, and shots=5"):
+        with pytest.raises(ReaderError, match="settings: shots=0, and shots=5"):
             read(logs.root)
         both = read(logs.root, same_model="apart").scores
         assert both.model_ids == ["a@shots=0", "a"]  # the newest keeps the name
@@ -155,12 +155,12 @@ class TestMetricsFromLogLikelihoods:
         logs.write("a", "t", self.rows(logs))
         reading = read(logs.root, metric="acc_norm")
         assert reading.scores.values.tolist() == [[1, 0]]
-        assert noted(reading, "'acc_norm' is not logged in 1 run and computed")
+        assert noted(reading, "'acc_norm' is computed from log-likelihoods in 1 run")
         assert read(logs.root, metric="acc").scores.values.tolist() == [[0, 0]]
 
     def test_refused_where_the_answer_is_not_known(self, logs):
         logs.write("a", "t", self.rows(logs, target="?"))
-        with pytest.raises(ReaderError, match="'acc_norm' is not logged, and does not follow"):
+        with pytest.raises(ReaderError, match="'acc_norm' is not logged, and cannot be computed"):
             read(logs.root, metric="acc_norm")
 
     def test_a_logged_score_that_they_contradict_is_named(self, logs):
@@ -194,9 +194,7 @@ class TestTasksNamed:
         assert read(mixed, only_tasks="mc_*", skip_tasks="*law").scores.tasks == ["mc_art"]
 
     def test_none_left(self, mixed):
-        with pytest.raises(
-            ReaderError, match=r"no task left to read.*'mc_art', 'mc_law', 'wiki'"
-        ):
+        with pytest.raises(ReaderError, match=r"no task left to read.*'mc_art', 'mc_law', 'wiki'"):
             read(mixed, only_tasks="mmlu")
 
 
@@ -261,7 +259,7 @@ class TestPrompts:
         assert "'d'" not in note
 
     def test_the_first_where_as_many_saw_another(self, logs):
-        assert noted(self.prompts(logs, a="x", b="y"), "other than most: 'b' on 1 item$")
+        assert noted(self.prompts(logs, a="x", b="y"), "different from most: 'b' on 1 item$")
 
     def test_all_the_same(self, logs):
         assert not noted(self.prompts(logs, a="xy", b="xy"), "prompts")
@@ -291,7 +289,9 @@ class TestVersions:
             logs.write(model, "t", rows)
         reading = read(logs.root)
         assert reading.scores.n_items == 4
-        assert noted(reading, "whole runs of 'b' have 1 item that most models' lack and lack 1")
+        assert noted(
+            reading, "whole runs of 'b' have 1 item that most models do not have, and lack 1"
+        )
 
     def test_a_run_of_a_part_is_no_other_version(self, logs):
         logs.write("a", "t", three(logs))
@@ -304,5 +304,5 @@ def test_many_notes_of_a_kind_are_cut_and_said_to_be(logs):
         logs.write(f"m{model}", "t", three(logs)[:2], original=3)
     reading = read(logs.root)
     assert sum("ran 2 of 3" in note for note in reading.notes) == 5
-    assert noted(reading, "4 more of the like")
+    assert noted(reading, "4 more notes of this kind")
     assert np.isnan(reading.scores.values).sum() == 0

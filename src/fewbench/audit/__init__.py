@@ -1,4 +1,4 @@
-"""What is wrong or peculiar in a table of past results, and what to do about it."""
+"""Check a table of source results for problems and suggest fixes."""
 
 from fewbench.audit.audit import Audit, audit
 from fewbench.audit.dropping import DROPS, drop, with_families

@@ -1,4 +1,4 @@
-"""The audit of a table of scores."""
+"""Check a table of scores for problems."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found.
+    """The result of `audit`.
 
     Attributes
     ----------
@@ -32,14 +32,14 @@ class Audit:
     methods : tuple of Fit
         Every method of the catalogue, and whether it suits the table and can run here.
     use : tuple of Advice
-        Which methods to use, by how targets stand to the sources.
+        Recommended methods, by the relation of targets to sources.
     alike : tuple of tuple of str
-        Groups of models of one name, with identical rows, or near-twins, for `with_families`.
+        Groups of models with one name, identical rows, or near-twins, for `with_families`.
     table : dict
-        What the table is: numbers of models, items and tasks, share of missing cells and so on.
+        Size and kind of the table: models, items, tasks, share of missing cells and so on.
     numbers : dict
-        What pictures are made of: models' scores, tasks' sizes, items' means and discrimination,
-        and the shares of missing cells by model and task.
+        Data of charts: scores of models, sizes of tasks, means and discrimination of items, shares
+        of missing cells by model and task.
     """
 
     findings: tuple[Finding, ...]
@@ -50,7 +50,7 @@ class Audit:
     numbers: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; no list is cut, an undefined number is None."""
+        """Return plain values for JSON; undefined numbers are None."""
         return {
             "format": FORMAT,
             "table": self.table,
@@ -81,12 +81,12 @@ class Audit:
 
 
 def audit(scores: Scores) -> Audit:
-    """Say what is wrong or peculiar in a table of scores.
+    """Check a table of scores for problems and suggest fixes.
 
     Parameters
     ----------
     scores : Scores
-        Of any size: one model or item, missing cells, scores between 0 and 1.
+        Of any size, binary or fractional, missing cells allowed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scores without what an audit found, or with the families that it found; only where asked."""
+"""Remove models and items that an audit found, or add the families that it found."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -21,30 +21,29 @@ DROPS: dict[str, tuple[str, ...]] = {
 
 
 def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, tuple[str, ...]]:
-    """Leave out what was found, kind by kind.
+    """Remove what an audit of the scores found.
 
-    Of each group of duplicates or near-twins one model stays: the one with fewest missing cells,
-    then with the shortest name. A duplicate goes only if it says nothing that the other does not.
-    Near-twins are looked for again in what is left until there are none.
+    Each group of duplicates or near-twins keeps the model with fewest missing cells, then with the
+    shortest name. A duplicate is removed only if the other has all its scores. Near-twins are
+    removed until none is left.
 
     Parameters
     ----------
     scores : Scores
     found : Audit
-        Of these scores.
     words : collection of {"duplicates", "near-twins", "constant", "wrong-way"}
 
     Returns
     -------
     scores : Scores
-        Without them.
+        The remaining scores.
     said : tuple of str
-        One sentence a kind on what was left out.
+        One sentence per kind on what was removed.
 
     Raises
     ------
     ScoresError
-        If a word is unknown, or nothing would be left.
+        If a word is unknown, or nothing would remain.
 
     Examples
     --------
@@ -83,17 +82,13 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     ran = ~np.isnan(scores.values[np.ix_(rows, items)])
     alone = ~ran.any(axis=0)
     if alone.any():
-        names = some(scores.item_ids[items[alone]])
-        said.append(
-            f"{counted(int(alone.sum()), 'item')} left out that no model left was run on: {names}"
-        )
+        n, names = counted(int(alone.sum()), "item"), some(scores.item_ids[items[alone]])
+        said.append(f"{n} left out that no remaining model ran: {names}")
         items, ran = items[~alone], ran[:, ~alone]
     idle = ~ran.any(axis=1)
     if idle.any():
-        names = some(scores.model_ids[m] for m in rows[idle])
-        said.append(
-            f"{counted(int(idle.sum()), 'model')} left out that ran none of the items left: {names}"
-        )
+        n, names = counted(int(idle.sum()), "model"), some(scores.model_ids[m] for m in rows[idle])
+        said.append(f"{n} left out that ran no remaining item: {names}")
         rows = rows[~idle]
     return scores.take(rows, items), tuple(said)
 
@@ -112,23 +107,14 @@ def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
 
 
 def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
-    """Give every group of models that are alike a family, and every other model one of its own.
+    """Make every group of alike models a family, named by its shortest name.
 
-    Returns
-    -------
-    scores : Scores
-        With a column `family`; a group is named by its shortest name.
-    said : str
-        How many families there are.
-
-    Raises
-    ------
-    ScoresError
-        If the scores name families already.
+    Every other model is a family of its own. Returns scores with a column `family`, and a sentence
+    with the number of families. Raises ScoresError if the scores have families.
     """
     if "family" in scores.models:
         raise ScoresError(
-            "the scores name families already", hint="leave --families out, or drop the column"
+            "the scores already have families", hint="omit --families, or drop the column"
         )
     family = {model: model for model in scores.model_ids}
     for group in found.alike:
@@ -137,5 +123,5 @@ def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
     models = scores.models.assign(family=[family[model] for model in scores.model_ids])
     alone = counted(scores.n_models - sum(len(group) for group in found.alike), "model")
     return replace(scores, models=models), (
-        f"families: {len(found.alike)} of more than one model, {alone} with one of their own"
+        f"families: {len(found.alike)} of more than one model, {alone} in families of one"
     )

@@ -1,4 +1,4 @@
-"""One finding: what was found, whom it concerns, what to do."""
+"""One finding: what was found, which models or items it concerns, and advice."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -27,19 +27,19 @@ class Finding:
     kind : str
         A fixed name, such as "near-twins".
     severity : {"problem", "caution", "fact"}
-        A problem makes estimates wrong; a caution is to be known; a fact describes.
+        A problem makes estimates wrong; a caution may affect them; a fact describes the table.
     what : str
-        What was found, in a sentence with its numbers.
+        What was found, in one sentence.
     advice : str
-        What to do about it; may be empty for a fact.
+        What to do about it, "" if nothing.
     of : {"models", "items", "tasks", ""}
-        What the ids are.
+        Kind of the ids.
     ids : tuple of str
-        All that are concerned, never cut.
+        All ids concerned.
     groups : tuple of tuple of str
-        The ids by group, where they form groups.
+        The ids by group, if they form groups.
     spare : tuple of str
-        Those that `drop` leaves out if this kind is named.
+        The ids that `drop` removes for this kind.
     table : Table, optional
     """
 
@@ -59,7 +59,7 @@ class Finding:
 
 
 def share(value: float) -> str:
-    """Return a share as a percentage, with a decimal where it is small.
+    """Return a share as a percentage, with a decimal below 2 %.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def share(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with three digits, or all before the point, and never an exponent.
+    """Return a number with three digits (more before the point), without an exponent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Findings on items: constant, saturated, and those that go the wrong way."""
+"""Findings on items: constant, saturated, and worse for better models."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ class ItemNumbers:
 
 
 def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
-    """Measure every item; models of one lineage count as what they add to a mean."""
+    """Measure every item, with models weighted by their independence."""
     values = scores.values
     mean = np.nanmean(values, axis=0)
     constant = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0) <= 1e-9
@@ -76,8 +76,8 @@ def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
         f"{counted(len(at), 'item goes', 'items go')} the wrong way: the better a model is on the "
         f"others, the worse on {'it' if len(at) == 1 else 'them'} (expect at most 1 in "
         f"{1 / LEVEL:.0f} of them to be chance)",
-        "look at their keys first: a wrong key, two right options, or a trap; correct keys and "
-        "import again, or leave the items out (fewbench audit SCORES --drop wrong-way -o FILE)",
+        "check their keys first: a wrong key, two right options, or a trap; correct keys and import "
+        "again, or remove the items (fewbench audit SCORES --drop wrong-way -o FILE)",
         "items",
         ids,
         spare=ids,
@@ -94,9 +94,9 @@ def _suspect(scores: Scores, numbers: ItemNumbers) -> Finding | None:
         "suspect-keys",
         "fact",
         f"{counted(len(at), 'item leans', 'items lean')} the wrong way, each with a chance of 1 in "
-        f"{1 / SUSPECT:.0f} or less, which chance alone gives {SUSPECT * tested:.0f} of at most: "
-        "not enough to tell which of these are chance",
-        "if keys are to be checked by hand, begin with the first of the list",
+        f"{1 / SUSPECT:.0f} or less; chance alone gives {SUSPECT * tested:.0f} of these at most: it "
+        "is unknown which of these are chance",
+        "if you check keys by hand, start with the first of the list",
         "items",
         tuple(str(scores.item_ids[i]) for i in at),
         table=_table(scores, numbers, at),
@@ -120,11 +120,11 @@ def _constant(scores: Scores, numbers: ItemNumbers) -> list[Finding]:
     ]
     ids = tuple(str(scores.item_ids[i]) for i in np.flatnonzero(numbers.constant))
     advice = (
-        "they tell no models apart but are part of the full score: keep them, unless the score "
-        "without them is what you want (fewbench audit SCORES --drop constant -o FILE)"
+        "they separate no models but are part of the full score: keep them, unless you want the "
+        "score without them (fewbench audit SCORES --drop constant -o FILE)"
     )
     if low.any() and scores.is_binary:
-        advice += "; look at some keys of those that none gets right"
+        advice += "; check some keys of items that no model gets right"
     return [
         Finding(
             "constant",
@@ -149,7 +149,7 @@ def _saturated(scores: Scores, numbers: ItemNumbers) -> Finding | None:
         f"{counted(n, 'item is', 'items are')} nearly saturated: a mean of "
         f"{number(float(scores.scale.from_unit(EASY)))} or better, but not the same from all "
         f"({share(n / scores.n_items)} of all)",
-        "nothing to do: methods that choose by past scores seldom take them",
+        "nothing to do: methods that use source scores rarely choose them",
         "items",
         tuple(str(scores.item_ids[i]) for i in np.flatnonzero(numbers.saturated)),
     )

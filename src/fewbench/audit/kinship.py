@@ -1,4 +1,4 @@
-"""Which models are alike: worked out once, read by several findings."""
+"""Which models are alike, for all findings."""
 
 import re
 from collections.abc import Iterable
@@ -68,7 +68,7 @@ def kinship(scores: Scores) -> Kinship:
     copies = np.zeros_like(same)
     for group in rows:
         copies[np.ix_(group, group)] = same[np.ix_(group, group)]
-    # Twice, so that a model with many copies does not pass for what items are like.
+    # Twice, so that a model with many copies does not bias the difficulty of items.
     once = distinct_weights(likeness(scores.values), copies)
     alike = likeness(scores.values, once)
     twins = _together(groups_alike(alike, copies, TWIN))
@@ -101,16 +101,13 @@ def plain_name(name: str) -> str:
 
 
 def complete_first(scores: Scores, group: Iterable[int]) -> list[int]:
-    """Return a group with those first that are to be kept: fewest missing cells, shortest name."""
+    """Return a group, best to keep first: fewest missing cells, then shortest name."""
     missing = np.isnan(scores.values).sum(axis=1)
     return sorted(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
 
 
 def covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int, list[int]]:
-    """Return whom of a group to keep, each with those that say nothing beyond it.
-
-    That is, with the same score wherever both ran, and no cell that the one kept lacks.
-    """
+    """Return the models of a group to keep, each with those whose scores it has all."""
     run = ~np.isnan(scores.values)
     keep: dict[int, list[int]] = {}
     for m in complete_first(scores, group):

@@ -8,7 +8,7 @@ from fewbench.audit.finding import Finding, Table, number, share
 from fewbench.scores import Scores
 
 LEVEL = 0.01
-NEARLY_COMPLETE = 0.01  # what intervals still judge a method on: evaluation/intervals.py
+NEARLY_COMPLETE = 0.01  # as in evaluation/intervals.py
 
 
 def measure_missing(scores: Scores) -> Missingness | None:
@@ -44,15 +44,14 @@ def _where(scores: Scores, found: Missingness) -> Finding:
         f"{share(float(of_most))} of all missing cells"
     )
     if whole:
-        what += f"; {counted(len(whole), 'task is', 'tasks are')} missing as a whole for a model"
+        what += f"; {counted(len(whole), 'task is', 'tasks are')} missing entirely for a model"
     return Finding(
         "missing",
         "caution" if much else "fact",
         what,
         "run them if you can: models with missing cells are never targets of compare"
         + (
-            f", and the {much} that lack more than {share(NEARLY_COMPLETE)} are learned from, but "
-            "no interval is judged on them"
+            f"; the {much} that lack more than {share(NEARLY_COMPLETE)} do not calibrate intervals"
             if much
             else ""
         ),
@@ -76,13 +75,13 @@ def _where(scores: Scores, found: Missingness) -> Finding:
 
 def _random_or_not(scores: Scores, found: Missingness) -> Finding:
     tested = np.flatnonzero(~np.isnan(found.p_easier))
-    # One answer from many tests: Bonferroni over the models, then over the three kinds.
+    # Bonferroni correction over the models, then over the three kinds.
     p_difficulty = min(1.0, float(found.p_easier[tested].min()) * len(tested)) if len(tested) else 1
     against = []
     if found.p_task * 3 <= LEVEL:
         model, task = _most_heaped(scores, found)
         against.append(
-            f"they are heaped in tasks (most in {scores.tasks[task]!r}: "
+            f"they concentrate in tasks (most in {scores.tasks[task]!r}: "
             f"{scores.model_ids[model]} lacks {share(float(found.by_task[model, task]))} of it)"
         )
     if found.p_item * 3 <= LEVEL:
@@ -100,19 +99,19 @@ def _random_or_not(scores: Scores, found: Missingness) -> Finding:
         return Finding(
             "missing-at-random",
             "fact",
-            "missing cells look random: not heaped in tasks or on items, and as hard as the rest",
-            "nothing to do: they are filled from the item's and the model's mean",
+            "missing cells look random: spread over tasks and items, and as hard as the rest",
+            "nothing to do: they are filled from the means of the item and the model",
         )
     return Finding(
         "missing-not-at-random",
         "caution",
         f"missing cells do not look random: {'; '.join(against)}",
         (
-            "do not compare plain means of models over what each ran; fewbench fills a missing "
-            "cell from the item's and the model's mean, which allows for hard items, but running "
-            "them is better"
+            "do not compare means over what each model ran; fewbench fills missing cells from the "
+            "means of the item and the model, which accounts for hard items, but running them is "
+            "better"
             if biased
-            else "an item that many lack is known less well; running it is better"
+            else "items that many models lack are known less well; run them if you can"
         ),
         "models",
         tuple(scores.model_ids[m] for m in np.flatnonzero(found.by_model > 0)),

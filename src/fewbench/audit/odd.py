@@ -1,4 +1,4 @@
-"""Findings on models that answer in an odd way: without regard to difficulty, or always alike."""
+"""Findings on models that ignore the difficulty of items, or always choose one option."""
 
 import numpy as np
 
@@ -51,14 +51,14 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     return Finding(
         "unlike-all",
         "caution",
-        f"{counted(len(odd), 'model answers', 'models answer')} almost without regard to what is "
-        "hard for the others: how much easier for others the items are that a model gets right "
-        "than those that it gets wrong is less than a third of what it is for the middle model",
-        "look at their outputs: a wrong prompt format, an answer that could not be read, or "
-        "guessing; they teach methods little, so import the rest without those that are broken",
+        f"{counted(len(odd), 'model answers', 'models answer')} almost without regard to "
+        "difficulty: the items answered right are hardly easier for other models than the items "
+        "answered wrong (less than a third of the difference for the median model)",
+        "look at their outputs for a wrong prompt format, unreadable answers, or guessing; import "
+        "the table without models that are broken",
         "models",
         tuple(scores.model_ids[m] for m in odd),
-        table=Table(("model", "score", "follows difficulty (middle model: 1)"), rows),
+        table=Table(("model", "score", "follows difficulty (median model: 1)"), rows),
     )
 
 
@@ -109,8 +109,8 @@ def _one_option(scores: Scores) -> Finding | None:
         "caution",
         f"{counted(len(rows), 'model chooses', 'models choose')} the same option on "
         f"{share(ONE_OPTION)} or more of the items",
-        "their score says where the key lies, not what they know: check the prompt format, and "
-        "import the rest without those that are broken",
+        "their score shows where the right option is, not what they know: check the prompt format, "
+        "and import the table without models that are broken",
         "models",
         tuple(name for name, _, _ in rows),
         table=Table(("model", "option", "share"), tuple(rows)),

@@ -13,7 +13,7 @@ SHOWN = 3
 
 
 def shape_findings(scores: Scores, kin_found: bool) -> list[Finding]:
-    """Return the findings on shape; `kin_found` says whether groups could stand for families."""
+    """Return the findings on shape; `kin_found`: whether there are groups to make families of."""
     found = [
         _tasks(scores),
         _options(scores),
@@ -29,8 +29,8 @@ def _tasks(scores: Scores) -> Finding:
         return Finding(
             "tasks",
             "fact",
-            f"{counted(scores.n_items, 'item')}, of one task, {scores.tasks[0]!r}",
-            "name tasks if there are any (fewbench import … --task COLUMN, or --items items.csv)",
+            f"{counted(scores.n_items, 'item')} of one task, {scores.tasks[0]!r}",
+            "import tasks if there are any (fewbench import … --task COLUMN, or --items items.csv)",
         )
     sizes = np.bincount(scores.task_of)
     order = sorted(range(len(sizes)), key=lambda t: (-sizes[t], scores.tasks[t]))
@@ -46,10 +46,10 @@ def _tasks(scores: Scores) -> Finding:
     advice = ""
     if sizes[largest] > 2 * sizes[smallest]:
         advice = (
-            "the full score is the mean over items, so that large tasks weigh most; --average "
-            "macro weighs tasks the same"
+            "the full score is the mean over items, so large tasks weigh most; --average macro "
+            "weighs tasks equally"
             if scores.average == "micro"
-            else "the full score weighs tasks the same, so that an item of a small task weighs most"
+            else "the full score weighs tasks equally, so items of small tasks weigh most"
         )
     if small:
         what += f"; {counted(len(small), 'task has', 'tasks have')} fewer than {SMALL_TASK} items"
@@ -79,8 +79,8 @@ def _options(scores: Scores) -> Finding | None:
         "unequal-options",
         "caution",
         f"items have {values[0]} to {values[-1]} options ({by})",
-        "PDS divides by the number of options and so prefers items with few: "
-        "pds(normalise=excess)+mean compares them fairly, JSD is not concerned",
+        "PDS divides by the number of options and so prefers items with few options: "
+        "pds(normalise=excess)+mean compares them fairly; JSD is not affected",
         table=Table(
             ("options", "items"),
             tuple((int(v), int(n)) for v, n in zip(values, times, strict=True)),
@@ -96,18 +96,18 @@ def _spread(scores: Scores) -> Finding:
     if scores.n_models == 1:
         return Finding("spread", "fact", f"the one model, {best}, scores {high}")
     what = (
-        f"scores go from {low} to {high}, half of them between {q1} and {q3} (median {q2}); best "
-        f"is {best}"
+        f"scores range from {low} to {high}, half of them between {q1} and {q3} (median {q2}); the "
+        f"best model is {best}"
         if np.ptp(unit) > 1e-9
         else f"all models score {high}"
     )
     level = _level(scores, scores.model_ids.index(best))
     advice = "for a target stronger than all sources, most methods err more than random sampling"
     if unit.max() >= CEILING:
-        advice = f"the best are near the ceiling: what separates them lies in a few items; {advice}"
+        advice = f"the best are near the ceiling: few items separate them; {advice}"
     if level and np.ptp(unit) > 1e-9:
         others = counted(level, "other is", "others are")
-        what += f"; {others} level with it, within the noise of {counted(scores.n_items, 'item')}"
+        what += f"; {others} equal within the noise of {counted(scores.n_items, 'item')}"
     return Finding("spread", "fact", what, advice)
 
 
@@ -130,8 +130,8 @@ def _dates(scores: Scores) -> Finding:
             "dates",
             "fact",
             "no dates of models",
-            "add them to see how methods do on newer models (fewbench import … --models models.csv "
-            "with a column date, then compare --split chronological)",
+            "add dates to test methods on newer models (fewbench import … --models models.csv with "
+            "a column date, then compare --split chronological)",
         )
     text = scores.models["date"].fillna("").astype(str)
     dates = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
@@ -154,18 +154,18 @@ def _dates(scores: Scores) -> Finding:
 
 def _families(scores: Scores, kin_found: bool) -> Finding:
     means = (
-        "name the groups of like models (fewbench audit SCORES --families -o FILE), or add your "
-        "own (fewbench import … --models models.csv with a column family)"
+        "make groups of alike models families (fewbench audit SCORES --families -o FILE), or add "
+        "your own (fewbench import … --models models.csv with a column family)"
         if kin_found
-        else "add them if there are any (fewbench import … --models models.csv with a column "
+        else "add families if there are any (fewbench import … --models models.csv with a column "
         "family)"
     )
     if "family" not in scores.models:
         return Finding(
             "families",
             "caution" if kin_found else "fact",
-            "no families of models: intervals and splits take models for unrelated unless their "
-            "rows are all but the same",
+            "no families of models: intervals and splits treat models as unrelated unless their "
+            "rows are nearly identical",
             means,
         )
     family = scores.models["family"].fillna("").astype(str)

@@ -1,4 +1,4 @@
-"""What a table supports: how many distinct sources it has, and which methods fit."""
+"""Which methods a table supports, and how many distinct source models it has."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -34,7 +34,7 @@ class Fit:
 
 
 def fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
-    """Judge every method of the catalogue by what its parts say that they need."""
+    """Judge every method of the catalogue by the needs that its parts declare."""
     has = supply(scores) | {"distinct sources": round(distinct)}
     found = []
     for name, entry in CATALOGUE.items():
@@ -56,7 +56,7 @@ def fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
 
 
 def advice(fitting: tuple[Fit, ...], distinct: float) -> tuple[Advice, ...]:
-    """Return which methods to use, by regime, without those that cannot run here."""
+    """Return the recommended methods by regime, without those that cannot run here."""
     can = {fit.method for fit in fitting if fit.verdict != "cannot"}
     return tuple(
         replace(one, methods=tuple(name for name in one.methods if name in can))
@@ -79,9 +79,9 @@ def support_finding(scores: Scores, kinship: Kinship) -> Finding:
     return Finding(
         "distinct-sources",
         "caution",
-        what + f": fewer than {FEW}, with which learning from sources began to pay on the "
-        "tables it was tried on",
-        "take the methods named below, or add results of other models; compare tells what pays",
+        what + f": fewer than {FEW}, the number from which methods that learn from sources were "
+        "better on the tables tested",
+        "use the methods named below, or add results of other models; compare shows what works",
     )
 
 

@@ -1,4 +1,4 @@
-"""Files of harnesses: which there are, what tells them without reading them whole, and JSON."""
+"""Find files of harnesses, peek at them, and read JSON and Parquet."""
 
 import json
 import os
@@ -16,10 +16,10 @@ HEAD = 4096
 
 
 def list_files(sources: Iterable[Path]) -> list[Path]:
-    """Return files, and those below folders, sorted within each; linked folders are entered too.
+    """Return files, and files below folders, sorted within each; links are followed.
 
-    A file that is there under several names is listed once: not under that of a link, unless
-    the real name says nothing of the file, as in a cache that names files by their hash.
+    A file with several names is listed once: by its real name, unless only a link has a suffix, as
+    in a cache that names files by their hash.
     """
     files: dict[Path, Path] = {}
     entered: set[Path] = set()
@@ -47,8 +47,8 @@ def _below(folder: Path, entered: set[Path]) -> Iterator[Path]:
 
 def _refuse(error: OSError) -> None:
     raise ReaderError(
-        f"{error.filename}: cannot be looked into ({error.strerror})",
-        hint="make it readable, or name the other folders",
+        f"{error.filename}: cannot be opened ({error.strerror})",
+        hint="make the folder readable, or pass the other folders",
     )
 
 
@@ -95,16 +95,8 @@ def parquet_rows(
 class JsonLines:
     """The rows of a file of JSON lines.
 
-    Parameters
-    ----------
-    path : Path
-    salvage : bool
-        Whether a torn last line is left out; `torn` then holds its number.
-
-    Raises
-    ------
-    ReaderError
-        While iterating: if a line is not whole JSON, or the file cannot be read.
+    With `salvage`, a truncated last line is skipped, and `torn` holds its number. Iterating raises
+    ReaderError if a line is not whole JSON.
     """
 
     def __init__(self, path: Path, salvage: bool = False) -> None:
@@ -113,7 +105,7 @@ class JsonLines:
         self.torn: int | None = None
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Yield line number, from 1, and row; empty lines are passed over."""
+        """Yield line number, from 1, and row; skip empty lines."""
         broken: tuple[int, Exception] | None = None
         try:
             with self.path.open("rb") as lines:
@@ -138,13 +130,13 @@ class JsonLines:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell the user once all lines are read."""
-        return ("the last line is torn and was left out",) if self.torn else ()
+        """Notes, once all lines are read."""
+        return ("the last line is truncated and was skipped",) if self.torn else ()
 
     def _error(self, number: int, error: Exception, last: bool = False) -> ReaderError:
-        hint = "the file is torn; copy it again"
+        hint = "the file is damaged; copy it again"
         if last:
-            hint += ", or take its whole lines with --damaged rows"
+            hint += ", or use its whole lines with --damaged rows"
         found = ReaderError(f"{self.path}, line {number}: not whole JSON ({error})", hint=hint)
         found.__cause__ = error
         return found

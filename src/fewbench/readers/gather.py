@@ -1,8 +1,7 @@
-"""Files → runs: every file is read, on all processors, and what went wrong with each is told.
+"""Read files into runs, on several processors, and report the errors of each.
 
-Runs lie on disk while many files are read, so that a stopped import need not read them again.
-Such a part holds the runs of one unit: eight bytes with the length of a JSON header, the header,
-then the columns one after another.
+With a folder, the runs of each unit are kept there as a part, so that a stopped import continues: 8
+bytes with the length of a JSON header, the header, then the columns.
 """
 
 import hashlib
@@ -30,7 +29,7 @@ Pairs = tuple[tuple[str, Any], ...]
 Damaged = Literal["stop", "skip", "rows"]
 Answer = list[Run] | Path | FewbenchError  # runs, or the part that holds them
 Progress = Callable[[int, int], None]
-PARALLEL_FROM = 256 * 2**20  # bytes; below, starting processes takes longer than it saves
+PARALLEL_FROM = 256 * 2**20  # bytes; for fewer, processes take longer to start than they save
 SHOWN = 3
 
 
@@ -211,8 +210,8 @@ def _each(
         yield from parallel(delayed(read)(pair) for pair in units)
     except BrokenExecutor as error:
         raise ReaderError(
-            "a process that read files was killed, probably for lack of memory",
-            hint="read in one process, with --workers 1; what was read is kept",
+            "a reading process was killed, probably for lack of memory",
+            hint="use --workers 1; files that were read are kept",
         ) from error
 
 
@@ -229,7 +228,7 @@ def _read_one(pair: tuple[Harness, Unit], wants: Wants, work: Path | None) -> An
         reason = f"{type(error).__name__}: {first_line(error)}"
         return ReaderError(
             f"{unit.path}: cannot be read as a result file of {harness.name} ({reason})",
-            hint="it may be damaged; if the harness wrote it so, please report a gap in fewbench",
+            hint="copy the file again; if the harness wrote it like this, report a bug in fewbench",
         )
     if part is None:
         return runs
@@ -254,8 +253,8 @@ def _joined(errors: list[FewbenchError], n_units: int, damaged: Damaged) -> Fewb
     return ReaderError(
         f"{len(errors)} of {n_units} files cannot be read: {'; '.join(said[:SHOWN])}"
         + ("; …" if len(said) > SHOWN else ""),
-        hint="leave them out with --damaged skip, or take whole rows of torn files with "
-        "--damaged rows"
+        hint="skip them with --damaged skip, or use whole rows of truncated files with --damaged "
+        "rows"
         if damaged == "stop"
         else "no file is left to read",
     )

@@ -20,27 +20,22 @@ MOST_OPTIONS = 100_000
 
 
 def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Reading:
-    """Read scores from an .npz file; nothing in it is ever executed (no pickled objects).
+    """Read scores from an .npz file without pickled objects.
 
     Parameters
     ----------
     path : path
         A file with arrays `scores` (models × items), `models`, and optionally `items`, `tasks`,
-        `role`, `dates`, `families`, `probabilities` (models × items × options), `n_options`,
-        or `answers` (chosen option of each model and item; -1: none could be read, -2: not
-        run), which become certain probabilities, "none" being an option of its own.
+        `role`, `dates`, `families`, `probabilities` (models × items × options), `n_options`, or
+        `answers` (chosen options; -1: unreadable, -2: not run). Answers become probabilities of 1,
+        with an option of its own for unreadable ones.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
-
-    Returns
-    -------
-    Reading
-        The scores, with a note on how options of `answers` are counted.
 
     Raises
     ------
     ReaderError
-        If the file is torn, lacks an array or holds pickled objects.
+        If the file is damaged, lacks an array or holds pickled objects.
     """
     source = Path(path)
     if not source.is_file():

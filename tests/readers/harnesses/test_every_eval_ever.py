@@ -152,7 +152,7 @@ class TestFromLmEval:
         reading = joined(record.folder, metric="acc")
         assert set(older.values()) == {0.0, 1.0}
         assert reading.scores.values.tolist() == [[1.0] * 10]
-        assert noted(reading, "10 of 10 items of .* are taken from a newer run")
+        assert noted(reading, "10 of 10 items of .* come from a newer run")
 
     def test_a_nought_that_stands_for_no_number(self, record):
         """The converter writes 0 and no metric where lm-eval has lists or texts."""
@@ -169,7 +169,7 @@ class TestFromLmEval:
         record.record.unlink()
         run = runs_in(record.folder)[0]
         assert (run.metrics, run.higher_is_better) == (("acc", "acc_norm", "acc_bytes"), {})
-        assert noted(run, "without its record beside")
+        assert noted(run, "no record in the folder")
         source = RECORDS / "lm_eval" / "toy_sums" / "toy" / "model-b"
         samples = next(source.glob("*.jsonl"))
         shutil.copyfile(samples, record.samples)
@@ -222,7 +222,7 @@ class TestFromHelm:
             ("test", [1.0]),
             ("valid", [0.5]),
         ]
-        assert noted(runs[0], r"1 rows of perturbed samples \('typos'\) not taken")
+        assert noted(runs[0], r"1 rows of perturbed samples \('typos'\) skipped")
 
 
 class TestFromInspect:
@@ -231,7 +231,7 @@ class TestFromInspect:
         # Each scorer has a metric called accuracy, so their ids stand for them.
         assert run.metrics == ("match:accuracy", "includes:accuracy")
         assert run.columns["content"].tolist()[0] == content_id("1 + 2 =", "3")
-        assert noted(run, "2 samples have several rows of one metric and are averaged")
+        assert noted(run, "2 samples have several rows of a metric, which are averaged")
         folder = RECORDS / "inspect_epochs" / "toy_sums" / "toy" / "model-a"
         epochs = Changeable(shutil.copytree(folder, tmp_path / "model-a"))
 
@@ -297,7 +297,7 @@ class TestRows:
 
     def test_fewer_rows_than_the_record_says(self, record):
         record.write(record.rows[:-3])
-        assert noted(runs_in(record.folder)[0], "has 27 rows, and its record says 30")
+        assert noted(runs_in(record.folder)[0], "has 27 rows, but its record says 30")
 
     def test_a_field_as_key(self, record):
         keyed = runs_in(record.folder, key="sample_id")[0].columns["content"].tolist()
@@ -326,7 +326,7 @@ class TestDamage:
             runs_in(record.folder)
         run = runs_in(record.folder, salvage=True)[0]
         assert run.numbers("acc").tolist() == expected("toy/model-b", "toy_capitals")
-        assert noted(run, "the last line is torn and was left out")
+        assert noted(run, "the last line is truncated and was skipped")
         with pytest.raises(ReaderError, match=r"line 28: metric 'acc_bytes' .* is absent"):
             run.numbers("acc_bytes")
 

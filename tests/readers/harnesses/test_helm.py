@@ -131,7 +131,7 @@ class TestTable:
     def test_a_copy_cut_short(self, sums):
         change(sums / "per_instance_stats.json", lambda data: data[:-1])
         reading = joined(sums, metric="exact_match")
-        assert noted(reading, "has 7 documents, its results file says 8")
+        assert noted(reading, "has 7 documents, but its results file says 8")
         assert noted(reading, "1 instances have no score and are left out: 'id7'")
 
 
@@ -142,7 +142,7 @@ class TestRuns:
         expected = right_on_sums("toy/model-a")
         expected[6] = 1.0  # items 1, 2 and 6 were run again, and 6 was wrong before
         assert reading.scores.values[0, -8:].tolist() == expected
-        assert noted(reading, "3 of 8 items of per_instance_stats.json are taken from a newer run")
+        assert noted(reading, "3 of 8 items of per_instance_stats.json come from a newer run")
 
     def test_suites_that_do_not_say_when_they_ran_must_agree(self, suites):
         again = suites / "v2" / "toy_sums:model=toy_model-a"
@@ -277,9 +277,7 @@ class TestOptions:
         change(capitals / "per_instance_stats.json", other)
         run = runs_in(capitals)[0]
         assert not run.has_options
-        assert noted(
-            run, "1 instances are dropped: .* do not explain HELM's choice"
-        )
+        assert noted(run, "1 instances are dropped: .* do not explain HELM's choice")
 
     @pytest.mark.parametrize("spoil", ["text", "logprob", "tokens"])
     def test_not_kept_where_tokens_do_not_spell_the_option(self, capitals, spoil):

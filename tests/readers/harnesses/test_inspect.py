@@ -207,8 +207,7 @@ class TestScores:
         run = read_one(changed_json(tmp_path, repeat))
         assert run.numbers("choice").tolist() == [0.5, 0.0]
         assert run.notes == (
-            "scores are means over 2 epochs, fewer for some items; Inspect's own score "
-            "takes max",
+            "scores are means over 2 epochs, fewer for some items; Inspect's own score takes max",
         )
 
     def test_scored_although_it_failed(self, tmp_path):

@@ -45,7 +45,7 @@ class TestTable:
         known = reading.scores.items["doc_id"].loc[by_hash(logs, "q1")]
         assert known == 1
         assert reading.scores.items["doc_id"].isna().sum() == 2
-        assert noted(reading, "2 items stood at different positions")
+        assert noted(reading, "2 items have different positions")
 
     def test_several_tasks_and_cells_that_were_not_run(self, logs):
         logs.write("a", "t", three(logs))
@@ -108,7 +108,7 @@ class TestModelNames:
         logs.write("org/a", "t", three(logs), results=False)
         reading = read(logs.root)
         assert reading.scores.model_ids == ["org/a"]
-        assert noted(reading, "without its run's results file")
+        assert noted(reading, "no results file of this run")
 
     def test_other_results_of_the_folder_name_it(self, logs):
         folder = logs.write("org/a", "t", three(logs))
@@ -127,7 +127,7 @@ class TestModelNames:
         for stamp, dtype in (("2026-01-01T10-00-00", "float16"), (LATER, "auto")):
             arguments = {"pretrained": "org/a", "dtype": dtype}
             logs.write("org/a", "t", three(logs), stamp=stamp, config={"model_args": arguments})
-        assert noted(read(logs.root), r"'org/a' had different model arguments \(dtype\)")
+        assert noted(read(logs.root), r"'org/a' have different model arguments \(dtype\)")
 
     def test_revisions_are_models_of_their_own(self, logs):
         for stamp, revision in (("2026-01-01T10-00-00", "step1"), (LATER, "main")):
@@ -169,7 +169,7 @@ class TestRuns:
         logs.write("a", "t", mixed, original=3)
         reading = read(logs.root)
         assert reading.scores.items["doc_id"].isna().all()
-        assert noted(reading, "positions of 2 items are not known")
+        assert noted(reading, "positions of 2 items are unknown")
         logs.write("b", "t", rows)
         assert read(logs.root).scores.items["doc_id"].tolist() == [0, 1, 2]
 
@@ -182,13 +182,13 @@ class TestRuns:
 
     def test_fewer_rows_than_the_results_say(self, logs):
         logs.write("a", "t", three(logs), original=9, effective=9)
-        assert noted(read(logs.root), "has 3 documents, its results file says 9")
+        assert noted(read(logs.root), "has 3 documents, but its results file says 9")
 
     def test_other_prompts_are_noted(self, logs):
         for model in "abc":
             changes = {"prompt_hash": "other"} if model == "b" else {}
             logs.write(model, "t", three(logs, **changes))
-        assert noted(read(logs.root), "other than most: 'b' on 3 items$")
+        assert noted(read(logs.root), "different from most: 'b' on 3 items$")
 
 
 class TestMetricAndFilter:
@@ -222,7 +222,7 @@ class TestMetricAndFilter:
         renamed = file.rename(file.with_name("mine.jsonl"))
         reading = read(renamed)
         assert reading.scores.tasks == ["mine"]
-        assert noted(reading, "not named samples_TASK_TIME, so its name is taken for the task")
+        assert noted(reading, "not named samples_TASK_TIME, so the task has the name of the file")
 
     def test_the_only_scalar_metric_needs_no_name(self, logs):
         rows = [logs.free(0, "x", scores={"strict": True, "each": [True, False], "f1": [0, 1]})]

@@ -169,7 +169,7 @@ class TestWhatLmmsEvalWrote:
             runs_of(tmp_path)
         run = runs_of(tmp_path, salvage=True)[0]
         assert run.numbers("exact_match").tolist() == capitals(B)[2:4]
-        assert run.notes == ("the last line is torn and was left out",)
+        assert run.notes == ("the last line is truncated and was skipped",)
 
     def test_torn_results_are_named(self, tmp_path):
         shutil.copytree(LOGS / "limited", tmp_path / "out")
@@ -202,7 +202,7 @@ class TestMetrics:
         assert first.columns["position"].tolist() == [0, 1, 3]
         assert first.numbers("perception").tolist() == [1, 1, 1]
         assert (second.task, second.total) == ("t_cognition", 1)
-        assert "read as 2: 't_perception', 't_cognition'" in first.notes[0]
+        assert "split into 2: 't_perception', 't_cognition'" in first.notes[0]
 
     def test_a_metric_absent_from_some_items_is_no_task(self, written):
         written.samples([written.row(0, other=0.5), written.row(1)])
@@ -241,7 +241,7 @@ class TestWithoutResults:
         written.samples([written.row(0)])
         (run,) = written.runs()
         assert (run.model, run.total, run.filter) == ("org/model", None, None)
-        assert "without a results file" in run.notes[0]
+        assert "no results file in the folder" in run.notes[0]
 
     def test_another_run_names_the_model(self, written):
         written.samples([written.row(0)])

@@ -110,7 +110,7 @@ class TestTable:
     def test_a_later_run_replaces_an_earlier_one(self, excel):
         reading = read(FIXTURES / "stamped")
         assert reading.scores.values.tolist() == [[1, *CAPITALS["toy-model-a"][1:]]]
-        assert noted(reading.notes, "10 of 10 items .* taken from a newer run")
+        assert noted(reading.notes, "10 of 10 items .* come from a newer run")
 
     def test_links_to_the_newest_run_are_read_once(self, excel, tmp_path):
         folder = shutil.copytree(FIXTURES / "stamped", tmp_path / "out") / "toy-model-a"
@@ -157,7 +157,7 @@ class TestNames:
         path = sheet(rows())
         moved = tmp_path / path.name
         shutil.move(path, moved)
-        with pytest.raises(ReaderError, match="does not tell the model from the dataset"):
+        with pytest.raises(ReaderError, match="does not separate model and dataset"):
             read(moved, form="vlmevalkit")
 
     def test_the_run_s_status_names_the_model(self, sheet):
@@ -189,7 +189,7 @@ class TestScores:
         run = only(sheet(made, name="m_MMBench_DEV_openai_result.tsv"))
         assert run.columns["own_id"].tolist() == ["1", "2"]
         assert run.numbers("hit").tolist() == [1, 0]
-        assert noted(run.notes, "2 items were asked with their options turned")
+        assert noted(run.notes, "2 items were asked with rotated options")
         apart = only(sheet(made, name="m_RealWorldQA_openai_result.tsv"))
         assert apart.numbers("hit").tolist() == [1, 1, 1, 0]
 
@@ -275,7 +275,10 @@ class TestBroken:
             (lambda text: text.partition("\n")[0], "empty"),
             (lambda text: text.replace('"index"', '"index_"'), "no column 'index'"),
             (lambda text: text.replace('"A"', '"B"', 1), "two columns are named 'B'"),
-            (lambda text: text.replace('"3"\t', '"2"\t', 1), "row 4: index 2 for the second time"),
+            (
+                lambda text: text.replace('"3"\t', '"2"\t', 1),
+                "row 4: index 2 appears a second time",
+            ),
             (lambda text: text.replace('"3"\t', '""\t', 1), "row 4: no index"),
             (lambda text: text.replace('"1"\t"Match', '"yes"\t"Match', 1), "metric 'hit'.*'yes'"),
             (lambda text: text.replace('"1"\t"Match', '"inf"\t"Match', 1), "metric 'hit'.* is inf"),

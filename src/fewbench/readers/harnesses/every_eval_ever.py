@@ -158,7 +158,7 @@ class _SampleRow:
             if isinstance(value, bool) or not isinstance(value, str | int) or not str(value):
                 raise ReaderError(
                     f"{where}: {name!r} is {value!r:.40}, not a name",
-                    hint="every row of Every Eval Ever names its model, evaluation and sample",
+                    hint="a row of Every Eval Ever names its model, evaluation and sample",
                 )
         for name in ("input", "evaluation"):
             if not isinstance(row.get(name), dict):
@@ -309,13 +309,13 @@ class EveryEvalEver:
             own[identity].scores.setdefault(name, []).append(row.score)
         notes = (*lines.notes, *_notes(unit, record, count, errors))
         if perturbed:
-            said = f"{perturbed.total()} rows of perturbed samples ({some(perturbed)}) not taken"
+            said = f"{perturbed.total()} rows of perturbed samples ({some(perturbed)}) skipped"
             notes = (*notes, said)
         if not samples:
             raise ReaderError(
-                f"{unit.path}: {'no row that can be taken' if count else 'empty'}"
+                f"{unit.path}: {'no usable row' if count else 'empty'}"
                 + (f"; every sample has an error ({errors[0]} …)" if errors else ""),
-                hint="leave it out with --damaged skip",
+                hint="skip the file with --damaged skip",
             )
         return [
             _run(unit.path, evaluation, list(own.values()), record, directions, notes)
@@ -345,7 +345,7 @@ def _run(
         )
     repeated = sum(sample.is_repeated for sample in samples)
     if repeated:
-        notes = (*notes, f"{repeated} samples have several rows of one metric and are averaged")
+        notes = (*notes, f"{repeated} samples have several rows of a metric, which are averaged")
     return rows.run(
         evaluation.model,
         evaluation.task,
@@ -360,11 +360,11 @@ def _notes(unit: Unit, record: _Record, count: int, errors: list[str]) -> list[s
     notes = []
     if not unit.beside:
         notes.append(
-            "without its record beside; metrics have the names that the rows give, and whether "
-            "higher is better is not checked"
+            "no record in the folder; metrics have the names in the rows, and it is not checked "
+            "whether higher is better"
         )
     elif record.n_rows is not None and record.n_rows != count:
-        notes.append(f"has {count} rows, and its record says {record.n_rows}: a copy cut short")
+        notes.append(f"has {count} rows, but its record says {record.n_rows}: an incomplete copy")
     if errors:
         listed = some(dict.fromkeys(errors))
         notes.append(f"{len(errors)} rows with an error are left out (samples {listed})")

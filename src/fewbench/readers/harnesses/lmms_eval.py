@@ -11,7 +11,7 @@ from typing import Any
 from fewbench._names import some
 from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, at, head, load_json, object_at
-from fewbench.readers.harness import Rows, Run, Unit, Wants
+from fewbench.readers.harness import Rows, Run, Unit, Wants, empty
 from fewbench.readers.harnesses.lm_eval.run_results import Results, model_of_others
 from fewbench.readers.values import as_number, content_id, describe, field_value, is_position
 
@@ -23,8 +23,8 @@ NOT_METRICS = {
 }
 SCORE = "score"
 NO_RESULTS = (
-    "without a results file beside; the model's name is that of the folder or of the folder's "
-    "other runs, and how many items the task has is not known"
+    "no results file in the folder; the model is named after the folder or other runs, and the "
+    "number of items of the task is unknown"
 )
 
 
@@ -64,7 +64,7 @@ class LmmsEval:
         results, task = log.results, log.task
         samples = list(_samples(log, _score_key(results, task)))
         if not samples:
-            raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
+            raise empty(unit.path)
         filters = results.filters(task) if results else []
         parts = _parts(samples, task)
         notes = [*(log.rows.notes if isinstance(log.rows, JsonLines) else ())]
@@ -72,11 +72,12 @@ class LmmsEval:
             notes.append(NO_RESULTS)
         if len(parts) > 1:
             notes.append(
-                f"different items have different metrics, so task {task!r} is read as "
-                f"{len(parts)}: {some(parts)}"
+                f"items have different metrics, so task {task!r} is split into {len(parts)}: "
+                f"{some(parts)}"
             )
-        said = _said(results, task, len({sample.doc_id for sample in samples}))
-        whole = said.get("total") == len({sample.doc_id for sample in samples})
+        n_documents = len({sample.doc_id for sample in samples})
+        said = _said(results, task, n_documents)
+        whole = said.get("total") == n_documents
         runs = []
         for part, some_of in parts.items():
             for time, rows in enumerate(_by_filter(log, some_of, filters, wants.key)):
@@ -220,7 +221,17 @@ def _by_filter(
         time = met[sample.doc_id]
         met[sample.doc_id] += 1
         if time and time >= len(filters):
-            raise _repeated(sample, not filters)
+            message = f"{sample.where}: document {sample.doc_id} has a further row"
+            if filters:
+                raise ReaderError(
+                    f"{message} than the task has filters",
+                    hint="two runs in one second write to one file; run them one after the other",
+                )
+            raise ReaderError(
+                f"{message}; lmms-eval writes one per filter, and no results file in the folder "
+                "names several",
+                hint="add the run's TIME_results.json to the folder",
+            )
         if time == len(found):
             found.append(Rows(log.path, log.place_word))
         found[time].append(
@@ -254,17 +265,3 @@ def _model(unit: Unit, results: Results | None) -> str:
     if results:
         return str(results.model or results.part("config").get("model") or "")
     return model_of_others(unit)
-
-
-def _repeated(sample: _Sample, unnamed: bool) -> ReaderError:
-    message = f"{sample.where}: document {sample.doc_id} has a further row"
-    if unnamed:
-        return ReaderError(
-            f"{message}; lmms-eval writes one for each filter, and no results file beside names "
-            "several",
-            hint="put the run's TIME_results.json beside it",
-        )
-    return ReaderError(
-        f"{message} than the task has filters",
-        hint="two runs in the same second write into one file; run them again one by one",
-    )

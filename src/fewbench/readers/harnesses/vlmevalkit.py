@@ -17,18 +17,18 @@ import numpy as np
 from fewbench._names import some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head, load_json
-from fewbench.readers.harness import Rows, Run, Unit, Wants
+from fewbench.readers.harness import Rows, Run, Unit, Wants, empty
 from fewbench.readers.values import as_number, content_id, field_value
 
 SHEETS = (".xlsx", ".tsv", ".json")  # PRED_FORMAT
 STATUS = "status.json"
 RUN = re.compile(r"T\d{8}[-_]\w+")  # the folder of one run, below that of the model
-# What an evaluation adds to the name of the predictions: the judge, if it had one, and a word.
+# An evaluation adds the judge, if any, and a word to the name of the predictions.
 MADE = re.compile(
     r"(?P<predictions>.+?)(?:_(?P<judge>exact_matching|extract_matching|openai|gpt4|"
     r"(?:chatgpt|gpt|qwen|deepseek)-.+?))?(?P<word>_results?|_auxmatch|_detailed_results)?"
 )
-# Half-way sheets of an evaluation, which hold other rows or scores.
+# Intermediate sheets of an evaluation.
 HALF_WAY = re.compile(r".*_(vanilla(_\w+)?_result|tmp|checkpoint|PREV|processed|response|rating)")
 COLUMNS = (b"question", b"prediction", b"hit", b"score", b"eval_match")
 WHOLE = re.compile(r"(-?\d{1,15})\.0+")
@@ -116,8 +116,8 @@ def _split_name(predictions: str, path: Path, status: _Status) -> tuple[str, str
         if model and predictions.startswith(f"{model}_"):
             return model, predictions.removeprefix(f"{model}_")
     raise ReaderError(
-        f"{path}: its name does not tell the model from the dataset",
-        hint="keep it in the folder that VLMEvalKit made, which is named as the model",
+        f"{path}: its name does not separate model and dataset",
+        hint="keep it in VLMEvalKit's folder, which has the name of the model",
     )
 
 
@@ -140,7 +140,7 @@ def _read_sheet(path: Path) -> list[Row]:
     suffix = path.suffix.lower()
     rows = {".xlsx": _read_xlsx, ".tsv": _read_tsv, ".json": _read_json}[suffix](path)
     if not rows:
-        raise ReaderError(f"{path}: empty, no answer was logged", hint="delete it")
+        raise empty(path)
     return rows
 
 
@@ -301,8 +301,7 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
         notes.append(f"{len(unscored)} items have no score and are left out: {some(unscored)}")
     if turned:
         notes.append(
-            f"{turned} items were asked with their options turned; right is what was right at "
-            "every turn"
+            f"{turned} items were asked with rotated options; an item is right if every rotation is"
         )
     if failed:
         notes.append(f"{failed} answers are failures of the model's server, scored as answers")
@@ -313,7 +312,7 @@ def _metrics(path: Path, sheet: list[Row]) -> list[str]:
     columns = list(sheet[0])
     if "index" not in columns:
         raise ReaderError(
-            f"{path}: no column 'index', as VLMEvalKit writes it", hint=f"there is {some(columns)}"
+            f"{path}: no column 'index', as VLMEvalKit writes it", hint=f"it has {some(columns)}"
         )
     found = [name for name in SCORES if name in columns]
     if MATCH in columns and HIT not in columns:
@@ -321,8 +320,7 @@ def _metrics(path: Path, sheet: list[Row]) -> list[str]:
     if not found:
         raise ReaderError(
             f"{path}: no column 'hit' or 'score': predictions without an evaluation of each item",
-            hint="evaluate them with `run.py --mode eval --reuse`, or leave them out with "
-            "--damaged skip",
+            hint="evaluate them with `run.py --mode eval --reuse`, or skip with --damaged skip",
         )
     return [HIT if name == MATCH else name for name in found]
 
@@ -338,7 +336,7 @@ def _by_index(path: Path, dataset: str, sheet: list[Row]) -> dict[str, list[tupl
             raise ReaderError(f"{path}, row {number}: no index")
         if index in seen:
             raise ReaderError(
-                f"{path}, row {number}: index {index} for the second time",
+                f"{path}, row {number}: index {index} appears a second time",
                 hint="the sheet was joined from two; keep one of them",
             )
         seen.add(index)
@@ -402,7 +400,7 @@ def _run(
     model, dataset, judge = named
     folder = path.absolute().parent
     if status.limit:
-        notes.append(f"a part of the dataset was run: --limit {status.limit}")
+        notes.append(f"partial run: --limit {status.limit}")
     return rows.run(
         model,
         dataset,

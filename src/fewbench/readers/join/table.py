@@ -93,13 +93,13 @@ def require(*preferences: Preference) -> None:
     """Raise ReaderError if a task is undecided."""
     for preference in preferences:
         if preference.unknown:
-            raise ReaderError(preference.unknown, hint="the names are those in the logs")
+            raise ReaderError(preference.unknown, hint="use a name from the logs")
     left = [preference for preference in preferences if preference.question]
     if left:
         raise ReaderError(
             "; ".join(preference.question for preference in left),
-            hint=f"such as {' '.join(preference.advice for preference in left)}; for each task the "
-            "first name that it has is taken",
+            hint=f"such as {' '.join(preference.advice for preference in left)}; each task uses "
+            "the first name that it has",
         )
 
 
@@ -343,13 +343,13 @@ def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:
     counts: dict[int, tuple[str, int, str]] = {}
     for task in tasks:
         for taken, gone in zip(task.merged.taken, task.merged.replaced, strict=True):
-            why = f"{gone} rows gave way to a newer run" if gone else ""
+            why = f"{gone} rows are replaced by a newer run" if gone else ""
             counts[id(taken.run)] = (task.metric, len(taken.rows), why)
     rows = []
     for run in runs:
-        metric, n_taken, why = counts.get(id(run), ("", 0, "another filter was asked for"))
+        metric, n_taken, why = counts.get(id(run), ("", 0, "another filter is used"))
         if not why and n_taken < run.n_rows:
-            why = f"{run.n_rows - n_taken} rows are taken from another folder, which agrees"
+            why = f"{run.n_rows - n_taken} rows come from another folder, which agrees"
         rows.append(
             {
                 "file": str(run.path),

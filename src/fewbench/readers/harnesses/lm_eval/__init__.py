@@ -12,7 +12,7 @@ import numpy as np
 
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head
-from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants
+from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants, empty
 from fewbench.readers.harnesses.lm_eval.run_results import NAMES, Results, model_of_others
 from fewbench.readers.harnesses.lm_eval.samples import (
     OPEN,
@@ -34,15 +34,15 @@ SAMPLES = re.compile(
 ENDING = re.compile(rf"_(?P<stamp>{STAMP})\.json$")
 HUB = re.compile(r"(?P<org>.+?)__(?P<model>.+)__(?P<task>leaderboard_.+)")
 NO_RESULTS = (
-    "without its run's results file beside; taken for model {!r} by the name of the file, the "
-    "folder or the folder's other runs, and whether higher is better is not checked"
+    "no results file of this run in the folder; the model {!r} is read from the name of the file, "
+    "the folder or other runs, and it is not checked whether higher is better"
 )
-NO_TASK = "not named samples_TASK_TIME, so its name is taken for the task"
+NO_TASK = "not named samples_TASK_TIME, so the task has the name of the file"
 WRONG_SCORES = (
-    "scores that the log-likelihoods contradict: lm-eval 0.4.5 to 0.4.8 mixes up the requests of "
-    "tasks with acc_mutual_info, so run it again with another version"
+    "log-likelihoods contradict scores: lm-eval 0.4.5 to 0.4.8 mixes up requests of tasks with "
+    "acc_mutual_info, so run it again with another version"
 )
-UNNAMED_FILTER = "written before lm-eval 0.4.7 and does not name its filter"
+UNNAMED_FILTER = "written before lm-eval 0.4.7, without the name of the filter"
 
 
 class _Folder:
@@ -183,9 +183,9 @@ def _before_0_4_3(unit: Unit) -> Origin:
     if unread:
         raise unread
     raise ReaderError(
-        f"{unit.path}: written by lm-eval 0.4.2 or older, and no results file beside it tells "
-        "its model from its task",
-        hint="put results.json of the run beside it",
+        f"{unit.path}: written by lm-eval 0.4.2 or older, and no results file in the folder names "
+        "its model and task",
+        hint="add results.json of the run to the folder",
     )
 
 
@@ -230,11 +230,11 @@ class LmEval:
         results, task = origin.results, origin.task
         delimiter = results.delimiter(task) if results else " "
         rows = SampleRows(unit.path, wants.salvage)
-        parts: dict[_Part, Rows] = {}
+        parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
         met: Counter[tuple[str | None, int, str]] = Counter()
         documents = Documents()
         for place, row in rows:
-            if not rows.is_table:  # which has every field in every document
+            if not rows.is_table:  # its documents have fields of others
                 documents.add(row, place)
             where = f"{unit.path}, {rows.place_word} {place}"
             named = filter_of(row, where)
@@ -243,10 +243,17 @@ class LmEval:
             document = named, row["doc_id"], "" if named is None else row["doc_hash"]
             time = met[document]
             if named is not None and time:
-                raise _repeated(named, row["doc_id"], where)
+                raise ReaderError(
+                    f"{where}: document {row['doc_id']} has a second row for filter {named!r}",
+                    hint="the file was joined from two; keep one of them",
+                )
             met[document] += 1
             if time >= max(len(origin.filters), 1):
-                raise _unnamed(row["doc_id"], where)
+                raise ReaderError(
+                    f"{where}: document {row['doc_id']} has a second row; before 0.4.7 lm-eval "
+                    "wrote one per filter, and no results file in the folder names the filters",
+                    hint="add the run's results file, or run it again with lm-eval 0.4.7 or newer",
+                )
             part = parts.setdefault((named, time), Rows(unit.path, rows.place_word))
             metrics = metrics_of(row, where)
             part.append(
@@ -258,14 +265,16 @@ class LmEval:
                 options=None if part.options is None else option_table(row, metrics, delimiter),
             )
         if not parts:
-            raise ReaderError(f"{unit.path}: empty, no document was logged", hint="delete it")
-        torn = (*rows.lines.notes, *documents.check(unit.path, rows.place_word))
+            raise empty(unit.path)
+        notes = (*rows.lines.notes, *documents.check(unit.path, rows.place_word))
         if task == unit.path.stem:
-            torn = (*torn, NO_TASK)
-        return [_run(filled, _name(part, origin), origin, torn) for part, filled in parts.items()]
-
-
-_Part = tuple[str | None, int]  # the filter, or None and the how-manieth row of a document
+            notes = (*notes, NO_TASK)
+        runs = []
+        for (named, time), filled in parts.items():
+            listed = named is None and origin.filters
+            name = origin.filters[time] if listed else named
+            runs.append(_run(filled, name, origin, notes))
+        return runs
 
 
 def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) -> Run:
@@ -278,7 +287,7 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
         notes = tuple(note for note in notes if note != OPEN)
     if results is None:
         notes = (*notes, NO_RESULTS.format(origin.model))
-        if origin.stamp:  # of two runs that do not say whose they are, none is a re-run
+        if origin.stamp:  # runs without a known model are not re-runs of each other
             known = {"variant": f"run={origin.stamp}"}
     else:
         known |= {
@@ -306,23 +315,3 @@ def _has_true_ids(doc_ids: list[int], total: int | None) -> bool:
     """Whether doc_ids are reliable: lm-eval mixes them up for `--samples` out of order."""
     whole = total == len(doc_ids) == len(set(doc_ids))
     return whole or all(a < b for a, b in pairwise(doc_ids))
-
-
-def _name(part: _Part, origin: Origin) -> str | None:
-    named, time = part
-    return origin.filters[time] if named is None and origin.filters else named
-
-
-def _unnamed(doc_id: int, where: str) -> ReaderError:
-    return ReaderError(
-        f"{where}: document {doc_id} has a second row; before 0.4.7 lm-eval wrote one for "
-        "each filter, and no results file beside names the filters",
-        hint="put the run's results file beside it, or run it again with lm-eval 0.4.7 or newer",
-    )
-
-
-def _repeated(named: str, doc_id: int, where: str) -> ReaderError:
-    return ReaderError(
-        f"{where}: document {doc_id} is logged a second time for filter {named!r}",
-        hint="the file was joined from two; keep one of them",
-    )
