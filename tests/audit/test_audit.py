@@ -115,7 +115,7 @@ def test_no_number_has_an_exponent():
     scale = Scale(0, 10_000, lower_is_better=True)
     found = audit(from_arrays(values, models=[f"m{i}" for i in range(12)], scale=scale))
     low = f"{values.mean(axis=1).min():,.0f}"
-    assert found.of_kind("spread").what.startswith(f"scores go from {low} to ")
+    assert found.of_kind("spread").what.startswith(f"scores range from {low} to ")
     assert not [f for f in found.findings if "e+" in f.what + f.advice]
 
 

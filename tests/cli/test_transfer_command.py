@@ -259,7 +259,7 @@ def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
     model.broken = 68
     said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
-    assert "failed 1 time in a row, appears a second time; the last time: no con" in said.err
+    assert "failed 1 time in a row, for the second time; the last time: no con" in said.err
     assert "68 of 72 answers are kept in ict" in said.err
     assert "Traceback" not in said.err
     assert not Path("ict/matrix.npz").exists()

@@ -96,7 +96,7 @@ def test_one_bad_prompt_does_not_keep_the_others_from_being_asked(
             return chosen
 
     patience, model = Patience(3, 0.001, 0.001), Choosy()
-    with pytest.raises(ModelError, match=r"3 times in a row, appears a second time; .*: this one"):
+    with pytest.raises(ModelError, match=r"3 times in a row, for the second time; .*: this one"):
         measured(made, model, patience=patience, concurrency=concurrency)
     assert model.asked.count(bad) == 6
     answers, run = measured(made, fake())

@@ -1,8 +1,7 @@
 """Check a table of source results for problems and suggest fixes."""
 
-from fewbench.audit.audit import Audit, audit
+from fewbench.audit.audit import Audit, Fit, audit
 from fewbench.audit.dropping import DROPS, drop, with_families
 from fewbench.audit.finding import Finding, Table
-from fewbench.audit.support import Fit
 
 __all__ = ["DROPS", "Audit", "Finding", "Fit", "Table", "audit", "drop", "with_families"]

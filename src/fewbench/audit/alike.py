@@ -1,17 +1,169 @@
-"""Findings on models that are alike: duplicates, near-twins, kin."""
+"""Which models are alike, and findings on them: duplicates, near-twins, kin."""
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from fewbench._names import counted
-from fewbench.algorithms.soundness.likeness import TWIN
+from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms.soundness.likeness import (
+    CHANCE,
+    TWIN,
+    Likeness,
+    distinct_weights,
+    groups_alike,
+    identical,
+    independent_weights,
+    likeness,
+)
 from fewbench.audit.finding import Finding, Severity, Table
-from fewbench.audit.kinship import Groups, Kinship, complete_first, covered, plain_name
 from fewbench.scores import Scores
 
+Groups = tuple[tuple[int, ...], ...]
 ONE_NAME = "have one name (up to case, white space, '__' for '/' or a number after '#')"
-DROP = "keep one of each: fewbench audit SCORES --drop duplicates -o FILE"
+DROP = "keep one of each (fewbench audit SCORES --drop duplicates -o FILE)"
+
+
+@dataclass(frozen=True, eq=False)
+class Kinship:
+    """Likeness of models, and groups of two or more positions of alike models.
+
+    `same_row` excludes rows that are equal by chance; `kin` includes `near_twins`. `kin_least` is
+    the mean likeness from which models count as kin, None if no pair stands out. `weights` and
+    `independent`, shape (models,), are what a model counts for learning patterns of answers, and
+    for averaging answers to an item. `same`, shape (models, models): equal scores wherever both
+    ran.
+    """
+
+    likeness: Likeness
+    same_name: Groups
+    same_row: Groups
+    near_twins: Groups
+    kin: Groups
+    kin_least: float | None
+    weights: FloatArray
+    independent: FloatArray
+    same: BoolArray
+
+    @property
+    def distinct(self) -> float:
+        """The effective number of distinct models."""
+        return float(self.weights.sum())
+
+
+def kinship(scores: Scores) -> Kinship:
+    """Compare all models of a table."""
+    same = identical(scores.values)
+    rows = _components(same)
+    if rows:
+        run, high = ~np.isnan(scores.values), _high(scores)
+        rows = tuple(group for group in rows if _chance_of_same(run, high, group) < CHANCE)
+    copies = np.zeros_like(same)
+    for group in rows:
+        copies[np.ix_(group, group)] = same[np.ix_(group, group)]
+    # Twice, so that a model with many copies does not bias the difficulty of items.
+    once = distinct_weights(likeness(scores.values), copies)
+    alike = likeness(scores.values, once)
+    twins = _together(groups_alike(alike, copies, TWIN))
+    least = alike.kin_threshold()
+    kin = twins if least is None else _together(groups_alike(alike, copies, min(least, TWIN)))
+    return Kinship(
+        alike,
+        _by_name(scores.model_ids),
+        rows,
+        twins,
+        kin,
+        least,
+        distinct_weights(alike, copies),
+        independent_weights(alike, copies),
+        same,
+    )
+
+
+def _plain_name(name: str) -> str:
+    """Return a model's name without what says nothing of the model.
+
+    Case, white space, `__` for `/` (as harnesses write it in file names), and a number after `#`.
+
+    Examples
+    --------
+    >>> _plain_name("Org__Model-7B#2"), _plain_name(" org/model-7b ")
+    ('org/model-7b', 'org/model-7b')
+    """
+    return re.sub(r"\s+", " ", re.sub(r"#\d+$", "", name.strip()).replace("__", "/")).casefold()
+
+
+def _complete_first(scores: Scores, group: Iterable[int]) -> list[int]:
+    missing = np.isnan(scores.values).sum(axis=1)
+    return sorted(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
+
+
+def _covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int, list[int]]:
+    run = ~np.isnan(scores.values)
+    keep: dict[int, list[int]] = {}
+    for m in _complete_first(scores, group):
+        over = next((k for k in keep if same[m, k] and not (run[m] & ~run[k]).any()), None)
+        if over is None:
+            keep[m] = []
+        else:
+            keep[over].append(m)
+    return keep
+
+
+def _by_name(names: list[str]) -> Groups:
+    found: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        found.setdefault(_plain_name(name), []).append(at)
+    return tuple(tuple(group) for group in found.values() if len(group) > 1)
+
+
+def _together(labels: IntArray) -> Groups:
+    found: dict[int, list[int]] = {}
+    for at, label in enumerate(labels.tolist()):
+        found.setdefault(label, []).append(at)
+    return tuple(tuple(group) for group in found.values() if len(group) > 1)
+
+
+def _components(linked: BoolArray) -> Groups:
+    from scipy.sparse.csgraph import connected_components
+
+    return _together(connected_components(linked, directed=False)[1].astype(np.intp))
+
+
+def _high(scores: Scores) -> BoolArray:
+    if scores.is_binary:
+        return scores.values > 0.5  # NaN is not
+    median = np.nanmedian(scores.values, axis=0)
+    above = scores.values > median
+    return np.where(above.any(axis=0), above, scores.values >= median)
+
+
+def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> float:
+    """Estimate the probability that some pair of models has this group's identical row by chance.
+
+    An item's probability of being right follows from the group's score and the other models' scores
+    on it. Fractional scores count as high or low, which overstates the chance.
+    """
+    common = run[list(group)].all(axis=0)
+    if not common.any():  # alike in pairs only
+        common = run[group[0]] & run[group[1]]
+    outside = np.ones(len(run), dtype=np.bool_)
+    outside[list(group)] = False
+    n = (run & outside[:, None]).sum(axis=0)[common]
+    of_item = (high[outside].sum(axis=0)[common] + 0.5) / (n + 1)
+    of_group = (high[group[0], common].sum() + 0.5) / (common.sum() + 1)
+    easy = _logit(of_item)
+    p = 1.0 / (1.0 + np.exp(-(easy - easy.mean() + _logit(of_group))))
+    log_same = float(np.log(p * p + (1 - p) * (1 - p)).sum())
+    pairs = len(run) * (len(run) - 1) / 2
+    return float(min(1.0, pairs * np.exp(log_same)))
+
+
+def _logit(p: FloatArray | float) -> FloatArray:
+    return np.asarray(np.log(p) - np.log1p(-np.asarray(p)))
 
 
 def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:
@@ -46,7 +198,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
     parts: list[tuple[int, ...]] = []
     rows = []
     for group in kinship.same_name:
-        keep = covered(scores, kinship.same, group)
+        keep = _covered(scores, kinship.same, group)
         copies += [(one, *others) for one, others in keep.items() if others]
         left = tuple(sorted(keep))
         if len(left) < 2:
@@ -108,14 +260,14 @@ def _same_row(scores: Scores, kinship: Kinship) -> Finding | None:
     groups = tuple(
         group
         for group in kinship.same_row
-        if len({plain_name(scores.model_ids[m]) for m in group}) > 1
+        if len({_plain_name(scores.model_ids[m]) for m in group}) > 1
     )
     if not groups:
         return None
     spare = tuple(
         scores.model_ids[m]
         for group in groups
-        for others in covered(scores, kinship.same, group).values()
+        for others in _covered(scores, kinship.same, group).values()
         for m in others
     )
     return _finding(
@@ -166,7 +318,9 @@ def _near_twins(scores: Scores, kinship: Kinship) -> Finding | None:
 
 def spare_twins(scores: Scores, groups: Groups) -> tuple[str, ...]:
     """Return all models of every group except the one to keep."""
-    return tuple(scores.model_ids[m] for group in groups for m in complete_first(scores, group)[1:])
+    return tuple(
+        scores.model_ids[m] for group in groups for m in _complete_first(scores, group)[1:]
+    )
 
 
 def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
@@ -192,7 +346,6 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
 
 
 def _held(scores: Scores, groups: Groups) -> tuple[bool, str]:
-    """Return whether each group lies in one family, and a remark on families."""
     if "family" not in scores.models:
         return False, ""
     families = scores.models["family"].fillna("").astype(str).to_numpy()

@@ -1,24 +1,45 @@
 """Check a table of scores for problems."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fewbench.audit.alike import alike_findings
+from fewbench._names import counted
+from fewbench.audit.alike import Kinship, alike_findings, kinship
 from fewbench.audit.finding import SEVERITIES, Finding
 from fewbench.audit.items import item_findings, measure_items, worst_first
-from fewbench.audit.kinship import Kinship, kinship
 from fewbench.audit.missing import measure_missing, missing_findings
 from fewbench.audit.odd import odd_findings
 from fewbench.audit.shape import shape_findings
-from fewbench.audit.support import Fit, advice, fits, support_finding
-from fewbench.methods import Advice
+from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
 
 FORMAT = 1
+Verdict = Literal["fits", "works, but", "cannot"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether a method of the catalogue suits a table.
+
+    Attributes
+    ----------
+    method : str
+    verdict : {"fits", "works, but", "cannot"}
+    because : tuple of str
+        What it lacks: in the scores, or an optional package that is not installed.
+    """
+
+    method: str
+    verdict: Verdict
+    because: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -105,7 +126,7 @@ def audit(scores: Scores) -> Audit:
         *odd_findings(scores, kin),
         *item_findings(scores, items),
         *missing_findings(scores, missing),
-        support_finding(scores, kin),
+        _distinct_sources(scores, kin),
         *shape_findings(scores, bool(alike)),
     ]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
@@ -138,13 +159,12 @@ def audit(scores: Scores) -> Audit:
         "independent": round(float(kin.independent.sum()), 1),
         "fingerprint": scores.fingerprint,
     }
-    fitting = fits(scores, kin.distinct)
-    use = advice(fitting, kin.distinct)
+    fitting = _fits(scores, kin.distinct)
+    use = _advice(fitting, kin.distinct)
     return Audit(tuple(findings), fitting, use, alike, table, numbers)
 
 
 def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
-    """Join groups of one name, identical rows or near-twins that share a model; not kin."""
     found: list[set[int]] = []
     for group in (*kin.same_name, *kin.same_row, *kin.near_twins):
         joined = set(group)
@@ -159,3 +179,65 @@ def _alike(scores: Scores, kin: Kinship) -> tuple[tuple[str, ...], ...]:
 
 def _plain(values: np.ndarray[Any, Any]) -> list[float | None]:
     return [None if np.isnan(v) else round(float(v), 5) for v in values]
+
+
+def _fits(scores: Scores, distinct: float) -> tuple[Fit, ...]:
+    has = supply(scores) | {"distinct sources": round(distinct)}
+    found = []
+    for name, entry in CATALOGUE.items():
+        lacks = [need for need in needs_of(entry.method) if has[need.what] < need.least]
+        lacks = [need for need in lacks if need.required] or lacks  # which decide
+        least = {need.what: max(n.least for n in lacks if n.what == need.what) for need in lacks}
+        lacks = [need for need in lacks if need.least == least[need.what]]  # the strictest says it
+        verdict: Verdict = "works, but" if lacks else "fits"
+        if any(need.required for need in lacks):
+            verdict = "cannot"
+        because = _because(lacks, has)
+        absent = [extra for extra in extras_of(entry.method) if not extra.is_installed]
+        if absent:
+            because = () if verdict != "cannot" else because
+            because += tuple(f"{one.package} is not installed: {one.hint}" for one in absent)
+            verdict = "cannot"
+        found.append(Fit(name, verdict, because))
+    return tuple(found)
+
+
+def _advice(fitting: tuple[Fit, ...], distinct: float) -> tuple[Advice, ...]:
+    can = {fit.method for fit in fitting if fit.verdict != "cannot"}
+    return tuple(
+        replace(one, methods=tuple(name for name in one.methods if name in can))
+        for one in ADVICE
+        if one.least <= round(distinct) < one.below
+    )
+
+
+def _distinct_sources(scores: Scores, kinship: Kinship) -> Finding:
+    distinct = kinship.distinct
+    few = round(distinct) < FEW
+    what = f"the {counted(scores.n_models, 'model counts', 'models count')} as about "
+    what += f"{distinct:.0f} distinct {'one' if round(distinct) == 1 else 'ones'}"
+    what += " (models that answer alike, beyond what easy and hard items explain, count as one)"
+    if not few:
+        return Finding(
+            "distinct-sources", "fact", what, "enough for most methods that learn from sources"
+        )
+    return Finding(
+        "distinct-sources",
+        "caution",
+        what + f": fewer than {FEW}, the number from which methods that learn from sources were "
+        "better on the tables tested",
+        "use the methods named below, or add results of other models; compare shows what works",
+    )
+
+
+def _because(lacks: list[Need], has: dict[str, int]) -> tuple[str, ...]:
+    without: dict[str, dict[str, None]] = {}
+    for need in lacks:
+        said = {
+            "probabilities": "no option probabilities: ",
+            "tasks": "",
+            "text": "items without a text: ",
+            "task text": "a task whose items have no text: ",
+        }.get(need.what, f"{has[need.what]} of {need.least} {need.what}: ")
+        without.setdefault(said, {}).setdefault(need.without)
+    return tuple(said + ", and ".join(parts) for said, parts in without.items())

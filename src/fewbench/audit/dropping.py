@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from fewbench._names import counted, did_you_mean, some
-from fewbench.audit.alike import spare_twins
+from fewbench.audit.alike import kinship, spare_twins
 from fewbench.audit.audit import Audit
-from fewbench.audit.kinship import kinship
 from fewbench.errors import ScoresError
 from fewbench.scores import Scores
 

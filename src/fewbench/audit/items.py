@@ -7,8 +7,8 @@ import numpy as np
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
+from fewbench.audit.alike import Kinship
 from fewbench.audit.finding import Cell, Finding, Table, number, share
-from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
 
 EASY = 0.95
@@ -18,18 +18,11 @@ SUSPECT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ItemNumbers:
-    """What was measured of every item.
+    """Measurements of every item, arrays of shape (items,).
 
-    Attributes
-    ----------
-    mean : ndarray, shape (items,)
-        Mean score in [0, 1] over the models that ran it.
-    constant, saturated : ndarrays of bool, shape (items,)
-        The same score from all; not the same, but a mean of `EASY` or more.
-    discrimination : Discrimination
-    wrong_way, suspect : ndarrays of bool, shape (items,)
-        Going the wrong way at a false discovery rate of `LEVEL`; at one test's level `SUSPECT`,
-        if these are more than chance gives.
+    `mean` is in [0, 1], over the models that ran the item; `saturated` items have a mean of `EASY`
+    or more without being constant. `wrong_way` is at a false discovery rate of `LEVEL`; `suspect`
+    at one test's level `SUSPECT`, if these are more than chance gives.
     """
 
     mean: FloatArray
@@ -76,7 +69,7 @@ def _wrong_way(scores: Scores, numbers: ItemNumbers) -> Finding | None:
         f"{counted(len(at), 'item goes', 'items go')} the wrong way: the better a model is on the "
         f"others, the worse on {'it' if len(at) == 1 else 'them'} (expect at most 1 in "
         f"{1 / LEVEL:.0f} of them to be chance)",
-        "check their keys first: a wrong key, two right options, or a trap; correct keys and import "
+        "check their keys: a wrong key, two right options, or a trap; correct keys and import "
         "again, or remove the items (fewbench audit SCORES --drop wrong-way -o FILE)",
         "items",
         ids,
@@ -94,8 +87,8 @@ def _suspect(scores: Scores, numbers: ItemNumbers) -> Finding | None:
         "suspect-keys",
         "fact",
         f"{counted(len(at), 'item leans', 'items lean')} the wrong way, each with a chance of 1 in "
-        f"{1 / SUSPECT:.0f} or less; chance alone gives {SUSPECT * tested:.0f} of these at most: it "
-        "is unknown which of these are chance",
+        f"{1 / SUSPECT:.0f} or less; chance alone gives {SUSPECT * tested:.0f} of these at most: "
+        "it is unknown which of these are chance",
         "if you check keys by hand, start with the first of the list",
         "items",
         tuple(str(scores.item_ids[i]) for i in at),

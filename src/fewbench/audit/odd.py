@@ -4,8 +4,8 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench._types import FloatArray
+from fewbench.audit.alike import Kinship
 from fewbench.audit.finding import Finding, Table, share
-from fewbench.audit.kinship import Kinship
 from fewbench.scores import Scores
 
 ONE_OPTION = 0.8

@@ -139,11 +139,7 @@ class Run:
 class Rows:
     """Rows of a result file, collected one by one and turned into a `Run`.
 
-    Parameters
-    ----------
-    path : Path
-    place_word : str
-        Word for a place in the file, used in messages: line, row, sample …
+    `place_word` is the word for a place in the file: line, row, sample …
 
     Examples
     --------

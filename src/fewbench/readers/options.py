@@ -1,4 +1,4 @@
-"""Option probabilities of multiple-choice rows, from the logged log-likelihoods.
+"""Option probabilities of multiple-choice rows, from logged log-likelihoods.
 
 Harnesses score `acc` by the largest log-likelihood, `acc_norm` by the largest per character of
 the option, `acc_bytes` by the largest per byte, `acc_mutual_info` by the largest gain over the
@@ -23,18 +23,10 @@ COMPARED = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
 
 @dataclass(frozen=True, slots=True)
 class OptionTable:
-    """What a model said of each option of one item: plain lists, as there is one for each row.
+    """A model's log-likelihood of each option of one item.
 
-    Parameters
-    ----------
-    likelihoods : sequence of float
-        Log-likelihood of each option.
-    right : int
-        The right option, -1 if the file does not clearly say it.
-    texts : sequence of str
-        The options' texts, empty where they are not known.
-    unconditional : sequence of float
-        Log-likelihood of each option without its question, empty where not known.
+    `right` is -1 if unknown, `texts` and `unconditional` (log-likelihoods without the question) are
+    empty if unknown. Plain lists, as there is one table per row.
     """
 
     likelihoods: Sequence[float]
@@ -46,8 +38,8 @@ class OptionTable:
     def columns(rows: Sequence["OptionTable"]) -> dict[str, NDArray[Any]]:
         """Return rows as arrays: `options` (rows × most options × 4), `counts` and `right`.
 
-        Options are log-likelihood, the same without the question, characters and bytes of the
-        text; NaN where unknown.
+        An option has its log-likelihood, the same without the question, and the text's characters
+        and bytes; NaN if unknown.
 
         Examples
         --------
@@ -95,7 +87,7 @@ def compared(table: FloatArray, metric: str) -> FloatArray:
 
 
 def recomputed(columns: Mapping[str, NDArray[Any]], metric: str) -> FloatArray:
-    """Return a metric as the log-likelihoods give it, NaN where they or the answer are unknown.
+    """Return a metric computed from log-likelihoods, NaN where these or the answer are unknown.
 
     Examples
     --------

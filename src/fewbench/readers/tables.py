@@ -425,7 +425,7 @@ def _pandas_csv(path: Path, **options: Any) -> pd.DataFrame:
         refuse_pointer(path, ReaderError)
         if other := other_separator(path, ","):
             raise ReaderError(f"{path}: {other[0]}", hint=other[1])
-        return pd.read_csv(path, **options | {"encoding": text_encoding(path)})
+        return cast(pd.DataFrame, pd.read_csv(path, encoding=text_encoding(path), **options))
     except FileNotFoundError as error:
         raise ReaderError(f"{path}: no such file") from error
     except UnicodeError as error:

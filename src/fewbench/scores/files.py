@@ -38,7 +38,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix != ".parquet":
         raise ScoresError(
-            f"{target}: scores are saved as .parquet", hint=f"use {target.with_suffix('.parquet')}"
+            f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
         )
     n_models, n_items = scores.values.shape
     flat = scores.values.ravel()

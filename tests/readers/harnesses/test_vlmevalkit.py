@@ -277,7 +277,7 @@ class TestBroken:
             (lambda text: text.replace('"A"', '"B"', 1), "two columns are named 'B'"),
             (
                 lambda text: text.replace('"3"\t', '"2"\t', 1),
-                "row 4: index 2 appears a second time",
+                "row 4: index 2 appears a second",
             ),
             (lambda text: text.replace('"3"\t', '""\t', 1), "row 4: no index"),
             (lambda text: text.replace('"1"\t"Match', '"yes"\t"Match', 1), "metric 'hit'.*'yes'"),

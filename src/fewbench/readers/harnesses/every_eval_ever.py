@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
@@ -95,7 +95,7 @@ def _metrics(results: list[dict[str, Any]]) -> dict[tuple[str, str], _Metric]:
             continue
         if not isinstance(result_id, str):
             if any(name == task for name, _ in found):
-                continue  # no telling which of them a row is of
+                continue  # it is unknown to which of them a row belongs
             result_id = ""
         config = object_at(one, "metric_config")
         details = object_at(one, "score_details", "details")
@@ -106,22 +106,16 @@ def _metrics(results: list[dict[str, Any]]) -> dict[tuple[str, str], _Metric]:
             str(details.get("perturbation") or ""),
             not lower if isinstance(lower, bool) else None,
         )
-    # Scorers of one task may report metrics of one name; then only the ids tell them apart.
-    times = Counter((task, *_meaning(metric)) for (task, _), metric in found.items())
+    # Scorers of a task may report metrics of one name; then their ids are used.
+    meanings = {key: (key[0], m.name, m.split, m.perturbation) for key, m in found.items()}
+    times = Counter(meanings.values())
     return {
-        (task, result_id): metric
-        if times[task, *_meaning(metric)] == 1
-        else replace(metric, name=result_id or "score")
-        for (task, result_id), metric in found.items()
+        key: metric if times[meanings[key]] == 1 else replace(metric, name=key[1] or "score")
+        for key, metric in found.items()
     }
 
 
-def _meaning(metric: _Metric) -> tuple[str, str | None, str]:
-    return metric.name, metric.split, metric.perturbation
-
-
-@dataclass(frozen=True)
-class _Evaluation:
+class _Evaluation(NamedTuple):
     model: str
     task: str
     filter: str | None

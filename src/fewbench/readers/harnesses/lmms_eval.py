@@ -62,7 +62,12 @@ class LmmsEval:
         """Return a run for each filter of a samples file."""
         log = _open(unit, wants.salvage)
         results, task = log.results, log.task
-        samples = list(_samples(log, _score_key(results, task)))
+        score_key, model = SCORE, ""
+        if results:
+            named = results.part("configs", task).get("score_key")
+            score_key = named if isinstance(named, str) and named else SCORE
+            model = str(results.model or results.part("config").get("model") or "")
+        samples = list(_samples(log, score_key))
         if not samples:
             raise empty(unit.path)
         filters = results.filters(task) if results else []
@@ -70,6 +75,7 @@ class LmmsEval:
         notes = [*(log.rows.notes if isinstance(log.rows, JsonLines) else ())]
         if results is None:
             notes.append(NO_RESULTS)
+            model = model_of_others(unit)
         if len(parts) > 1:
             notes.append(
                 f"items have different metrics, so task {task!r} is split into {len(parts)}: "
@@ -85,7 +91,7 @@ class LmmsEval:
                 known["filter"] = filters[time] if filters else None
                 if len(parts) > 1:
                     known |= {"total": len(rows) if whole else None, "ran": None}
-                runs.append(rows.run(_model(unit, results), part, **known))
+                runs.append(rows.run(model, part, **known))
         return runs
 
 
@@ -254,14 +260,3 @@ def _said(results: Results | None, task: str, logged: int) -> dict[str, Any]:
     unlogged = ("chat template", "system prompt")
     asked = known["task_settings"]
     return known | {"task_settings": tuple(one for one in asked if one[0] not in unlogged)}
-
-
-def _score_key(results: Results | None, task: str) -> str:
-    named = results.part("configs", task).get("score_key") if results else None
-    return named if isinstance(named, str) and named else SCORE
-
-
-def _model(unit: Unit, results: Results | None) -> str:
-    if results:
-        return str(results.model or results.part("config").get("model") or "")
-    return model_of_others(unit)

@@ -136,14 +136,6 @@ def _read_status(path: Path) -> _Status:
     )
 
 
-def _read_sheet(path: Path) -> list[Row]:
-    suffix = path.suffix.lower()
-    rows = {".xlsx": _read_xlsx, ".tsv": _read_tsv, ".json": _read_json}[suffix](path)
-    if not rows:
-        raise empty(path)
-    return rows
-
-
 def _text(value: Any) -> str:
     """Return a cell as text: whole numbers without ".0", as sheets turn 3 into 3.0.
 
@@ -273,9 +265,25 @@ class VLMEvalKit:
             stems = [other.stem for other in unit.beside if other.name != STATUS]
             source, judge = made_of(path.stem, stems)
         model, dataset = _split_name(source, path, status)
-        sheet = _read_sheet(path)
+        readers = {".xlsx": _read_xlsx, ".tsv": _read_tsv, ".json": _read_json}
+        sheet = readers[path.suffix.lower()](path)
+        if not sheet:
+            raise empty(path)
         rows, notes = _fill(path, dataset, sheet, wants)
-        return [_run(rows, notes, path, (model, dataset, judge), status)]
+        if status.limit:
+            notes.append(f"partial run: --limit {status.limit}")
+        folder = path.absolute().parent
+        run = rows.run(
+            model,
+            dataset,
+            filter=judge or "none",
+            stamp=folder.name if RUN.fullmatch(folder.name) else status.eval_id,
+            group=str(_model_folder(path)),
+            ran=len(rows),
+            higher_is_better={HIT: True},
+            notes=tuple(notes),
+        )
+        return [run]
 
 
 def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Rows, list[str]]:
@@ -392,22 +400,3 @@ def _content(index: str, row: Row) -> str:
     right = _text(row.get(answer)) if answer in letters else answer
     options = [_text(row[letter]) for letter in letters]
     return content_id(index, _text(row.get("question")), *options, right)
-
-
-def _run(
-    rows: Rows, notes: list[str], path: Path, named: tuple[str, str, str], status: _Status
-) -> Run:
-    model, dataset, judge = named
-    folder = path.absolute().parent
-    if status.limit:
-        notes.append(f"partial run: --limit {status.limit}")
-    return rows.run(
-        model,
-        dataset,
-        filter=judge or "none",
-        stamp=folder.name if RUN.fullmatch(folder.name) else status.eval_id,
-        group=str(_model_folder(path)),
-        ran=len(rows),
-        higher_is_better={HIT: True},
-        notes=tuple(notes),
-    )

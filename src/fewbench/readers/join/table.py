@@ -282,7 +282,9 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
     sizes = [len(task.items.ids) for task in tasks]
     told = {
         "harness": [task.runs[0].harness for task in tasks],
-        HARNESS_VERSION: [_versions(task) for task in tasks],
+        HARNESS_VERSION: [
+            ", ".join(sorted({run.harness_version for run in task.runs} - {""})) for task in tasks
+        ],
         "metric": [task.metric for task in tasks],
         "filter": [task.filter if task.filter not in (None, "none") else "" for task in tasks],
         SETTINGS: [task.settings() for task in tasks],
@@ -333,10 +335,6 @@ def _named_as(like: Scores | None, scores: Scores) -> Scores:
     if len(set(ids)) < len(ids):
         return scores
     return replace(scores, items=scores.items.set_axis(ids))
-
-
-def _versions(task: Task) -> str:
-    return ", ".join(sorted({run.harness_version for run in task.runs} - {""}))
 
 
 def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:

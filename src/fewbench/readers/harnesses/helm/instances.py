@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -32,14 +32,8 @@ JOINT = "multiple_choice_joint"
 class Instances:
     """The instances without perturbation and their requests, by HELM's id.
 
-    Parameters
-    ----------
-    where : str
-        The file that lists them, "" if there is none.
-    failed : int
-        Number of requests with an error, which HELM scores as empty answers.
-    wordless : set of str
-        Ids of instances that are not text alone.
+    `where` is their file, "" if there is none; `failed` counts requests with an error, which HELM
+    scores as empty answers; `wordless` instances are not text alone.
     """
 
     where: str = ""
@@ -217,12 +211,11 @@ def read_answers(path: Path) -> Answers:
         if isinstance(trial, bool) or not isinstance(trial, int):
             raise ReaderError(f"{where}: 'train_trial_index' is {trial!r:.40}, not a number")
         stats = entry.get("stats")
+        pairs: Iterable[tuple[str, Any, str | None]] = _statistics(stats, where)
         if path.stem == SHOWN:
             if not isinstance(stats, dict):
                 raise ReaderError(f"{where}: 'stats' is {describe(stats)}, not an object")
-            pairs = [(name, value, None) for name, value in stats.items()]
-        else:
-            pairs = list(_statistics(stats, where))
+            pairs = ((name, value, None) for name, value in stats.items())
         answer = found.by_id.setdefault(own_id, Answer(place, None))
         values = answer.trials.setdefault(trial, {})
         for name, value, split in pairs:
@@ -289,7 +282,6 @@ def _of_requests(method: str, requests: list[dict[str, Any]]) -> list[float] | N
 
 
 def _likelihood(made: dict[str, Any]) -> tuple[float, int] | None:
-    """Return log-likelihood and number of the last tokens if they spell the option."""
     index = made.get("reference_index")
     if not isinstance(index, int):
         return None
@@ -310,7 +302,6 @@ def _likelihood(made: dict[str, Any]) -> tuple[float, int] | None:
 
 
 def _of_letters(requests: list[dict[str, Any]]) -> list[float] | None:
-    """Return the log-likelihood of each letter if all are logged and the best is the answer."""
     letters = at(requests[0], "output_mapping")
     listed = at(requests[0], "result", "completions", 0, "tokens", 0, "top_logprobs")
     text = at(requests[0], "result", "completions", 0, "text")
@@ -328,7 +319,6 @@ def _of_letters(requests: list[dict[str, Any]]) -> list[float] | None:
 
 
 def _explains(worths: list[float], answer: Answer) -> bool:
-    """Whether these values give HELM's choice and confidence."""
     chosen, confidence = answer.agreed("predicted_index"), answer.agreed("max_prob")
     if chosen is None or confidence is None or not all(map(math.isfinite, worths)):
         return False
