@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_what_cannot_run_is_not_advised(ok, saved, monkeypatch):
 
     path = saved()
     asked = Advice("always", ("bm25-sim", "random"), "one of the two cannot run")
-    monkeypatch.setattr("fewbench.audit.audit.ADVICE", (asked,))
+    monkeypatch.setattr(import_module("fewbench.audit.audit"), "ADVICE", (asked,))
     assert [one["methods"] for one in json.loads(ok("audit", path, "--json"))["use"]] == [
         ["random"]
     ]

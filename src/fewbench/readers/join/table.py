@@ -135,16 +135,15 @@ def _folder_labels(runs: list[Run]) -> dict[str, str]:
     parts = {run.group: run.group.strip(os.sep).split(os.sep) for run in runs}
     if not apart:
         return dict.fromkeys(parts, "")
-    first = min(_shared([parts[one] for one in folders]) for folders in apart)
+    first = min(
+        sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*own, strict=False)))
+        for own in ([parts[one] for one in folders] for folders in apart)
+    )
     for last in range(first + 1, max(map(len, parts.values())) + 1):
         labels = {folder: "/".join(own[first:last]) or "." for folder, own in parts.items()}
         if all(len({labels[one] for one in folders}) == len(folders) for folders in apart):
             break
     return {folder: f"@{label}" for folder, label in labels.items()}
-
-
-def _shared(paths: list[list[str]]) -> int:
-    return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 
 
 def _other_settings(runs: list[Run]) -> set[tuple[str, str]]:
@@ -289,27 +288,24 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
         "filter": [task.filter if task.filter not in (None, "none") else "" for task in tasks],
         SETTINGS: [task.settings() for task in tasks],
     }
-    items = scores.items.assign(
-        **{
-            name: np.repeat(np.array(values, dtype=object), sizes)
-            for name, values in told.items()
-            if any(values)
-        }
-    )
+    columns: dict[str, Any] = {
+        name: np.repeat(np.array(values, dtype=object), sizes)
+        for name, values in told.items()
+        if any(values)
+    }
     positions = pd.array([at for task in tasks for at in task.items.positions], dtype="Int64")
-    if not positions.isna().all() or not any(any(task.items.own_ids) for task in tasks):
-        known = positions if positions.isna().any() else positions.to_numpy(np.int64)
-        items = items.assign(doc_id=known)
     own = [own_id for task in tasks for own_id in task.items.own_ids]
+    if not positions.isna().all() or not any(own):
+        columns["doc_id"] = positions if positions.isna().any() else positions.to_numpy(np.int64)
     if any(own):
-        items = items.assign(sample_id=np.array(own, dtype=object))
+        columns["sample_id"] = np.array(own, dtype=object)
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
-        items = items.assign(group=np.repeat(np.array(suites, dtype=object), sizes))
+        columns["group"] = np.repeat(np.array(suites, dtype=object), sizes)
     prompts = [hashes for task in tasks for hashes in task.prompts()]
     if any(prompts):
-        items = items.assign(**{PROMPTS: np.array(prompts, dtype=object)})
-    return replace(scores, items=items)
+        columns[PROMPTS] = np.array(prompts, dtype=object)
+    return replace(scores, items=scores.items.assign(**columns))
 
 
 def _named_as(like: Scores | None, scores: Scores) -> Scores:
