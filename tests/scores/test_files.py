@@ -130,7 +130,7 @@ def rewritten(path, meta=None, **columns):
         (lambda path: path.write_bytes(b"PAR1 torn"), "not a whole Parquet file"),
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "not a whole Parquet file"),
         (lambda path: path.write_bytes(b""), "not a whole Parquet file"),
-        (lambda path: pd.DataFrame({"a": [1]}).to_parquet(path), "not one of fewbench's scores"),
+        (lambda path: pd.DataFrame({"a": [1]}).to_parquet(path), "not scores saved by fewbench"),
         (lambda path: rewritten(path, {"format": 99}), "scores of format 99"),
         (lambda path: rewritten(path, {"shape": [4, 4]}), "does not fit its content"),
         (lambda path: rewritten(path, {"item_columns": ["nope"]}), "does not fit its content"),

@@ -58,7 +58,7 @@ def head(path: Path) -> bytes:
 
 
 def state_of(path: Path) -> tuple[int, int] | None:
-    """Return size and time of a file, which tell whether it changed; None if it is not there."""
+    """Return size and time of a file, None if it does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -151,11 +151,11 @@ class JsonObject:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file, once until it changes; ReaderError if it is torn or no object."""
+        """Read a file, cached until it changes; ReaderError if it is not a JSON object."""
         return cls(path, _read_object(path, state_of(path)))
 
     def part(self, *keys: str) -> dict[str, Any]:
-        """Return a nested object, {} if it lacks; ReaderError if it is something else."""
+        """Return a nested object, {} if absent; ReaderError if it is something else."""
         found: Any = self.data
         for key in keys:
             found = found.get(key)
@@ -175,7 +175,6 @@ def _read_object(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
 
 
 def _refuse_encoding(path: Path) -> None:
-    """Raise ReaderError for UTF-16 text."""
     if text_encoding(path) == "utf-16" and (why := why_not_utf8(path)):
         raise ReaderError(f"{path}: {why[0]}", hint=why[1])
 
@@ -195,7 +194,7 @@ def load_json(path: Path) -> Any:
 
 
 def load_object(path: Path, what: str) -> dict[str, Any]:
-    """Read a JSON file that holds an object; ReaderError if it is not what it should be."""
+    """Read a JSON file that holds an object; ReaderError if it does not."""
     data = load_json(path)
     if not isinstance(data, dict):
         raise ReaderError(f"{path}: {describe(data)}, not {what}")
@@ -203,7 +202,7 @@ def load_object(path: Path, what: str) -> dict[str, Any]:
 
 
 def at(data: Any, *path: str | int) -> Any:
-    """Return what stands at a path of keys and indices in JSON, None if nothing does.
+    """Return the value at a path of keys and indices in JSON, None if there is none.
 
     Examples
     --------
@@ -223,6 +222,6 @@ def at(data: Any, *path: str | int) -> Any:
 
 
 def object_at(data: Any, *path: str | int) -> dict[str, Any]:
-    """Return the object that stands at a path in JSON, {} if none does."""
+    """Return the object at a path in JSON, {} if there is none."""
     found = at(data, *path)
     return found if isinstance(found, dict) else {}

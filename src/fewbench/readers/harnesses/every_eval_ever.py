@@ -1,4 +1,4 @@
-"""Every Eval Ever: {uuid}_samples.jsonl with the record {uuid}.json beside, schema 0.3."""
+"""Every Eval Ever, schema 0.3: {uuid}_samples.jsonl and the record {uuid}.json."""
 
 import math
 import re
@@ -27,8 +27,6 @@ FIELDS = (b'"evaluation_id"', b'"evaluation_name"', b'"model_id"')
 
 @dataclass(frozen=True)
 class _Metric:
-    """A metric of a record; `split` and `perturbation` are HELM's."""
-
     name: str
     split: str | None = None
     perturbation: str = ""
@@ -40,7 +38,7 @@ class _Record:
     """A record, {uuid}.json; empty if there is none.
 
     `metrics` maps task and `evaluation_result_id` ("" if absent) to a metric; `library` is the
-    harness; `n_rows` is the stated number of sample rows.
+    harness.
     """
 
     metrics: dict[tuple[str, str], _Metric] = field(default_factory=dict)
@@ -129,13 +127,6 @@ class _Sample:
     prompt: str
     scores: dict[str, list[Any]] = field(default_factory=dict)
 
-    def means(self) -> dict[str, Any]:
-        return {name: mean_of(values) for name, values in self.scores.items()}
-
-    @property
-    def is_repeated(self) -> bool:
-        return any(len(values) > 1 for values in self.scores.values())
-
 
 @dataclass(frozen=True)
 class _SampleRow:
@@ -175,14 +166,12 @@ class _SampleRow:
 
     @property
     def score(self) -> Any:
-        """The score; None where lm-eval had none and the converter wrote 0."""
         if "lm_eval_metrics" in self.metadata and self.row.get("evaluation_result_id") is None:
             return None
         return self.row["evaluation"].get("score")
 
     @property
     def filter(self) -> str:
-        """The filter of lm-eval, which its converter appends to the task."""
         named = self.metadata.get("filter")
         return named if isinstance(named, str) else ""
 
@@ -231,7 +220,6 @@ class _SampleRow:
 
 
 def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:
-    """Return positions in the task, or None if the ids do not state them reliably."""
     given = [PLACED.fullmatch(sample.own_id) for sample in samples]
     if record.library not in PLACING or not all(given):
         return None
@@ -241,7 +229,6 @@ def _positions(samples: list[_Sample], record: _Record) -> list[int] | None:
 
 
 def _spelt(answer: str, options: list[str]) -> str:
-    """Return the text of an option that is given by its letter."""
     if answer in options or not LETTER.fullmatch(answer.strip()):
         return answer
     index = ord(answer.strip()) - ord("A")
@@ -249,13 +236,12 @@ def _spelt(answer: str, options: list[str]) -> str:
 
 
 class EveryEvalEver:
-    """What Every Eval Ever keeps of the samples of an evaluation, of any harness.
+    """Read sample files of Every Eval Ever, from any harness.
 
-    A row is one metric of one sample; its score is `evaluation.score` (`is_correct` follows from
-    it, or is false where the converter could not tell, and is not taken). The metric's name is
-    that of the record beside. An item is known by the hash that lm-eval gave it, where the row
-    keeps it, else by its input, its choices and its references; `sample_id` is its own id.
-    Several rows of one sample and metric are averaged. Rows with an error are left out.
+    A row is one metric of one sample, with the score `evaluation.score`; the record names the
+    metric. An item is identified by lm-eval's hash if the row has it, else by its input, choices
+    and references; `sample_id` is the harness's id. Several rows of one sample and metric are
+    averaged. Rows with an error are skipped.
     """
 
     name = "every-eval-ever"
@@ -331,13 +317,13 @@ def _run(
     for at, sample in enumerate(samples):
         rows.append(
             sample.content,
-            sample.means(),
+            {name: mean_of(values) for name, values in sample.scores.items()},
             sample.place,
             position=places[at] if places else unknown,
             own_id=sample.own_id,
             prompt=sample.prompt,
         )
-    repeated = sum(sample.is_repeated for sample in samples)
+    repeated = sum(max(map(len, sample.scores.values())) > 1 for sample in samples)
     if repeated:
         notes = (*notes, f"{repeated} samples have several rows of a metric, which are averaged")
     return rows.run(

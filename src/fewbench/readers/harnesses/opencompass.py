@@ -1,4 +1,4 @@
-"""OpenCompass: STAMP/results/MODEL/DATASET.json, with the predictions and configs beside."""
+"""OpenCompass: STAMP/results/MODEL/DATASET.json, predictions and configs."""
 
 import ast
 import re

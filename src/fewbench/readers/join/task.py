@@ -66,7 +66,7 @@ class Task:
         return groups.values()
 
     def settings(self) -> str:
-        """Return the settings of the runs that count, as the column of the items has them."""
+        """Return the settings of the runs that count, as text."""
         different = {taken.run.task_settings for taken in self.merged.taken if len(taken.rows)}
         return join_settings(map(dict, sorted(different)))
 
@@ -157,7 +157,7 @@ def join_task(
 
 
 def metric_of(run: Run, metric: str) -> FloatArray:
-    """Return a metric of every row: as logged, else as the log-likelihoods give it."""
+    """Return a metric of every row, as logged or else computed from log-likelihoods."""
     if run.has(metric) or metric not in COMPARED or not run.has_options:
         return run.numbers(metric)
     found = recomputed(run.columns, metric)
@@ -199,7 +199,7 @@ def write_probabilities(
 ) -> NDArray[np.float32]:
     """Return probabilities, shape (models, items, options), NaN where not run.
 
-    With a path they are written there, as .npy, and memory holds one run of them at a time.
+    With a path, they are written there as .npy, one model at a time.
     """
     sizes = [len(task.items.ids) for task in tasks]
     shape = (len(models), sum(sizes), max(int(n.max()) for n in checked.n_options))
@@ -265,7 +265,6 @@ def _check_task(task: Task, found: Checked) -> str | None:
 
 
 def _reordered(columns: dict[str, Any], taken: Taken, lengths: FloatArray, right: IntArray) -> bool:
-    """Whether options differ from those seen before, which are updated."""
     texts = columns["options"][taken.rows, :, CHARACTERS]
     seen = lengths[taken.columns, : texts.shape[1]]
     differ = (np.isfinite(seen) & np.isfinite(texts) & (seen != texts)).any()
