@@ -179,8 +179,8 @@ class TaskAnalysis:
         if noise and noise.p_value > UNLIKELY:
             found.append(
                 "the matrix does not exceed noise: its sources differ no more than its seeds "
-                f"(p = {noise.p_value:.2f}), so the selection is random; measure more seeds or more "
-                "questions"
+                f"(p = {noise.p_value:.2f}), so the selection is random; measure more seeds or "
+                "more questions"
             )
         if stability and stability.pairs < HALF:
             compared = ""
