@@ -179,10 +179,7 @@ def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
     ):
         said = measure(cli, tasks, *SERVED, *words)
         assert said.code == 2
-        assert (
-            "this run would measure: 2 seeds, 3 targets, up to 4 questions"
-            in said.err
-        )
+        assert "this run would measure: 2 seeds, 3 targets, up to 4 questions" in said.err
         assert "another folder with -o" in said.err
     assert Path("ict/matrix.npz").read_bytes() == before
     Path("ict/matrix.npz").rename("full.npz")
@@ -336,7 +333,7 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
         ((*SERVED, "--questions", "-5"), "--questions -5 (hint: 1 or more, or all)"),
         ((*FEW, "--dry-run", "--concurrency", "0"), "concurrency=0 is too low"),
         ((*FEW, "--dry-run", "--rate", "-1"), "rate=-1"),
-        ((*FEW, "--dry-run", "--max-tokens", "0"), "max-tokens=0"),
+        ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
         ((*FEW, "--dry-run", "--metric", "f1"), "'f1' is not one of"),
         ((*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"), "read from given text"),
         ((*SERVED, "--columns", "4"), "columns=4 does not fit 3 tasks"),

@@ -127,7 +127,9 @@ def moved_documents(sources: Scores, told: Scores, items: Sequence[str]) -> Iter
         ]
         if moved:
             more = f" (and {len(moved) - 1} more positions)" if len(moved) > 1 else ""
-            yield f"position {min(moved)} of {task} holds another document than the sources had{more}"
+            yield (
+                f"position {min(moved)} of {task} holds another document than the sources had{more}"
+            )
 
 
 def positions_in(sources: Scores, logs: Scores, items: Sequence[str]) -> tuple[Scores, list[str]]:

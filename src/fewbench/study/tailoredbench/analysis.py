@@ -184,7 +184,7 @@ def analyze(
     chosen = find_method(method) if isinstance(method, str) else method
     if not isinstance(chosen, Tailored):
         raise MethodError(
-            f"method {method!r} has no native sources",
+            f"{method!r} has no native sources",
             hint="use tailored",
         )
     check_budget(budget, scores.n_items)

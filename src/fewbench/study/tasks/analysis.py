@@ -318,7 +318,7 @@ class TaskAnalysis:
         if self.anchor is not None:
             if self.anchor not in results.models:
                 raise StudyError(
-                    f"--anchor {self.anchor!r} is not in the results",
+                    f"the results have no model {self.anchor!r}",
                     hint=did_you_mean(self.anchor, results.models, "name one of their models"),
                 )
             at = results.models.index(self.anchor)
