@@ -5,12 +5,13 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fewbench.errors import ModelError
 from fewbench.runners.models.endpoint_server import Connection, Refused, ServerError
 from fewbench.runners.models.model import Chosen, TryAgain, Usage
 
+Result = TypeVar("Result")
 ROUNDING = 1e-3  # how far above 0 rounding may put a log-probability
 SPACES = ("▁", "Ġ")  # what tokenizers write for a leading space
 CUT = "\N{REPLACEMENT CHARACTER}"
@@ -330,12 +331,7 @@ async def find_echo(server: Connection) -> tuple[Echo | None, str]:
 
 async def what_is_told(server: Connection) -> dict[str, str]:
     """Return what the server reports on the model; nothing if its list keeps failing."""
-    for failed in range(TRIES_OF_ABOUT):
-        try:
-            return await server.about()
-        except TryAgain as error:
-            await _pause(failed + 1, error)
-    return {}
+    return await _retried(server.about, TRIES_OF_ABOUT) or {}
 
 
 class _No(Exception):
@@ -381,29 +377,34 @@ async def _why_not(server: Connection, works: Callable[[], Awaitable[bool]]) -> 
 
 async def _answers(server: Connection) -> bool:
     """Whether the server completes a text without log-probabilities."""
-    body = {"prompt": PROBE, "max_tokens": 1, "temperature": 0}
-    for failed in range(TRIES):
-        try:
-            choices_of(await server.post("/completions", body), 1)
-        except Refused:
-            return False
-        except TryAgain as error:
-            await _pause(failed + 1, error)
-        else:
-            return True
-    return False
+
+    async def once() -> bool:
+        body = {"prompt": PROBE, "max_tokens": 1, "temperature": 0}
+        choices_of(await server.post("/completions", body), 1)
+        return True
+
+    try:
+        return bool(await _retried(once, TRIES))
+    except Refused:
+        return False
 
 
 async def _lists(server: Connection) -> bool:
     """Whether the model is in the server's list of models."""
-    for failed in range(TRIES_OF_ABOUT):
+    try:
+        return await _retried(server.listed, TRIES_OF_ABOUT) is not None
+    except Refused:
+        return False
+
+
+async def _retried(call: Callable[[], Awaitable[Result]], tries: int) -> Result | None:
+    """Return the result of a call; None if every try fails."""
+    for failed in range(1, tries + 1):
         try:
-            return await server.listed() is not None
-        except Refused:
-            return False
+            return await call()
         except TryAgain as error:
-            await _pause(failed + 1, error)
-    return False
+            await _pause(failed, error)
+    return None
 
 
 async def _pause(failed: int, error: TryAgain) -> None:
