@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 
 from fewbench._files import written_whole
 from fewbench._seeds import child_seed
@@ -31,7 +32,7 @@ from fewbench.study.inference import (
     model_groups,
     two_way,
 )
-from fewbench.study.metrics import average_ranks, pearson
+from fewbench.study.metrics import pearson
 from fewbench.study.splits import make_split
 from fewbench.study.tasks import TaskResults, judge
 from fewbench.study.tasks.curves import sets_of
@@ -189,7 +190,7 @@ def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000)
     )
 
     def spearman(values) -> float:
-        return pearson(average_ranks(values), average_ranks(error))
+        return pearson(rankdata(values), rankdata(error))
 
     return (
         f"### What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
@@ -231,7 +232,7 @@ def cheaper(transfer, questions: Path) -> str:
 
     def like(values) -> float:
         other = Similarity().distances(values)
-        return pearson(average_ranks(whole[upper]), average_ranks(other[upper]))
+        return pearson(rankdata(whole[upper]), rankdata(other[upper]))
 
     rows = []
     for n in (3, 5):

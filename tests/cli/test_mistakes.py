@@ -81,10 +81,10 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("start s.parquet -o new", "no method or no limit given"),
         ("start s.parquet -m random -o new", "no method or no limit given"),
         ("start s.parquet -m random --half-width 0 -o new", "half width 0"),
-        ("start s.parquet -m greedy-ridge --half-width 0.1 -o new", "how many items it may"),
+        ("start s.parquet -m greedy-ridge --half-width 0.1 -o new", "needs a number of items"),
         ("start s.parquet -m random --cost 9 -o new", "no column 'cost'"),
-        ("start s.parquet -m random -n 4 -t a -t a -o new", "a target is named twice among"),
-        ("start s.parquet -m random -n 4 -t model-03 -o new", "among the sources already"),
+        ("start s.parquet -m random -n 4 -t a -t a -o new", "a target is given twice among"),
+        ("start s.parquet -m random -n 4 -t model-03 -o new", "is a source model already"),
         ("start s.parquet -m random -n 4 --average median -o new", "--average"),
         ("start s.parquet --subset results.csv -o new", "results.csv: not a subset"),
         # ask, tell, estimate
@@ -107,13 +107,13 @@ def prepared(tmp_path_factory, scores, long_csv):
         # compare
         (f"compare s.parquet -m nope -n 4 {QUICK}", "unknown method 'nope'"),
         (f"compare s.parquet -m random -n a,b {QUICK}", "cannot read the budgets 'a,b'"),
-        (f"compare s.parquet -m random -n 4,4 {QUICK}", "named twice"),
+        (f"compare s.parquet -m random -n 4,4 {QUICK}", "given twice"),
         (f"compare s.parquet -m random -n 4,99 {QUICK}", "budget of 99"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split nope", "unknown split 'nope'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split ,", "no name"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split group --group-by lab", "column 'lab'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split given", "column 'role'"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "share of targets of 1.5"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "targets=1.5 is not a share"),
         ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
         ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
@@ -134,7 +134,7 @@ def test_a_mistake_is_named_with_a_hint(wrong, prepared, monkeypatch, line, said
     before = sorted(prepared.rglob("*"))
     err = wrong(*line.split())
     assert said in err
-    if "no such file" not in said and "target is named twice" not in said:
+    if "no such file" not in said and "target is given twice" not in said:
         assert "(hint: " in err
     assert sorted(prepared.rglob("*")) == before
 
@@ -200,7 +200,7 @@ def test_another_answer_to_the_same_item(wrong, ok, folder, answers, asked):
     (first, *_) = items = asked()["target"]
     ok("tell", "run", answers({first: 1}), *ONE.split())
     err = wrong("tell", "run", answers(dict.fromkeys(items, 0)), *ONE.split())
-    assert f"{first!r} was told before with another score" in err
+    assert f"{first!r} already has another score" in err
     assert asked()["target"] == items[1:]
 
 
@@ -208,7 +208,7 @@ def test_answers_of_nobody_in_particular(wrong, folder, answers, ok, asked):
     ok("start", "s.parquet", "-m", "random", "-n", "4", "-t", "a", "-t", "b", "-o", "two")
     rows = [[model, item, 1] for model in "xy" for item in asked("two")["a"]]
     err = wrong("tell", "two", answers(rows), *LONG.split())
-    assert "none of the targets 'a', 'b' is among the answers" in err
+    assert "the answers include none of the targets 'a', 'b'" in err
     assert "'x', 'y'" in err
 
 

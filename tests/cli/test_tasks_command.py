@@ -349,7 +349,7 @@ def test_without_numbers_of_questions_there_are_no_random_questions(ok, wrong, l
     words = ("tasks", "select", "matrix.csv", "-k", 2, "--results", "results.csv")
     text = ok(*words)
     assert "random questions  " not in text
-    assert "how many questions each task has is not known" in " ".join(text.split())
+    assert "the numbers of questions are not known" in " ".join(text.split())
     found = json.loads(ok(*words, "--json", "--report", "page.html"))
     assert found["judgement"]["random_questions"] is None
     assert found["facts"]["questions"] is None
@@ -427,7 +427,7 @@ def test_results_may_be_losses_of_any_range(ok, wrong, loose):
 def test_judge_knows_the_models_that_chose(ok, here, tmp_path):
     """By their names, or by their scores under other names, without the matrix."""
     ok("tasks", "select", here / "scores.parquet", "-k", 2, "-m", "fit", "-o", "s.json")
-    said = "of the 12 models that it is judged on are those that tasks were compared by"
+    said = "of the 12 models in the results"
     assert f"11 {said}" in " ".join(ok("tasks", "judge", "s.json", here / "all.parquet").split())
     table = tasks_table()
     renamed = from_arrays(
@@ -470,6 +470,6 @@ def test_a_budget_with_a_cost_for_each_task(ok, wrong, here, tmp_path):
     assert len(subset["items"]) == found[18]["plan"]["questions"]
     assert subset["provenance"]["settings"].endswith("stratified+task-means+ridge")
     assert "one of them" in wrong(*words, 0, "-k", 2)
-    assert "does not hold a task" in wrong(*words, 200)
+    assert "is too small for a task" in wrong(*words, 200)
     assert "needs past scores" in wrong("tasks", "select", here / "ict", "-m", "bento-sim",
                                         "--budget", 9)  # fmt: skip

@@ -86,7 +86,7 @@ def test_a_dry_run_shows_the_tasks_notes_and_a_prompt(ok, tasks):
     rows = [line.split() for line in out.splitlines()]
     assert ["plants", "9", "0", "4", "0"] in rows
     assert ["sums", "12", "0", "6", "0", "target"] in rows
-    assert "some of them share exemplars: 'plants'" in out
+    assert "some seeds share exemplars: 'plants'" in out
     assert "questions of 3 tasks without a pool are set aside" in out
     assert "questions (with answers) about plants." in out
     assert out.count("Answer:") == 3
@@ -179,7 +179,7 @@ def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
     ):
         said = measure(cli, tasks, *SERVED, *words)
         assert said.code == 2
-        assert "has more than is asked for now: 2 seeds, 3 targets, up to 4 questions" in said.err
+        assert "this run would measure: 2 seeds, 3 targets, up to 4 questions" in said.err
         assert "another folder with -o" in said.err
     assert Path("ict/matrix.npz").read_bytes() == before
     Path("ict/matrix.npz").rename("full.npz")
@@ -195,7 +195,7 @@ def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, 
     model.broken = 71
     said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
-    assert "--partial writes their matrix" in said.err
+    assert "pass --partial to get their matrix" in said.err
     said = measure(cli, tasks, *part)
     assert said.code == 0
     assert "71 of 72" in said.out
@@ -243,7 +243,7 @@ def test_files_that_are_not_read_are_named(cli, tasks, model):
     Path("tasks/more.json").write_text("[]")
     said = measure(cli, tasks, *SERVED)
     assert said.code == 0
-    assert "note: tasks: not read, for they do not end in .jsonl: 'more.json'" in said.err
+    assert "note: tasks: files that do not end in .jsonl are not read: 'more.json'" in said.err
 
 
 def test_two_tasks_leave_nothing_to_choose(cli, tasks, model):
@@ -259,7 +259,7 @@ def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
     model.broken = 68
     said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
-    assert "failed 1 time in a row, for the second time; the last time: no con" in said.err
+    assert "failed 1 time in a row, for the second time; last error: no con" in said.err
     assert "68 of 72 answers are kept in ict" in said.err
     assert "Traceback" not in said.err
     assert not Path("ict/matrix.npz").exists()
@@ -288,10 +288,10 @@ def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(c
     measure(cli, tasks, *SERVED)
     said = measure(cli, tasks, *SERVED, "--exemplars", 3)
     assert said.code == 2
-    assert "exemplars 2 there, 3 now" in said.err
+    assert "exemplars was 2 and is 3" in said.err
     assert model.asked == ALL
     write_task(Path("tasks/sums.jsonl"), "sums", 14)
-    assert "questions have changed: 'sums'" in measure(cli, tasks, *SERVED).err
+    assert "tasks with changed questions: 'sums'" in measure(cli, tasks, *SERVED).err
 
 
 def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
@@ -316,7 +316,7 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
     monkeypatch.setattr(model, "prepare", otherwise)
     said = measure(cli, tasks, *SERVED)
     assert said.code == 2
-    assert "scoring 'top' there, 'echo' now" in said.err
+    assert "scoring was 'top' and is 'echo'" in said.err
 
 
 @pytest.mark.parametrize(
@@ -331,20 +331,20 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
         ((*SERVED, "--questions", "few"), "--questions few"),
         ((*SERVED, "--questions", "0"), "--questions 0 (hint: 1 or more, or all)"),
         ((*SERVED, "--questions", "-5"), "--questions -5 (hint: 1 or more, or all)"),
-        ((*FEW, "--dry-run", "--concurrency", "0"), "0 requests at a time"),
-        ((*FEW, "--dry-run", "--rate", "-1"), "a rate of -1"),
+        ((*FEW, "--dry-run", "--concurrency", "0"), "concurrency=0 is too low"),
+        ((*FEW, "--dry-run", "--rate", "-1"), "rate=-1"),
         ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
         ((*FEW, "--dry-run", "--metric", "f1"), "'f1' is not one of"),
         ((*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"), "read from given text"),
-        ((*SERVED, "--columns", "4"), "4 columns of 3 tasks"),
-        ((*SERVED, "--columns", "x"), "no tasks: 'x'"),
-        ((*SERVED, "--exemplars", "9"), "it must have 18"),
-        ((*SERVED, "--concurrency", "0"), "0 requests at a time"),
-        ((*SERVED, "--rate", "0"), "a rate of 0"),
-        ((*SERVED, "--tries", "0"), "0 tries"),
-        ((*SERVED, "--max-cost", "3"), "without prices"),
+        ((*SERVED, "--columns", "4"), "columns=4 does not fit 3 tasks"),
+        ((*SERVED, "--columns", "x"), "unknown tasks: 'x'"),
+        ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
+        ((*SERVED, "--concurrency", "0"), "concurrency=0 is too low"),
+        ((*SERVED, "--rate", "0"), "rate=0"),
+        ((*SERVED, "--tries", "0"), "tries=0"),
+        ((*SERVED, "--max-cost", "3"), "needs prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
-        ((*SERVED, "--seed", "-1"), "seed of -1"),
+        ((*SERVED, "--seed", "-1"), "seed=-1"),
         ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl: a file"),
     ],
 )

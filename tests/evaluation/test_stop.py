@@ -108,5 +108,5 @@ def test_what_cannot_be_a_stop(sources):
         Evaluation(sources, "random")
     with pytest.raises(EvaluationError, match="either a budget or a stop"):
         Evaluation(sources, "random", 5, stop=Stop(items=5))
-    with pytest.raises(MethodError, match="has to know how many items"):
+    with pytest.raises(MethodError, match="needs a number of items"):
         Evaluation(sources, "kmedoids-ridge", stop=Stop(half_width=0.1))

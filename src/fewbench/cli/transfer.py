@@ -141,6 +141,7 @@ def measure(
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
     from fewbench.methods.tasks.transferability import MATRIX
     from fewbench.runners.models.model import Model
+    from fewbench.transfer.answers import check_not_smaller
     from fewbench.transfer.cost import (
         Limits,
         Prices,
@@ -152,9 +153,8 @@ def measure(
     from fewbench.transfer.design import Design
     from fewbench.transfer.measuring import Patience, check_pace
     from fewbench.transfer.measuring import measure as send_all
-    from fewbench.transfer.result import check_not_smaller
+    from fewbench.transfer.prompts import read_template
     from fewbench.transfer.sources import passed_over, read_tasks
-    from fewbench.transfer.templates import read_template
 
     if metric == "loss" and scoring == "top":
         raise TransferError(
@@ -349,8 +349,8 @@ def _report(
     """Write the matrix if all is answered, or a part will do, and tell what there is."""
     from fewbench.cli.transfer_text import describe
     from fewbench.methods.tasks.transferability import MATRIX
+    from fewbench.transfer.answers import notes_on, summary, transferability
     from fewbench.transfer.journal import kept_header
-    from fewbench.transfer.result import notes_on, summary, transferability
 
     notes = [*(run.notes if run is not None else ()), *notes_on(answers, partial=partial)]
     design = answers.design

@@ -93,7 +93,7 @@ class AnswerBook:
             if not 0.0 <= score <= 1.0:
                 raise AnswersError(
                     f"{name} has a score that is not within {scale.low:g}..{scale.high:g}",
-                    hint="answers are on the scale of the sources",
+                    hint="give answers on the scale of the source models",
                 )
             if self._is_odd(at, score) and not accept_fractions:
                 raise AnswersError(
@@ -107,8 +107,8 @@ class AnswerBook:
                 raise AnswersError(f"{name} was not asked", hint="tell only what ask() returned")
             if not correct and not np.isnan(before[at]) and before[at] != score:
                 raise AnswersError(
-                    f"{name} was told before with another score",
-                    hint="to replace the answer, use --correct (in Python correct=True)",
+                    f"{name} already has another score",
+                    hint="pass --correct to replace the answer (in Python correct=True)",
                 )
 
     def check_known(self, target: str, answers: Answers) -> None:
@@ -165,8 +165,8 @@ class AnswerBook:
                 raise AnswersError(f"option probabilities are not numbers: {error}") from error
             if values.ndim != 1 or len(values) > width:
                 raise AnswersError(
-                    f"option probabilities of shape {values.shape}; the sources have {width} "
-                    "options"
+                    f"option probabilities have shape {values.shape}, but the source models have "
+                    f"{width} options"
                 )
             unknown = np.isnan(values).all()
             if not unknown and not ((values >= 0).all() and abs(values.sum() - 1) <= SUM_TOLERANCE):
@@ -182,7 +182,7 @@ class AnswerBook:
         wrong = [str(self._sources.item_ids[at]) for at in items.tolist() if at not in left]
         if wrong:
             raise AnswersError(
-                f"{target!r}: {some(wrong)} cannot be skipped: not asked, or answered already",
+                f"{target!r}: {some(wrong)} cannot be skipped: not asked, or already answered",
                 hint="skip only what ask() returns",
             )
 
@@ -200,10 +200,10 @@ class AnswerBook:
         compared = compare_conditions(self._sources, table, used)
         if compared.differences and not accept_prompts:
             raise AnswersError(
-                "the answers are to other prompts or settings than the sources': "
+                "the answers come from other prompts or settings than the source models': "
                 + "; ".join(compared.differences),
-                hint="run the items as the sources were run; to take these answers all the same, "
-                "use --accept-prompts (in Python accept_prompts=True)",
+                hint="run the items like the source models, or pass --accept-prompts to use these "
+                "answers anyway (in Python accept_prompts=True)",
             )
         return compared
 
@@ -292,14 +292,14 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
         if len(models) == 1 or target in models:
             return {target: models.index(target) if target in models else 0}
         raise AnswersError(
-            f"the answers are of {len(models)} models; which of them is {target!r}?",
-            hint="give the answers of one model (--model NAME), or name targets as the table does",
+            f"the answers of {len(models)} models do not say which model is {target!r}",
+            hint="name the model with --model NAME, or give targets the names in the table",
         )
     found = {name: models.index(name) for name in targets if name in models}
     if not found:
         raise AnswersError(
-            f"none of the targets {some(targets)} is among the answers",
-            hint=f"there are answers of {some(models)}; say which it is (--model NAME), and which "
-            "target, if there are several (--target NAME)",
+            f"the answers include none of the targets {some(targets)}",
+            hint=f"they are of {some(models)}; name the model with --model NAME, and with several "
+            "targets the target with --target NAME",
         )
     return found

@@ -242,8 +242,8 @@ class Evaluation:
         if scores is None:
             if header.scores is None:
                 raise EvaluationError(
-                    f"{folder}: the evaluation does not say where its scores lie",
-                    hint="give the scores when opening it",
+                    f"{folder}: the evaluation does not record where its scores are",
+                    hint="pass the scores when you open it",
                 )
             scores = load_scores(header.scores).averaged(made.average)
         check_scores(scores, made, str(folder))
@@ -479,8 +479,9 @@ class Evaluation:
         """
         if table.scale != self.scores.scale:
             raise AnswersError(
-                f"the answers are on the scale {table.scale}, the sources on {self.scores.scale}",
-                hint="read the answers with the scale of the sources",
+                f"the answers are on the scale {table.scale}, but the source models on "
+                f"{self.scores.scale}",
+                hint="read the answers with the scale of the source models",
             )
         taken, asked_of_any = 0, set[str]()
         matched = match_models(table, self.targets, target)

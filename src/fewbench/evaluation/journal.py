@@ -124,11 +124,12 @@ class Journal:
         if (self.folder / HEADER).exists():
             raise EvaluationError(
                 f"{self.folder}: already holds an evaluation",
-                hint="go on with ask, tell and estimate, or choose another folder",
+                hint="continue with ask, tell and estimate, or choose another folder",
             )
         if (self.folder / ANSWERS).exists():  # of a transfer measurement, say
             raise EvaluationError(
-                f"{self.folder}: holds {ANSWERS} but no {HEADER}", hint="choose another folder"
+                f"{self.folder}: holds {ANSWERS} but no {HEADER}",
+                hint="choose another folder",
             )
 
     def header(self) -> Header:

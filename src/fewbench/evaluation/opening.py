@@ -83,8 +83,8 @@ class Stop(BaseModel):
             return max(1, min(n_items, int(self.cost / mean))) if mean > 0 else n_items
         if not method.extends:
             raise MethodError(
-                f"{method.describe()} has to know how many items it may choose",
-                hint="add a budget of items, the most that you would run",
+                f"{method.describe()} needs a number of items",
+                hint="add a budget: the most items that you would run",
             )
         return n_items
 
@@ -129,38 +129,41 @@ def check_subset(subset: Subset, wanted: Provenance) -> None:
     A subset without provenance is the user's own.
     """
     if len(subset.items) != wanted.budget:
-        raise EvaluationError(f"a subset of {len(subset.items)} items, a budget of {wanted.budget}")
+        raise EvaluationError(
+            f"the subset has {len(subset.items)} items, but the budget is {wanted.budget}"
+        )
     made = subset.provenance
     if made is not None and made.fingerprint != wanted.fingerprint:
         raise EvaluationError(
-            f"the subset was chosen from other scores (fingerprint {made.fingerprint}, these have "
+            f"the subset was chosen from other scores (fingerprint {made.fingerprint} instead of "
             f"{wanted.fingerprint})",
-            hint="use the scores that it was chosen from, or choose again",
+            hint="use those scores, or choose again",
         )
     if made is not None and (made.settings, made.seed) != (wanted.settings, wanted.seed):
         raise EvaluationError(
             f"the subset was chosen by {made.method} ({made.settings}) with seed {made.seed}, not "
             f"by {wanted.method} ({wanted.settings}) with seed {wanted.seed}",
-            hint="a subset is only meaningful with its method; to use its items all the same, take "
-            "its provenance away",
+            hint="use the subset with its method, or remove its provenance to use its items anyway",
         )
 
 
 def check_targets(scores: Scores, targets: Sequence[str]) -> None:
     """Raise EvaluationError unless targets are named, once each, and are not among the sources."""
     if isinstance(targets, str):
-        raise EvaluationError(f"the targets are the text {targets!r}", hint=f"use [{targets!r}]")
+        raise EvaluationError(
+            f"targets must be a list, not the text {targets!r}", hint=f"use [{targets!r}]"
+        )
     if not targets or any(not target.strip() for target in targets):
         raise EvaluationError("no target, or one without a name", hint="name the new models")
     if len(set(targets)) < len(targets):
         raise EvaluationError(
-            f"a target is named twice among {some(targets)}", hint="name each one once"
+            f"a target is given twice among {some(targets)}", hint="give each one once"
         )
     known = [target for target in targets if target in scores.models.index]
     if known:
         raise EvaluationError(
-            f"{some(known)} is among the sources already, with its answers to all items",
-            hint="its full score is known; give a new model another name",
+            f"{some(known)} is a source model already, so its full score is known",
+            hint="give a new model another name",
         )
 
 
@@ -168,9 +171,9 @@ def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
     """Raise EvaluationError unless these are the scores that an evaluation was started with."""
     if scores.fingerprint != made.fingerprint:
         raise EvaluationError(
-            f"{folder}: opened with other scores (fingerprint {made.fingerprint}, these have "
-            f"{scores.fingerprint})",
-            hint="put the scores back, or start a new evaluation",
+            f"{folder}: opened with other scores (fingerprint {scores.fingerprint} instead of "
+            f"{made.fingerprint})",
+            hint="restore the scores, or start a new evaluation",
         )
 
 
@@ -178,8 +181,8 @@ def with_items(method: Method, subset: Subset) -> Method:
     """Return the method with a user's own items; with its own, if the subset says whose it is."""
     if not isinstance(method, StaticMethod):
         raise EvaluationError(
-            f"{method.describe()} chooses items as it goes and takes no given subset",
-            hint="start it with the method and the budget; it asks for the same first items",
+            f"{method.describe()} is adaptive and takes no given subset",
+            hint="start it with the method and the budget: it asks for the same first items",
         )
     made = subset.provenance
     if made is None or made.settings.startswith("given("):

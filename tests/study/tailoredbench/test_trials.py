@@ -231,7 +231,7 @@ def test_too_few_sources_and_impossible_numbers_are_said():
     trial = open_trial(scores, Split(np.arange(8), np.arange(8, 14)), Tailored(), 12, 0)
     with pytest.raises(StudyError, match="8 sources cannot be divided by nearness into 5 parts"):
         by_nearness(trial)
-    with pytest.raises(StudyError, match="9 native sources, where there are 8"):
+    with pytest.raises(StudyError, match="9 native sources of 8"):
         by_count(trial, [9])
     assert counts_to_try(8) == [1, 2, 3, 5, 6, 8]
     assert counts_to_try(1) == [1]
