@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.algorithms.disagreement import (
+from fewbench.algorithms.option_probabilities import (
     correctness_variance,
     jensen_shannon,
     predictive_diversity,

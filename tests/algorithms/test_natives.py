@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cityblock
 
-from fewbench.algorithms.natives import native_sources
+from fewbench.algorithms.clustering.distances import native_sources
 
 
 def plainly(sources, targets, count="average", inclusive=True):

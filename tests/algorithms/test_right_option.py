@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.algorithms.right_option import probabilities_of, right_options
+from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 
 
 def believed(seed, n_models=20, n_items=200, n_options=4):

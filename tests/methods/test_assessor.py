@@ -6,7 +6,7 @@ import pytest
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import CATALOGUE, Answers, Subset, find_method
-from fewbench.methods.prediction.assessor import GenericAssessor
+from fewbench.methods.prediction.completed import GenericAssessor
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance
 

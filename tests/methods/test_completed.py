@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from fewbench.methods import Answers, Subset
-from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.assessor import GenericAssessor
-from fewbench.methods.prediction.completed import completed
-from fewbench.methods.prediction.low_rank import Imputation
-from fewbench.methods.prediction.p_irt import PIRT
+from fewbench.methods.prediction.abilities import PIRT
+from fewbench.methods.prediction.completed import (
+    AnchorLines,
+    GenericAssessor,
+    Imputation,
+    completed,
+)
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from fewbench.algorithms.choice.forward_selection import forward_selection, lasso_support
-from fewbench.algorithms.completion.imputation import principal_components
+from fewbench.algorithms.choice.linear_choice import forward_selection, lasso_support
+from fewbench.algorithms.completion.low_rank import principal_components
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Subset, find_method
-from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.low_rank import RANKS, STEPS, Imputation
+from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imputation
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate

@@ -7,12 +7,12 @@ from fewbench.algorithms.completion.low_rank import fit_low_rank
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset, find_method
-from fewbench.methods.prediction.low_rank import LowRankCompletion
+from fewbench.methods.prediction.completed import LowRankCompletion
 from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.random import Random
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance
-from fewbench.testing.promises.quality import Quality
+from fewbench.testing.quality import Quality
 
 
 class TestTwoAbilities(StaticConformance):

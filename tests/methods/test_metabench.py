@@ -9,10 +9,10 @@ from fewbench.algorithms.irt import fit_irt
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset
-from fewbench.methods.prediction.ability import Ability
+from fewbench.methods.prediction.abilities import Ability
 from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.selection.core_sets import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance

@@ -9,8 +9,7 @@ from fewbench.methods import CATALOGUE, StaticMethod, find_method
 from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS, STAGES
 from fewbench.methods.prediction.features import PCA, UMAP, AnswerFeatures, NoReduction, Signature
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Forest, Neighbours, Ridge
+from fewbench.methods.prediction.regression import Forest, Neighbours, Regression, Ridge
 from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
 from fewbench.methods.selection.random import Random

@@ -11,8 +11,7 @@ from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.completed import task_lines
 from fewbench.methods.prediction.features import PCA, Signature, SubsetScore
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Forest, Linear, Neighbours, Ridge
+from fewbench.methods.prediction.regression import Forest, Linear, Neighbours, Regression, Ridge
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 

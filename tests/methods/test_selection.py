@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
 from fewbench.methods.parts import SELECTORS
-from fewbench.methods.prediction.regressors import Neighbours
+from fewbench.methods.prediction.regression import Neighbours
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,

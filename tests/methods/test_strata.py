@@ -11,8 +11,7 @@ from fewbench.algorithms.clustering.kmeans import line_clusters
 from fewbench.errors import MethodError
 from fewbench.methods import Answers, StaticMethod, find_method
 from fewbench.methods.ease import ease
-from fewbench.methods.prediction.difference import Difference
-from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.prediction.mean import Difference, Mean
 from fewbench.methods.selection.random import Random, Strata
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fewbench.methods.tasks import TaskMatrix, Transferability, read_chooser, select_tasks
-from fewbench.methods.tasks.bento import mismatch
-from fewbench.methods.tasks.choosers import FittedTasks
+from fewbench.methods.tasks.choosers import FittedTasks, mismatch
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers.task_table import read_task_table
 from fewbench.study.metrics import average_ranks, pearson

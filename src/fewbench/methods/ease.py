@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from fewbench._types import FloatArray
-from fewbench.algorithms.right_option import probabilities_of, right_options
+from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.scores import Scores
@@ -27,7 +27,7 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     proxy : {"scores", "probabilities"}
         The mean over the sources of what they scored, missing cells filled; or of the probability
         that they gave to the right option. Which option is right is told from the sources
-        (`fewbench.algorithms.right_option`); a source that has a score and no probabilities
+        (`fewbench.algorithms.option_probabilities`); a source that has a score and no probabilities
         counts by its score.
 
     Raises

@@ -16,11 +16,14 @@ from typing import Any, cast
 from fewbench._names import did_you_mean, some
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
-from fewbench.methods.prediction.ability import Ability
+from fewbench.methods.prediction.abilities import GPIRT, PIRT, Ability
 from fewbench.methods.prediction.aipw import AIPW
-from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.assessor import GenericAssessor
-from fewbench.methods.prediction.difference import Difference
+from fewbench.methods.prediction.completed import (
+    AnchorLines,
+    GenericAssessor,
+    Imputation,
+    LowRankCompletion,
+)
 from fewbench.methods.prediction.features import (
     PCA,
     UMAP,
@@ -32,35 +35,39 @@ from fewbench.methods.prediction.features import (
     SubsetScore,
     TaskMeans,
 )
-from fewbench.methods.prediction.joint_weights import JointWeights
-from fewbench.methods.prediction.low_rank import Imputation, LowRankCompletion
-from fewbench.methods.prediction.mean import AnchorRatio, Mean
-from fewbench.methods.prediction.p_irt import GPIRT, PIRT
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import (
+from fewbench.methods.prediction.mean import AnchorRatio, Difference, Mean
+from fewbench.methods.prediction.regression import (
     MLP,
     Boosting,
     Forest,
+    JointWeights,
     Lasso,
     Linear,
     Neighbours,
+    Regression,
     Regressor,
     Ridge,
 )
 from fewbench.methods.prediction.threshold import Threshold
 from fewbench.methods.selection.clusters import Clusters, IRTAnchors, Medoids
-from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
+from fewbench.methods.selection.core_sets import (
+    BestOfRandom,
+    Greedy,
+    Informative,
+    Joint,
+    LassoPath,
+    RidgeSearch,
+)
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,
     PredictiveDiversity,
 )
 from fewbench.methods.selection.random import Random, Strata, Stratified
-from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.semantic import Semantic
 from fewbench.methods.selection.sorted_items import SortedItems
 from fewbench.methods.selection.within_tasks import WholeTasks, WithinTasks, read_within
-from fewbench.methods.tasks.chooser_names import CHOOSERS
+from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {

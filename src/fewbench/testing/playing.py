@@ -1,12 +1,21 @@
-"""A method played on targets whose answers are known, checked at every step."""
+"""A method played on targets whose answers are known, checked at every step.
 
-from dataclasses import dataclass
+What all promises share: the method, its traits, and small simulated tables.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+import pytest
 
-from fewbench._types import IntArray
+from fewbench._types import FloatArray, IntArray
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.bounds import known_bounds
 from fewbench.methods import Answers, Method, Prediction
-from fewbench.scores import Scores
+from fewbench.scores import OptionProbabilities, Scores
+from fewbench.testing.simulation import simulate
 
 CLOSE = 1e-9
 """Equal but for the order in which a matrix product adds up."""
@@ -105,3 +114,135 @@ def reordered(played: Played, order: IntArray) -> Played:
     """Return a play with the rows of its prediction in another order."""
     scores, tasks = played.prediction.scores, played.prediction.tasks
     return Played(played.asked, Prediction(scores[order], None if tasks is None else tasks[order]))
+
+
+class Promises:
+    """The traits of a method, which a subclass may set, and the tables that it is tried on.
+
+    Attributes
+    ----------
+    needs_probabilities : bool
+        The method works on option probabilities only: every table has them.
+    supports_missing : bool
+        Sources may have missing cells.
+    whole_budget : bool
+        Every target is asked exactly as many items as the budget allows; a method that says
+        otherwise by its own `whole_budget` is believed.
+    exact : bool
+        With every item run, the method's own estimate is the full score, before fewbench cuts it
+        to what the answers allow. Regressions over models are not exact; means are.
+    estimates : bool
+        Estimates with intervals are made too, for which the method is run some 20 times on parts
+        of the sources. Without, predictions alone are judged, at a third of the time.
+    """
+
+    needs_probabilities: ClassVar[bool] = False
+    supports_missing: ClassVar[bool] = True
+    whole_budget: ClassVar[bool] = True
+    exact: bool = False
+    estimates: bool = True
+
+    @pytest.fixture
+    def method(self) -> Method:
+        """Return the method under test."""
+        raise NotImplementedError("supply a fixture named `method`")
+
+    def _whole_budget(self, method: Method) -> bool:
+        return self.whole_budget and method.whole_budget
+
+    def _exact(self, method: Method) -> bool:
+        return self.exact or bool(getattr(method, "exact", False))
+
+    def _tables(self, n_targets: int = 3, **kind: Any) -> tuple[Scores, Scores]:
+        """Return sources and targets of one simulated table; targets have no missing cell."""
+        if self.needs_probabilities and not kind.get("options"):
+            kind["options"] = 4
+        n_sources = kind.pop("n_models", 14)
+        kind = {"n_models": n_sources + n_targets, "n_items": 40, **kind}
+        rows = np.arange(n_sources + n_targets)
+        whole = simulate(**{**kind, "missing": 0.0}).take(models=rows[n_sources:])
+        return simulate(**kind).take(models=rows[:n_sources]), whole
+
+    def _play(
+        self,
+        method: Method,
+        sources: Scores,
+        targets: Scores,
+        budget: int,
+        seed: int = 0,
+        *,
+        tasks: bool = False,
+        one_by_one: bool = False,
+    ) -> Played:
+        return play(
+            method,
+            sources,
+            targets,
+            budget,
+            seed,
+            whole_budget=self._whole_budget(method),
+            tasks=tasks,
+            one_by_one=one_by_one,
+        )
+
+    def _predicts(self, method: Method, sources: Scores, targets: Scores, budget: int) -> None:
+        """Predict the targets, and estimate them with intervals where these are wanted."""
+        if self.estimates:
+            self._estimates(method, sources, targets, budget)
+        else:
+            self._play(method, sources, targets, budget, tasks=True)
+
+    def _estimates(self, method: Method, sources: Scores, targets: Scores, budget: int) -> None:
+        """Estimate the targets, and check what holds of every estimate."""
+        evaluation = Evaluation(sources, method, budget, targets.model_ids)
+        check_estimates(evaluation, targets, answer_all(evaluation, targets))
+
+
+def like(
+    table: Scores, values: FloatArray, options: FloatArray | None, names: list[str] | None = None
+) -> Scores:
+    """Return models with these scores and option probabilities on the items of a table."""
+    names = names or [f"new-{row:03}" for row in range(len(values))]
+    models = pd.DataFrame(index=pd.Index(names, dtype=object))
+    probabilities = None if options is None else OptionProbabilities(options)
+    return replace(table, values=values, models=models, probabilities=probabilities)
+
+
+def mean_and_error(values: FloatArray) -> tuple[float, float]:
+    """Return the mean and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def answer_all(evaluation: Evaluation, targets: Scores) -> dict[str, list[str]]:
+    """Answer all that an evaluation asks; return what it asked."""
+    asked: dict[str, list[str]] = {name: [] for name in evaluation.targets}
+    for _ in range(len(asked) * targets.n_items + 1):
+        wanted = evaluation.ask()
+        if not wanted:
+            return asked
+        for name, items in wanted.items():
+            asked[name].extend(items)
+        evaluation.tell_table(targets)
+    raise AssertionError("the method never stops asking")
+
+
+def check_estimates(evaluation: Evaluation, targets: Scores, asked: dict[str, list[str]]) -> None:
+    """Check what holds of every estimate: it is within its interval, and that within bounds."""
+    sources = evaluation.scores
+    for row, (name, estimate) in enumerate(evaluation.estimate().items()):
+        items = sources.positions(asked[name])
+        low, high = known_bounds(sources.item_weights, items, targets.values[row, items])
+        ends = estimate.interval
+        assert low - CLOSE <= ends.low <= estimate.score <= ends.high <= high + CLOSE
+        assert ends.low >= 0.0
+        assert ends.high <= 1.0
+        assert list(estimate.tasks) == sources.tasks
+        assert all(0.0 <= score <= 1.0 for score in estimate.tasks.values())
+        assert estimate.items_run == len(items)
+
+
+def all_options(scores: Scores) -> FloatArray:
+    """Return the option probabilities of all cells."""
+    if scores.probabilities is None:
+        raise AssertionError("the table has no option probabilities")
+    return scores.probabilities.of_items(np.arange(scores.n_items))

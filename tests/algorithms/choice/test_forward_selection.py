@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, lars_path
 
-from fewbench.algorithms.choice.forward_selection import (
+from fewbench.algorithms.choice.linear_choice import (
     PENALTIES,
     forward_selection,
     lasso_support,

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from fewbench.algorithms.choice.joint import Adam, choose_jointly, onto_simplex, weights_by_steps
+from fewbench.algorithms.choice.linear_choice import (
+    Adam,
+    choose_jointly,
+    onto_simplex,
+    weights_by_steps,
+)
 
 
 @pytest.mark.parametrize("total", [1.0, 3.0, 7.0])

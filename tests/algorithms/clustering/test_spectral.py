@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 from scipy.sparse.csgraph import laplacian
 
-from fewbench.algorithms.clustering.spectral import eigenmaps, row_cosines, spectral_clusters
+from fewbench.algorithms.clustering.kmeans import eigenmaps, row_cosines, spectral_clusters
 
 
 def similarity(n, seed):

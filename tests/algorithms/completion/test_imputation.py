@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewbench.algorithms.completion.imputation import principal_components
+from fewbench.algorithms.completion.low_rank import principal_components
 
 
 @pytest.mark.parametrize("shape", [(12, 30), (40, 15)])

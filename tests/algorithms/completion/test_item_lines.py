@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from fewbench.algorithms.completion.item_lines import fit_item_lines
+from fewbench.algorithms.completion.item_to_item import fit_item_lines
 
 
 def test_each_item_has_the_line_of_least_residual():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fewbench.algorithms.completion.item_neighbours import (
+from fewbench.algorithms.completion.item_to_item import (
     ItemNeighbours,
     cosine_similarities,
     importance,

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from fewbench.algorithms.completion.transport import (
+from fewbench.algorithms.completion.item_to_item import (
     barycentric_weights,
     column_distances,
     oversample,

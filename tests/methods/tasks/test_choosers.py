@@ -8,8 +8,7 @@ import pytest
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import CHOOSERS, Similarity, TaskMatrix, read_chooser
-from fewbench.methods.tasks.bento import BentoLe, BentoSim
-from fewbench.methods.tasks.choosers import ListedTasks, TaskMedoids
+from fewbench.methods.tasks.choosers import BentoLe, BentoSim, ListedTasks, TaskMedoids
 from fewbench.scores import from_arrays
 
 NAMES = ("a", "b, (c)", "d|e", "f+g", "h=%2C", "ï j")

@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import CHOOSERS, describe_chooser, read_chooser
-from fewbench.methods.tasks.bento import BentoLe, BentoSim
-from fewbench.methods.tasks.chooser_names import SHORT
-from fewbench.methods.tasks.choosers import ListedTasks, TaskMedoids
+from fewbench.methods.tasks.choosers import SHORT, BentoLe, BentoSim, ListedTasks, TaskMedoids
 
 
 @given(

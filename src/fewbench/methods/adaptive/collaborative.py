@@ -12,8 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.item_neighbours import Importance, ItemNeighbours
-from fewbench.algorithms.completion.transport import check_solver
+from fewbench.algorithms.completion.item_to_item import Importance, ItemNeighbours, check_solver
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.task_completion import (
     LowRankItems,

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import Metric, item_distances
+from fewbench.algorithms.clustering.distances import Count, Metric, item_distances, native_sources
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
-from fewbench.algorithms.natives import Count, native_sources
 from fewbench.errors import MethodError
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.needs import Need

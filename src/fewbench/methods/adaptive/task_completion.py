@@ -6,15 +6,15 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.item_neighbours import (
+from fewbench.algorithms.completion.item_to_item import (
     Importance,
     ItemNeighbours,
     cosine_similarities,
     importance,
     most_similar,
+    oversample,
 )
 from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
-from fewbench.algorithms.completion.transport import oversample
 from fewbench.scores import Scores
 
 

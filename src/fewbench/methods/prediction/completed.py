@@ -1,11 +1,43 @@
-"""From expected scores of items, or of some tasks, to a whole prediction."""
+"""From expected scores of items, or of some tasks, to a whole prediction.
+
+Anchor Points Predictor: every other item by a line from the chosen item that tells most of it.
+
+Vivek et al. 2023, "Anchor Points: Benchmarking Models with Much Fewer Examples",
+arXiv 2309.08638, their AnchorPoints Predictor, as Zhang, Dorner & Hardt 2025 (arXiv 2506.07673)
+use it on right and wrong answers.
+
+The generic assessor: success on every other item, from the answers on the reference items.
+
+Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need: predicting the success
+of a new LLM on unseen data by testing on a few instances" (arXiv 2409.03563).
+
+Low-rank completion: the target's other answers from those it gave, over the sources.
+
+`LowRankCompletion` is matrix factorisation, as Zhou et al. 2025 have it predict a benchmark's
+missing cells, fitted in closed form: the sources are complete. `Imputation` is by principal
+components, without a model of the noise, as Zhang, Dorner & Hardt 2025 have it (their PCA): "How
+Benchmark Prediction from Fewer Data Misses the Mark", arXiv 2506.07673.
+"""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.completion.assessor import Assessor, fit_assessor
+from fewbench.algorithms.completion.item_to_item import ItemLines, fit_item_lines
+from fewbench.algorithms.completion.low_rank import (
+    Components,
+    LowRank,
+    fit_low_rank,
+    principal_components,
+)
+from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need
+from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Benchmark, Scores
 
 
@@ -80,3 +112,238 @@ def lines_for(scores: Scores, task_of: IntArray, weights: FloatArray) -> TaskLin
     """Return the lines if some task has no weight among the chosen items, else None."""
     mass = np.bincount(task_of, weights, minlength=len(scores.tasks))
     return None if (mass > 0).all() else task_lines(scores)
+
+
+LEAST = 1e-6
+"""Scores are kept as far from 0 and 1 before their log-odds are taken."""
+
+
+@dataclass(frozen=True)
+class AnchorLines:
+    """Lines over the sources from the chosen items to the others; each item takes its best one.
+
+    Where an item's line is from another item than its nearest medoid, so it is in the paper: the
+    least squared residual decides.
+
+    Parameters
+    ----------
+    logit : bool
+        Draw the lines through log-odds, as the paper does for option probabilities; of use where
+        scores are probabilities of the right option.
+    """
+
+    logit: bool = False
+    needs: ClassVar = (Need("distinct sources", 20, "few sources to draw many lines through"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLines":
+        """Draw the lines through the sources' answers."""
+        values = _odds(scores.filled) if self.logit else scores.filled
+        return FittedLines(
+            self, scores.benchmark, fit_item_lines(values, scores.positions(subset.items))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLines:
+    """Lines over the sources."""
+
+    method: AnchorLines
+    benchmark: Benchmark
+    lines: ItemLines
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        if self.method.logit:
+            from scipy.special import expit
+
+            items = expit(self.lines.predict(_odds(answers.scores)))
+        else:
+            items = self.lines.predict(answers.scores)
+        return completed(self.benchmark, items, answers, tasks=tasks)
+
+
+def _odds(scores: FloatArray) -> FloatArray:
+    from scipy.special import logit
+
+    return np.asarray(logit(np.clip(scores, LEAST, 1.0 - LEAST)))
+
+
+@dataclass(frozen=True)
+class GenericAssessor:
+    """One logistic regression over all (source, item) pairs predicts the items not run.
+
+    The chosen items are the paper's reference set. Its authors know items by embeddings of their
+    prompts; here an item is known by how the other sources did on it, which needs no text and
+    says more of how hard it is. Scores are the mean of the answers and of the predicted
+    probabilities of the other items.
+
+    Parameters
+    ----------
+    interaction : bool
+        Let an answer count by how alike its item and the predicted one are: the paper's partial
+        cross products of similarity and success. Without, only a model's level and an item's
+        difficulty count.
+    alpha : float, optional
+        Penalty on squared weights (the authors' program: 1); by default the one that best
+        predicts held-out sources' mean scores.
+    pairs : int
+        Train on about so many (source, item) pairs: all sources, on random items.
+    """
+
+    interaction: bool = False
+    alpha: float | None = None
+    pairs: int = 100_000
+    costly: ClassVar[bool] = True
+    needs: ClassVar = (
+        Need("sources", 2, "it is trained on how sources compare", required=True),
+        Need("distinct sources", 20, "few sources to learn what an answer says of a model"),
+    )
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAssessor":
+        """Train on the sources; MethodError if there is one, or a setting is out of range."""
+        check_number("alpha", self.alpha, 0)
+        check_number("pairs", self.pairs, 1)
+        if scores.n_models < 2:
+            raise MethodError(
+                f"assessor needs at least 2 source models, there is {scores.n_models}"
+            )
+        assessor = fit_assessor(
+            scores.filled,
+            scores.positions(subset.items),
+            self.alpha,
+            interaction=self.interaction,
+            pairs=self.pairs,
+            item_weights=scores.item_weights,
+            rng=np.random.default_rng(seed),
+        )
+        return FittedAssessor(scores.benchmark, assessor)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedAssessor:
+    """An assessor trained on the sources."""
+
+    benchmark: Benchmark
+    assessor: Assessor
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        items = self.assessor.probabilities(answers.scores)
+        return completed(self.benchmark, items, answers, tasks=tasks)
+
+
+@dataclass(frozen=True)
+class LowRankCompletion:
+    """A few abilities, estimated from the target's answers, predict the items not run.
+
+    Scores are the mean of the answers and of what is expected of the other items. That mean is
+    not the mean of `Prediction.items`, in which each item is kept within 0 to 1 (see
+    `fewbench.algorithms.completion.low_rank`).
+
+    Parameters
+    ----------
+    rank : int, optional
+        Number of abilities; by default the one that best predicts held-out sources.
+    """
+
+    rank: int | None = None
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few abilities apart"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
+        """Fit the sources' answers; missing cells are filled first."""
+        check_number("rank", self.rank, 0)
+        model = fit_low_rank(
+            scores.filled,
+            self.rank,
+            observed=len(subset.items),
+            weights=scores.item_weights,
+            rng=np.random.default_rng(seed),
+        )
+        return FittedLowRank(scores.benchmark, model)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLowRank:
+    """A low-rank model of the sources."""
+
+    benchmark: Benchmark
+    model: LowRank
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        weights = np.column_stack([self.benchmark.item_weights, self.benchmark.task_weights])
+        means = self.model.average(answers.items, answers.scores, weights)
+        items = self.model.complete(answers.items, answers.scores)
+        return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)
+
+
+RANKS = (2, 5, 10, 20)
+STEPS = (100, 1000, 10_000)
+HELD = 0.25
+"""Share of the sources by which rank and steps are chosen."""
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """The items not run, imputed step by step from the sources' principal components.
+
+    The authors' program takes the components of sources and targets together, and anew at every
+    step; here they are the sources' and stay, so that no target depends on another and all steps
+    are one product. Its choice of the rank never hides the held-out cells it means to hide, and so
+    always falls on the first, 2; here they are hidden.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Number of components; by default that of 2, 5, 10 and 20 which errs least on a quarter of
+        the sources, held out.
+    steps : int, optional
+        Rounds of imputation; fewer shrink more towards the sources' mean. By default that of 100,
+        1,000 and 10,000 which errs least there with that rank: with few of many items run, 100
+        stop far too early. `rank=2,steps=100` is what the authors' program comes to.
+    """
+
+    rank: int | None = None
+    steps: int | None = None
+    needs: ClassVar = (Need("distinct sources", 20, "few sources have few components"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedImputation":
+        """Find the components of the sources; missing cells are filled first."""
+        check_number("rank", self.rank, 0)
+        check_number("steps", self.steps, 1, 1_000_000)
+        rank, steps = self._chosen(scores, subset, seed)
+        return FittedImputation(scores.benchmark, principal_components(scores.filled, rank), steps)
+
+    def _chosen(self, scores: Scores, subset: Subset, seed: int) -> tuple[int, int]:
+        """Choose rank and steps by the error of held-out sources' full score; of ties the least."""
+        ranks = RANKS if self.rank is None else (self.rank,)
+        pairs = [(r, s) for r in ranks for s in (STEPS if self.steps is None else (self.steps,))]
+        order = np.random.default_rng(seed).permutation(scores.n_models)
+        held = order[: round(HELD * len(order))]
+        if len(pairs) == 1 or not len(held):
+            return pairs[0]
+        values, at = scores.filled, scores.positions(subset.items)
+        components = principal_components(np.delete(values, held, axis=0), max(ranks))
+        truth = values[held] @ scores.item_weights
+        errors = []
+        for rank, steps in pairs:
+            rows = components.first(rank).impute(at, values[np.ix_(held, at)], steps)
+            errors.append(np.round(np.abs(rows @ scores.item_weights - truth).mean(), 12))
+        return pairs[int(np.argmin(errors))]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedImputation:
+    """The sources' components, and in how many steps they impute."""
+
+    benchmark: Benchmark
+    components: Components
+    steps: int
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores.
+
+        As in the authors' program, means are taken of what is imputed as it comes.
+        """
+        items = self.components.impute(answers.items, answers.scores, self.steps)
+        return completed(self.benchmark, items, answers, tasks=tasks)

@@ -2,6 +2,11 @@
 
 The ratio is ours for tasks; surveys know it (Cochran 1977, ch. 6): chosen items, or tasks, that are
 easier than all of them are so for past models too.
+
+The difference estimator: the mean of a proxy known for all items, corrected by the answers.
+
+Fogliato et al. 2024, arXiv 2406.07320; of means, prediction-powered inference (Angelopoulos et al.
+2023) is the same.
 """
 
 from dataclasses import dataclass
@@ -11,9 +16,12 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.ease import PROBABILITIES, Proxy, ease
+from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for
 from fewbench.methods.subset import Subset
-from fewbench.scores import Scores
+from fewbench.methods.written import check_words
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
@@ -110,3 +118,86 @@ class FittedAnchorRatio:
         if not tasks:
             return Prediction(full)
         return Prediction(full, self.mean.tasks(answers, full))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of the proxy over all items, plus the weighted mean of answer minus proxy.
+
+    With x the proxy, w the items' weights in the full score and v those of the sample, it is
+    sum_all w λ x + sum_sample v (y - λ x): unbiased for λ = 1 whatever the proxy, where the
+    weighted mean of the answers is. A task's score is the same over its own items; a task without
+    any is read off the full score by a line over the sources.
+
+    Parameters
+    ----------
+    proxy : {"scores", "probabilities"}
+        As of the selector `strata`.
+    tune : bool
+        λ is the slope of the target's answers over the proxy, within 0 to 1, as in PPI++
+        (Angelopoulos et al. 2023, arXiv 2311.01453); else 1.
+    """
+
+    proxy: Proxy = "scores"
+    tune: bool = False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the proxy needs."""
+        some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
+        return (some, PROBABILITIES) if self.proxy == "probabilities" else (some,)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedDifference":
+        """Take the proxy of all items and the weights of the chosen ones."""
+        check_words(self)
+        at = scores.positions(subset.items)
+        weights = subset.weights_over(scores)
+        proxy = ease(scores, self.proxy)
+        lines = lines_for(scores, scores.task_of[at], weights)
+        weights = weights / weights.sum()
+        return FittedDifference(scores.benchmark, lines, at, weights, proxy, self.tune)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDifference:
+    """Positions and weights of the chosen items, shape (n,), and the proxy, shape (items,)."""
+
+    benchmark: Benchmark
+    lines: TaskLines | None
+    at: IntArray
+    weights: FloatArray
+    proxy: FloatArray
+    tune: bool
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores and, if wanted, task scores, all within 0 to 1."""
+        x = self.proxy[self.at]
+        slope = self._slopes(answers.scores) if self.tune else np.ones(len(answers.scores))
+        left = answers.scores - slope[:, None] * x
+        full = left @ self.weights + slope * float(self.benchmark.item_weights @ self.proxy)
+        full = np.clip(full, 0.0, 1.0)
+        if not tasks:
+            return Prediction(full)
+        member = np.equal.outer(
+            self.benchmark.task_of[self.at], np.arange(len(self.benchmark.tasks))
+        )
+        member = member * self.weights[:, None]
+        with np.errstate(invalid="ignore"):
+            means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
+        means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])
+        means = np.clip(means, 0.0, 1.0)
+        return Prediction(full, means if self.lines is None else self.lines.fill(means, full))
+
+    def _slopes(self, answers: FloatArray) -> FloatArray:
+        """Return each target's slope over the proxy, 0 if too little is known of it.
+
+        The covariance is the sample's, the variance that of the proxy over all items.
+        """
+        w = self.benchmark.item_weights
+        variance = float(w @ (self.proxy - w @ self.proxy) ** 2)
+        n = len(self.at)
+        if n < 2 or variance <= 0:
+            return np.zeros(len(answers))
+        x = self.proxy[self.at]
+        covariance = answers @ (self.weights * (x - self.weights @ x)) * n / (n - 1)
+        return np.asarray(np.clip(covariance / variance, 0.0, 1.0))

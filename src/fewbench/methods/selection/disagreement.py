@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.algorithms.disagreement import (
+from fewbench.algorithms.option_probabilities import (
     Normalisation,
     correctness_variance,
     jensen_shannon,

@@ -18,8 +18,13 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Extra, Need, extras_of, needs_of
 from fewbench.methods.subset import Subset
-from fewbench.methods.tasks.chooser_names import describe_chooser, make_chooser
-from fewbench.methods.tasks.choosers import FittedTasks, RidgeTasks, TaskChooser
+from fewbench.methods.tasks.choosers import (
+    FittedTasks,
+    RidgeTasks,
+    TaskChooser,
+    describe_chooser,
+    make_chooser,
+)
 from fewbench.methods.tasks.matrix import TaskMatrix, of_items
 from fewbench.methods.tasks.transferability import MATRIX, Transferability
 from fewbench.methods.written import Piece, check_number, with_settings, write

@@ -14,11 +14,8 @@ from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.bento import mismatch
-from fewbench.methods.tasks.chooser_names import describe_chooser
-from fewbench.methods.tasks.choosers import TaskChooser
-from fewbench.methods.tasks.matrix import PAST_SCORES, TaskMatrix
-from fewbench.methods.tasks.similarity import Similarity
+from fewbench.methods.tasks.choosers import TaskChooser, describe_chooser, mismatch
+from fewbench.methods.tasks.matrix import PAST_SCORES, Similarity, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.methods.written import check_number
 
