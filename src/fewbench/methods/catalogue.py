@@ -21,7 +21,7 @@ from fewbench.methods.written import Piece, split, with_settings
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of the catalogue: its parts as they are written, what it does, whose it is."""
+    """A method of the catalogue: its parts as written, its summary and its source."""
 
     parts: str
     summary: str
@@ -391,7 +391,7 @@ CATALOGUE: dict[str, Entry] = {
 
 
 def find_method(text: str) -> Method:
-    """Return the method of a catalogue name, or the combination that is written out.
+    """Return the method of a catalogue name, or of parts joined by +.
 
     Raises
     ------
@@ -433,7 +433,7 @@ def find_method(text: str) -> Method:
 
 
 def _read(pieces: list[Piece]) -> Method:
-    """Make a method of its parts, or a whole one of its settings."""
+    """Make a static method from its parts, or an adaptive one from its settings."""
     whole = [piece.name for piece in pieces if piece.name in ADAPTIVE]
     if whole and len(pieces) == 1:
         return cast(Method, with_settings(ADAPTIVE[whole[0]], pieces[0].settings, whole[0]))

@@ -1,7 +1,7 @@
-"""How well the sources do on an item: a guess, before a target is run, of how it will do.
+"""How easy each item is for the sources: a guess, before a target runs, of how it will do.
 
-The mean of the sources' scores, or of the probabilities that they give to the right option, which
-tells apart items that as many sources get right.
+It is the mean of the sources' scores, or of their probabilities of the right option, which also
+separate items that equally many sources get right.
 """
 
 from dataclasses import replace
@@ -20,23 +20,13 @@ PROBABILITIES = Need("probabilities", 1, "there are no probabilities to go by", 
 
 
 def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
-    """Return how easy each item is to the sources, in [0, 1], shape (items,).
+    """Return how easy each item is for the sources, in [0, 1], shape (items,).
 
-    Parameters
-    ----------
-    proxy : {"scores", "probabilities"}
-        The mean over the sources of what they scored, missing cells filled; or of the probability
-        that they gave to the right option. Which option is right is told from the sources
-        (`fewbench.algorithms.option_probabilities`); a source that has a score and no probabilities
-        counts by its score.
+    `proxy` is "scores", the mean filled score over the sources, or "probabilities", the mean
+    probability of the right option. The sources decide which option is right
+    (`fewbench.algorithms.option_probabilities`); a source with a score and no probabilities counts
+    by its score. Raises MethodError if the scores have no probabilities.
 
-    Raises
-    ------
-    MethodError
-        If there are no probabilities to go by.
-
-    Examples
-    --------
     >>> from fewbench.scores import from_arrays
     >>> ease(from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])).tolist()
     [1.0, 0.0, 0.5]

@@ -1,8 +1,8 @@
-"""What a method needs of the source scores, said by its parts, and why it cannot run without.
+"""What a method needs from the source scores, declared by its parts, and why it cannot run.
 
-A part (selector, predictor, features, regressor) says so in an attribute or property `needs`; one
-without it needs nothing in particular. How many sources a part should have is where, on five real
-tables, methods with it began to beat plain random sampling at 50 items: it is advice, not a limit.
+A part (selector, predictor, features, regressor) may declare `needs`, `extras` and `costly`.
+Advised numbers of sources are those from which, on five real tables, methods with the part beat
+plain random sampling at 50 items; they are not limits.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ class Need:
     Attributes
     ----------
     what : {"sources", "distinct sources", "tasks", "probabilities", "text", "task text"}
-        Models; models not counting near-copies; tasks; option probabilities (1 or 0); a text of
-        every item, or of some item of every task (1 or 0).
+        Models; models without near copies; tasks; option probabilities (1 or 0); a text of each
+        item, or of some item of each task (1 or 0).
     least : int
         How many.
     without : str
-        What becomes of the method with fewer, as words after "cannot:" or "but:".
+        What happens to the method with fewer, as words after "cannot:" or "but:".
     required : bool
-        Whether the method refuses to work with fewer.
+        Whether the method refuses to run with fewer.
     """
 
     what: Literal["sources", "distinct sources", "tasks", "probabilities", "text", "task text"]
@@ -43,8 +43,6 @@ class Need:
 def needs_of(*parts: object) -> tuple[Need, ...]:
     """Return what the parts need together, each need once.
 
-    Examples
-    --------
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [need.what for need in needs_of(CATALOGUE["random-linear"].method)]
     ['sources', 'distinct sources']
@@ -57,14 +55,10 @@ def needs_of(*parts: object) -> tuple[Need, ...]:
 
 @dataclass(frozen=True)
 class Extra:
-    """An optional package that a part needs, said by the part in `extras`.
+    """An optional package that a part needs.
 
-    Attributes
-    ----------
-    name : str
-        The extra of fewbench that installs it.
-    package, module : str
-        The package, and the module that is imported.
+    `name` is the extra of fewbench that installs it, `package` the package and `module` the
+    imported module.
     """
 
     name: str
@@ -78,15 +72,13 @@ class Extra:
 
     @property
     def hint(self) -> str:
-        """How to install it."""
+        """How to install the extra."""
         return f"pip install 'fewbench[{self.name}]'"
 
 
 def extras_of(*parts: object) -> tuple[Extra, ...]:
     """Return the optional packages that the parts need together, each once.
 
-    Examples
-    --------
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [extra.package for extra in extras_of(CATALOGUE["collaborative"].method)]
     ['POT']
@@ -96,12 +88,10 @@ def extras_of(*parts: object) -> tuple[Extra, ...]:
 
 
 def is_costly(*parts: object) -> bool:
-    """Return whether any part takes long to learn from the sources, by its own `costly`.
+    """Return whether any part takes long to learn from the sources.
 
-    Intervals of a method that does rest on one division of the sources only.
+    Intervals of such a method rest on one split of the sources only.
 
-    Examples
-    --------
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [CATALOGUE[name].method.costly for name in ("random-ridge", "gp-irt-anchor")]
     [False, True]
@@ -110,17 +100,10 @@ def is_costly(*parts: object) -> bool:
 
 
 def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | None:
-    """Return why a method cannot run, as the error to raise; None if nothing known stops it.
+    """Return why a method or part cannot run, as the error to raise; None if it can.
 
-    Parameters
-    ----------
-    method : Method or a part of one
-        What it needs is in `needs` and `extras`.
-    scores : Scores, optional
-        The source models' scores. Without them, only missing packages are found.
+    Without `scores`, only missing packages are found.
 
-    Examples
-    --------
     >>> from fewbench.methods import find_method
     >>> from fewbench.testing import simulate
     >>> print(obstacle(find_method("random-ridge"), simulate(n_models=1)))
@@ -135,7 +118,7 @@ def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | No
 def supply(scores: Scores) -> dict[str, int]:
     """Return how much a table has of each thing that a `Need` can name.
 
-    Distinct sources are counted as sources: `fewbench.audit` counts them without near-copies.
+    Distinct sources count as sources here; `fewbench.audit` counts them without near copies.
     """
     has_text = np.array([bool(text) for text in item_texts(scores)])
     tasks_with_text = np.unique(scores.task_of[has_text])
@@ -150,10 +133,8 @@ def supply(scores: Scores) -> dict[str, int]:
 
 
 def item_texts(scores: Scores) -> list[str]:
-    """Return the items' column `text`, stripped; an empty text where there is none.
+    """Return the stripped text of each item, "" where there is none.
 
-    Examples
-    --------
     >>> from fewbench.scores import from_arrays
     >>> item_texts(from_arrays([[1, 0]], models=["a"]))
     ['', '']

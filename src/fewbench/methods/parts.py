@@ -1,8 +1,8 @@
-"""The parts of static methods by the names that the command line writes.
+"""The parts of static methods by their command-line names.
 
-`tasks + selector + predictor`, of which either of the first two may be left out, a predictor being
-`mean`, or `features + reduction + regressor` of which features (by default `signature`) and
-reduction (by default none) may be left out; a part's settings stand in parentheses:
+A method is `tasks + selector + predictor`; `tasks` is optional, and with `tasks` the selector is
+too. A predictor is a name such as `mean`, or `features + reduction + regressor` with optional
+features (default `signature`) and reduction (default none). Settings follow in parentheses:
 
     random+mean
     medoids(metric=cosine,standardise=true)+answers+ridge(alpha=1)
@@ -132,7 +132,7 @@ _NAMES = {part: name for parts in STAGES.values() for name, part in parts.items(
 
 
 def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
-    """Make a selector and a predictor of pieces; MethodError if their order does not fit."""
+    """Make a selector and a predictor from pieces; MethodError if they are out of order."""
     made: dict[str, Any] = {}
     order = list(STAGES)
     for piece in pieces:
@@ -180,12 +180,12 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
 
 
 def describe(selector: Selector, predictor: Predictor) -> str:
-    """Write a selector and a predictor as `combine` reads them, settings that differ only."""
+    """Write a selector and a predictor as `combine` reads them, with changed settings only."""
     return "+".join(_write(part) for part in _pieces(selector, predictor))
 
 
 def parts_of(*whole: Any) -> list[tuple[str | None, Any]]:
-    """Return the parts of a selector and a predictor with their names; None for one of your own."""
+    """Return the parts of a selector and a predictor with their names; None for your own parts."""
     pieces = _pieces(*whole) if len(whole) == 2 else list(whole)
     return [(_NAMES.get(type(piece)), piece) for piece in pieces]
 

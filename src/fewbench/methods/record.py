@@ -1,4 +1,4 @@
-"""Record: what each target was asked and answered."""
+"""What each target was asked and answered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,16 +27,10 @@ class Answers:
 
 
 class Record:
-    """What each target was asked, round by round, and what it answered.
+    """What each target was asked, round by round, and answered; items are positions.
 
-    A session works out its next questions and its predictions from the record alone, so an
-    evaluation that is opened again needs no replay. Items are positions in the benchmark.
-
-    Parameters
-    ----------
-    targets : sequence of str
-    n_items : int
-        Number of items of the benchmark.
+    A session computes its next items and its predictions from the record alone, so a reopened
+    evaluation needs no replay.
 
     Examples
     --------
@@ -62,7 +56,7 @@ class Record:
         return tuple(self._rounds)
 
     def rounds(self, target: str) -> list[IntArray]:
-        """Return the items that a target was asked, one array for each round."""
+        """Return the items that a target was asked, one array per round."""
         return self._rounds[target]
 
     def asked(self, target: str) -> IntArray:
@@ -96,7 +90,7 @@ class Record:
         return self._scores[target]
 
     def answers(self, target: str, items: IntArray | None = None) -> Answers:
-        """Return a target's answers, by default all; with probabilities if each has them."""
+        """Return a target's answers, by default all; with probabilities if all have them."""
         items = self.answered(target) if items is None else items
         options = self._options[target]
         rows = [options[at] for at in items.tolist() if at in options] if options else []
@@ -107,13 +101,12 @@ class Record:
         )
 
     def add_round(self, target: str, items: IntArray) -> None:
-        """Note that a target was asked these items."""
+        """Record that a target was asked these items."""
         self._rounds[target].append(items)
 
     def tell(self, target: str, answers: Answers) -> None:
-        """Note answers of one target; an earlier answer to the same item is replaced.
-
-        So are its option probabilities, which belong to the earlier answer.
+        """Record answers of one target; they replace earlier answers and their option
+        probabilities.
         """
         changed = answers.items[self._scores[target][answers.items] != answers.scores[0]]
         for at in changed.tolist():
@@ -125,5 +118,5 @@ class Record:
             self._options[target].update((at, row) for at, row in rows if not np.isnan(row).any())
 
     def skip(self, target: str, items: Sequence[int]) -> None:
-        """Note that a target cannot answer these items; they are not asked again."""
+        """Record that a target cannot answer these items; they are not asked again."""
         self._skipped[target].update(items)

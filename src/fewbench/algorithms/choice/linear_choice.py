@@ -1,12 +1,11 @@
-"""Columns chosen one after another for a linear model: forward selection and the lasso.
+"""Columns chosen together for a linear model: forward selection, the lasso and gradient steps.
 
 `ridge_forward` minimizes a held-out error in closed form. Ridge regression is a linear smoother:
-with M the matrix that takes y to its residuals, the residuals of a group of rows under the fit
-without these rows are M_gg⁻¹ (M y)_g (the hat-matrix formula; Allen 1974 for single rows). Adding a
-column changes M by a matrix of rank one, so that all candidates are judged together, and nothing is
-refitted.
+with M the matrix that maps y to its residuals, the residuals of a group of rows under the fit
+without these rows are M_gg⁻¹ (M y)_g (the hat-matrix formula; Allen 1974 for single rows). Adding
+a column changes M by a rank-one matrix, so all candidates are judged together without refitting.
 
-Columns and their weights optimised together by gradient steps, the choice relaxed to shares.
+`choose_jointly` relaxes the choice to shares and optimizes shares and weights together.
 """
 
 import warnings
@@ -24,29 +23,15 @@ _LEAST = 1e-9  # an own share below this would divide by rounding
 
 
 def forward_selection(x: FloatArray, y: FloatArray, k: int, alpha: float) -> IntArray:
-    """Choose columns one by one, each the one that lowers the ridge loss most.
+    """Choose columns one by one, each the column that lowers the ridge loss most.
 
-    The loss of a set of columns is the least of |y - X b|² + alpha |b|². With the residual-maker
-    P = (I + X Xᵀ / alpha)⁻¹ of the columns chosen so far, adding column x lowers it by
-    (xᵀPy)² / (alpha + xᵀPx); P changes by a matrix of rank one.
+    The loss of a set of columns is the least of |y - X b|² + alpha |b|², alpha > 0. With the
+    residual maker P = (I + X Xᵀ / alpha)⁻¹ of the chosen columns, adding column x lowers the loss
+    by (xᵀPy)² / (alpha + xᵀPx); P changes by a rank-one matrix.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-        How many at most.
-    alpha : float
-        The penalty, above 0.
+    `x` has shape (rows, columns), `y` (rows,). Returns at most `k` columns in the order of choice:
+    fewer if no remaining column explains anything. The first of equally good columns wins.
 
-    Returns
-    -------
-    ndarray of int
-        In the order of choice; of equally good columns the first. Fewer than k if no column is
-        left that explains anything.
-
-    Examples
-    --------
     >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> forward_selection(x, np.array([0.1, 1.0, 1.2, 0.2]), 2, 0.1).tolist()
     [0, 1]
@@ -81,26 +66,27 @@ def ridge_forward(
     groups: IntArray | None = None,
     penalties: FloatArray = PENALTIES,
 ) -> tuple[IntArray, FloatArray]:
-    """Choose columns one by one, each the one with the least held-out error of a ridge on all.
+    """Choose columns one by one, each the one with the least held-out error of a ridge on all
+    chosen.
 
-    Every group of rows is held out once. The penalty is the best of a grid at each step; the
-    intercept is not penalized.
+    Each group of rows is held out once. Each step uses the best penalty of a grid; the intercept
+    is not penalized.
 
     Parameters
     ----------
     x : ndarray, shape (rows, columns)
     y : ndarray, shape (rows,)
     k : int
-        How many, at most the number of columns.
+        At most the number of columns.
     groups : ndarray of int, shape (rows,), optional
-        Rows of one number are held out together; by default each row alone.
+        Rows with the same number are held out together; by default each row alone.
     penalties : ndarray
         Multiples of the columns' mean squared size.
 
     Returns
     -------
     chosen : ndarray of int, shape (k,)
-        In the order of choice; of equally good columns the first.
+        In the order of choice; the first of equally good columns wins.
     errors : ndarray, shape (k,)
         Root mean square held-out error with the columns chosen so far.
 
@@ -136,16 +122,10 @@ def ridge_forward(
 
 
 class _Path:
-    """The columns chosen so far, with one penalty.
+    """The columns chosen so far under one penalty.
 
-    Attributes
-    ----------
-    maker : ndarray, shape (rows, rows)
-        (I + X Xᵀ / penalty)⁻¹ of the chosen columns X.
-    left : ndarray, shape (rows, columns)
-        maker @ all columns.
-    residual : ndarray, shape (rows,)
-        maker @ y.
+    `maker` is (I + X Xᵀ / penalty)⁻¹ of the chosen columns X, `left` is maker @ all columns and
+    `residual` is maker @ y.
     """
 
     def __init__(self, x: FloatArray, y: FloatArray, penalty: float) -> None:
@@ -183,7 +163,6 @@ class _Path:
         return np.asarray(np.sqrt(total / n))
 
     def add(self, column: int) -> None:
-        """Add a column to the chosen."""
         left = self.left[:, column].copy()
         size = float(self._sizes[column])
         self.maker -= np.outer(left, left) / size
@@ -194,23 +173,11 @@ class _Path:
 def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     """Return the first k columns that the lasso uses at once as its penalty falls.
 
-    The path is followed exactly from knot to knot (least angle regression, Efron et al. 2004).
-    A lasso never uses more columns than rows - 1; then the largest set of the path is returned.
-    Of identical columns only the first takes part.
+    Follows the path exactly from knot to knot (least angle regression, Efron et al. 2004). A lasso
+    never uses more columns than rows - 1; for a larger `k` the largest set of the path is
+    returned. Only the first of identical columns takes part. Columns with larger coefficient ×
+    spread come first.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-
-    Returns
-    -------
-    ndarray of int, at most k
-        Columns, those of larger coefficients × spread first.
-
-    Examples
-    --------
     >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> lasso_support(x, np.array([0.1, 1.0, 1.2, 0.2]), 1).tolist()
     [0]
@@ -259,28 +226,15 @@ DECAY = 1e-4
 
 
 def choose_jointly(x: FloatArray, y: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Choose k columns such that a weighted mean of them is near y, optimising both.
+    """Choose k columns and weights such that their weighted mean is near y; return the columns,
+    sorted.
 
-    Every column has a share in [0, 1], the shares summing to k, and a weight, at first normal
-    at random. The k columns of the largest shares are used; both move along the gradient of the
-    mean squared error (that of a share is taken as if the share itself were used), and shares are
-    projected back to their sum. What errs least on a fifth of the rows, held out, is kept.
+    Each column of `x`, shape (rows, columns), has a share in [0, 1] and a weight, initially normal
+    at random; shares sum to k. The k columns with the largest shares are used. Shares and weights
+    follow the gradient of the mean squared error (for a share, as if the share itself were used),
+    and shares are projected back to their sum. The choice with the least error on a held-out fifth
+    of the rows is kept.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-        At most the number of columns.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of int, shape (k,)
-        In the columns' order.
-
-    Examples
-    --------
     >>> x = np.random.default_rng(0).random((50, 6))
     >>> choose_jointly(x, x[:, [1, 4]].mean(axis=1), 2, np.random.default_rng(2)).tolist()
     [1, 4]
@@ -311,21 +265,10 @@ def choose_jointly(x: FloatArray, y: FloatArray, k: int, rng: np.random.Generato
 
 
 def weights_by_steps(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Find weights with which the mean of the weighted columns is near y, without an intercept.
+    """Find weights, shape (columns, outputs), with y near x @ weights, without an intercept.
 
-    The same steps as in `choose_jointly` with all columns used; for each output what errs least on
-    the rows held out is kept.
-
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows, outputs)
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (columns, outputs)
-        So that y is near x @ weights: the mean's division is in them.
+    Takes the same steps as `choose_jointly` with all columns used. Each output, `y` having shape
+    (rows, outputs), keeps the weights with the least error on the held-out rows.
     """
     k = x.shape[1]
     # All outputs begin at the same weights, so that none depends on how many there are.
@@ -349,19 +292,14 @@ def weights_by_steps(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> 
 
 
 def _divided(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Divide rows to learn from those held out; a few rows are both."""
+    """Split rows into training and held-out rows; with fewer than 5 rows both are all rows."""
     order = rng.permutation(n)
     held = int(np.ceil(HELD * n))
     return (order[:-held], order[-held:]) if n >= 5 else (order, order)
 
 
 class Adam:
-    """Steps of the optimiser Adam (Kingma & Ba 2015) with its usual settings.
-
-    Parameters
-    ----------
-    rate : float
-    """
+    """Steps of the optimizer Adam (Kingma & Ba 2015) with its usual settings."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -370,7 +308,7 @@ class Adam:
         self._n = 0
 
     def __call__(self, gradient: FloatArray) -> FloatArray:
-        """Return what to take off after this gradient."""
+        """Return what to subtract after this gradient."""
         self._n += 1
         self._mean = 0.9 * self._mean + 0.1 * gradient
         self._square = 0.999 * self._square + 0.001 * gradient**2
@@ -380,10 +318,8 @@ class Adam:
 
 
 def onto_simplex(values: FloatArray, total: float) -> FloatArray:
-    """Return the nearest numbers in [0, 1] that sum to `total`, which is at most their number.
+    """Return the nearest numbers in [0, 1] with sum `total`, at most the number of values.
 
-    Examples
-    --------
     >>> onto_simplex(np.array([2.0, 0.5, 0.1]), 2.0).round(3).tolist()
     [1.0, 0.7, 0.3]
     """

@@ -24,30 +24,25 @@ def item_distances(
     standardise: bool = False,
     among: IntArray | None = None,
 ) -> NDArray[np.float32]:
-    """Distances between all pairs of items, or from all items to some.
+    """Distances between all pairs of items, or from all items to some, as float32.
 
-    The matrix is exactly symmetric, identical items are at distance exactly 0, and distances
-    that are equal stay so: where every model gives only two values (right or wrong, say), the
-    sums are those of whole numbers, done by one matrix product. Memory is the result and some
-    blocks of rows.
+    The matrix is exactly symmetric, identical items have distance exactly 0, and equal distances
+    stay equal: where each model gives only two values (right or wrong), one matrix product sums
+    whole numbers. Memory is the result and some blocks of rows.
 
     Parameters
     ----------
     columns : (n_items, n_models) array
         Finite scores, a column per model.
     metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
-        The last three are 1 minus the cosine, 1 minus the Pearson correlation, 1 minus its
-        absolute value. An item of zeros (for the correlations: of equal scores) is at 0 from items
-        like it and at 1 from others.
+        The last three are 1 minus the cosine, the Pearson correlation or its absolute value. An
+        item of zeros (for the correlations: of equal scores) is at 0 from items like it, at 1 from
+        others.
     standardise : bool
-        Bring each model's column to mean 0 and (population) variance 1 first; a constant
-        column becomes 0.
+        First scale each model's column to mean 0 and (population) variance 1; a constant column
+        becomes 0.
     among : (n_some,) array of int, optional
-        Positions of the items to which distances are wanted; all by default.
-
-    Returns
-    -------
-    (n_items, n_items) float32 array, or (n_items, n_some)
+        Positions of the items to measure distances to; by default all.
 
     Raises
     ------
@@ -95,10 +90,8 @@ def item_distances(
 
 
 def standardised(x: FloatArray) -> FloatArray:
-    """Bring each column to mean 0 and (population) variance 1; a constant column becomes 0.
+    """Scale each column to mean 0 and (population) variance 1; a constant column becomes 0.
 
-    Examples
-    --------
     >>> standardised(np.array([[0.0, 3.0], [2.0, 3.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
@@ -112,8 +105,8 @@ def standardised(x: FloatArray) -> FloatArray:
 def _weighted_disagreement(x: BoolArray, weights: FloatArray, among: Some) -> NDArray[np.float32]:
     """Sum of the weights of the columns in which two rows differ.
 
-    The weights are made whole numbers (a common factor taken out, or 51 bits kept), so every
-    sum is exact, in whatever order a matrix product takes it.
+    Weights become whole numbers (without a common factor, or with 51 bits), so each sum is exact
+    in whatever order a matrix product adds.
     """
     largest = float(weights.max())
     dtype: type[np.float32] | type[np.float64]
@@ -160,7 +153,7 @@ def _cosine(x: FloatArray, among: Some) -> NDArray[np.float32]:
 def _fill(
     n: int, between: Callable[[Part, Part], NDArray[Any]], among: Some
 ) -> NDArray[np.float32]:
-    """Fill a matrix, by blocks of rows, from distances between a slice of rows and a part."""
+    """Fill a matrix by blocks of rows."""
     if among is not None:
         rows = np.empty((len(among), n), np.float32)
         for lo in range(0, len(among), _BLOCK):
@@ -192,27 +185,24 @@ def native_sources(
 ) -> list[IntArray]:
     """Choose each target's native sources by the scores on the probe items.
 
+    Native sources are the source models nearest to a target (TailoredBench, Section 3.3, Eq. 3-5).
+    Returns one array of positions per target, ascending; of equally near sources the first is
+    taken.
+
     Parameters
     ----------
-    sources : ndarray, shape (sources, probe items)
-    targets : ndarray, shape (targets, probe items)
+    sources, targets : ndarrays, shapes (sources, probe items) and (targets, probe items)
     metric : {"manhattan", "euclidean", "cosine", "correlation"}
         Distance between two models.
     standardise : bool
-        First bring every probe item to mean 0 and variance 1 over all models.
+        First scale each probe item to mean 0 and variance 1 over all models.
     count : {"average", "dynamic", "own", "all"}
-        How many. With d the mean distance over all pairs of models (Eq. 4): as many as a target
-        has within d on average over the targets, rounded down (Eq. 5); at least so many, and all
-        within d ("dynamic", Table 9 of the paper); those within d, for every target by itself;
-        or all sources. At least one. A target alone is averaged with the sources, each taken
-        for a target in its turn: one target says little of how many are near.
+        How many, at least one. With d the mean distance over all pairs of models (Eq. 4): the
+        average number within d over the targets, rounded down (Eq. 5); at least that many, and all
+        within d ("dynamic", Table 9 of the paper); those within d of each target; or all sources.
+        For a single target the average is over the sources, each treated as a target.
     inclusive : bool
-        Whether a source at exactly d is within it.
-
-    Returns
-    -------
-    list of ndarray of int, one a target
-        Positions of the native sources, ascending. Of sources equally near the first is taken.
+        Whether a source at exactly d is within d.
 
     Examples
     --------
@@ -240,16 +230,8 @@ def native_sources(
 
 
 def nearest_first(distances: NDArray[np.float32], n_sources: int) -> IntArray:
-    """Order the sources by their distance to each target, the first in the table where they tie.
+    """Order the sources by distance to each target, shape (targets, sources); ties in table order.
 
-    Parameters
-    ----------
-    distances : ndarray, shape (models, models)
-        The sources come first, then the targets.
-    n_sources : int
-
-    Returns
-    -------
-    ndarray of int, shape (targets, sources)
+    `distances`, shape (models, models), has the sources first, then the targets.
     """
     return distances[n_sources:, :n_sources].argsort(axis=1, kind="stable")

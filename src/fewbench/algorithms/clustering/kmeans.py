@@ -1,10 +1,10 @@
-"""k-means: with the point nearest each center, and exactly for points on a line.
+"""k-means with the point nearest each center, exactly for points on a line, or on a Laplacian.
 
-On a line clusters are intervals, so that the least sum of squares is found by dynamic programming
-over where they end (Wang & Song 2011, "Ckmeans.1d.dp"), in order of n log n steps a cluster as the
-best last end only moves right: no random starts.
+On a line clusters are intervals, so dynamic programming over their ends finds the least sum of
+squares (Wang & Song 2011, "Ckmeans.1d.dp") in about n log n steps per cluster, as the best last
+end only moves right. It needs no random starts.
 
-Laplacian eigenmaps and spectral clusters of a similarity matrix (BenTo, Eq. 4 and 6).
+Laplacian eigenmaps and spectral clusters of a similarity matrix are those of BenTo, Eq. 4 and 6.
 """
 
 import warnings
@@ -26,25 +26,25 @@ def representatives(
     restarts: int = 1,
     weights: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Find k distinct points nearest the k-means centres, and every point's cluster.
+    """Find k distinct points nearest the k-means centers, and each point's cluster.
 
     Parameters
     ----------
     points : ndarray, shape (n, dimensions)
-        Finite; n of at least k.
+        Finite, at least k of them.
     k : int
         At least 1.
     seed : int
     restarts : int
         Random starts of k-means; the best is kept.
     weights : ndarray, shape (n,), optional
-        What the points count in k-means, above 0; by default all the same. Within a cluster the
-        point nearest the centre is chosen whatever it counts.
+        Positive weights of the points in k-means; by default equal. They do not affect which point
+        of a cluster is nearest its center.
 
     Returns
     -------
     chosen : ndarray of int, shape (k,)
-        Positions in `points`, one of each cluster.
+        Positions in `points`, one per cluster.
     labels : ndarray of int, shape (n,)
         Each point's cluster as a position in `chosen`.
 
@@ -76,7 +76,7 @@ def representatives(
 
 
 def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntArray:
-    """Return of each cluster the member nearest its centre, of equally near ones the first."""
+    """Return each cluster's member nearest its center, the first of equally near ones."""
     members = np.argsort(labels, kind="stable")
     ends = np.searchsorted(labels[members], np.arange(len(centres) + 1))
     of_points, of_centres = (points**2).sum(axis=1), (centres**2).sum(axis=1)
@@ -92,9 +92,9 @@ def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntAr
 
 
 def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> None:
-    """Give clusters that have no point one of the largest; in place.
+    """Give each empty cluster a point of a largest one, in place.
 
-    Points may differ by less than their squared distances can show; then k-means leaves some out.
+    k-means leaves clusters empty where points differ by less than squared distances can show.
     """
     for cluster in np.setdiff1d(np.arange(len(centres)), labels):
         point = np.flatnonzero(labels == np.bincount(labels).argmax())[-1]
@@ -102,21 +102,12 @@ def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> No
 
 
 def line_clusters(points: FloatArray, k: int) -> IntArray:
-    """Return each point's cluster of the `k` with the least sum of squares.
+    """Return each point's cluster, of the `k` with the least sum of squares; `points` has shape
+    (n,).
 
-    Parameters
-    ----------
-    points : ndarray, shape (n,)
-    k : int
-        Number of clusters; fewer are made where there are fewer distinct points.
+    Clusters are numbered from the lowest points to the highest. There are at most as many clusters
+    as distinct points.
 
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Clusters numbered from the lowest points to the highest.
-
-    Examples
-    --------
     >>> line_clusters(np.array([0.9, 0.1, 0.2, 1.0, 0.5]), 3).tolist()
     [2, 0, 0, 2, 1]
     """
@@ -174,21 +165,21 @@ def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = Fals
     similarity : array, shape (n, n)
         Symmetric, without negative entries.
     components : int
-        Eigenvectors kept, from 1 to n - 1. All n would be an orthogonal matrix: every row at a
-        right angle to every other, whatever the similarity.
+        Eigenvectors kept, from 1 to n - 1. With all n, every row is at a right angle to every
+        other, whatever the similarity.
     self_loops : bool
-        Whether the diagonal counts, as the equation is printed. Without it, as in scipy's
-        Laplacian, which the authors used, what a row is to itself plays no part.
+        Whether the diagonal counts, as the equation is printed. The default ignores the diagonal,
+        as scipy's Laplacian, which the authors used, does.
 
     Returns
     -------
     ndarray, shape (n, components)
-        Each eigenvector's largest entry (the first of them) is positive.
+        Each eigenvector's first largest entry is positive.
 
     Raises
     ------
     ValueError
-        If the number of components does not fit, or the similarity cannot be used.
+        If `components` is out of range, or the similarity cannot be used.
 
     Examples
     --------
@@ -216,7 +207,7 @@ def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = Fals
 
 
 def row_cosines(rows: ArrayLike) -> FloatArray:
-    """Cosines between rows, shape (n, n); a row of zeros is like itself only."""
+    """Cosines between rows, shape (n, n); a row of zeros resembles only itself."""
     x = np.asarray(rows, dtype=np.float64)
     length = np.linalg.norm(x, axis=1, keepdims=True)
     unit = x / np.where(length > 0, length, 1.0)
@@ -226,19 +217,9 @@ def row_cosines(rows: ArrayLike) -> FloatArray:
 
 
 def spectral_clusters(embedding: ArrayLike, clusters: int, seed: int) -> IntArray:
-    """Cluster the rows of an embedding by k-means.
+    """Cluster the rows of an embedding by k-means; return labels, shape (n,).
 
-    Parameters
-    ----------
-    embedding : array, shape (n, components)
-    clusters : int
-        From 1 to n.
-    seed : int
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Clusters by size, the largest 0; of equally large ones that with the first row.
+    The largest cluster is 0; of equally large clusters, the one with the first row comes first.
     """
     labels = representatives(np.asarray(embedding, dtype=np.float64), clusters, seed, RESTARTS)[1]
     first = [int(np.argmax(labels == cluster)) for cluster in range(clusters)]

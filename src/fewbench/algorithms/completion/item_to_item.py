@@ -1,15 +1,12 @@
-"""A line from one item to each other: the best of the lines from a few items, over models.
+"""Predict a model's answers to items from its answers to other items.
 
-Item-based collaborative filtering: answers to items read off those to the most similar ones.
-
-Equations 6 and 11 of "Efficient Evaluation of Large Language Models via Collaborative Filtering".
-Everything is rounded to 12 decimals, so that what is equal ties whatever the order of sums.
-
-Optimal transport between columns of scores, and new columns made of it.
-
-Uniform masses, Euclidean costs, the linear programme solved exactly (network simplex of the
-optional package POT). The best plan need not be unique: of several of the same cost the solver
-returns one, always the same for the same matrix.
+- Lines: each item by the best least-squares line from one of a few items.
+- Neighbors: item-based collaborative filtering, Eq. 6 and 11 of "Efficient Evaluation of Large
+  Language Models via Collaborative Filtering". Values are rounded to 12 decimals, so equal values
+  tie in whatever order sums are taken.
+- Transport: new columns by optimal transport between columns of scores, with uniform masses and
+  Euclidean costs, solved exactly by POT's network simplex. The best plan need not be unique; the
+  solver always returns the same one for the same matrix.
 """
 
 import math
@@ -27,15 +24,10 @@ _BLOCK = 256  # items at a time: a table of all anchors and items is large
 
 @dataclass(frozen=True, eq=False)
 class ItemLines:
-    """Item i is expected at slope[i] × (answer on nearest[i] - start) + mean[i].
+    """Item i is expected at slope[i] × (answer on anchor nearest[i] - start) + mean[i].
 
-    Attributes
-    ----------
-    nearest : ndarray of int, shape (items,)
-        Which of the anchors the item's line is from, counted among them.
-    slope, mean : ndarrays, shape (items,)
-    start : ndarray, shape (anchors,)
-        The anchors' means.
+    `nearest`, `slope` and `mean` have shape (items,); `start`, shape (anchors,), has the anchors'
+    means.
     """
 
     nearest: IntArray
@@ -44,30 +36,19 @@ class ItemLines:
     start: FloatArray
 
     def predict(self, answers: FloatArray) -> FloatArray:
-        """Return what is expected of every item, shape (targets, items), not kept in [0, 1].
-
-        Parameters
-        ----------
-        answers : ndarray, shape (targets, anchors)
+        """Return unclipped expectations, shape (targets, items), from answers, shape (targets,
+        anchors).
         """
         return np.asarray((answers - self.start)[:, self.nearest] * self.slope + self.mean)
 
 
 def fit_item_lines(values: FloatArray, anchors: IntArray) -> ItemLines:
-    """Fit, for each item, a line from each anchor by least squares; keep that of least residual.
+    """Fit least-squares lines from each anchor to each item; keep each item's best line.
 
-    Of equally good lines the first anchor's is kept. From an anchor on which all models score
-    alike, the line is level at the item's mean.
+    `values`, shape (models, items), has no missing cell; `anchors` are positions of items. The
+    first of equally good anchors wins. From an anchor with equal scores, the line is level at the
+    item's mean.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        No cell missing.
-    anchors : ndarray of int, shape (anchors,)
-        Positions of items.
-
-    Examples
-    --------
     >>> values = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 0.5], [1.0, 1.0, 1.0]])
     >>> fit_item_lines(values, np.array([0, 1])).predict(np.array([[1.0, 1.0]])).round(2).tolist()
     [[1.0, 1.0, 0.75]]
@@ -96,22 +77,12 @@ _HAIR = 1e-12  # so that equal similarities are not parted by the rounding of th
 
 
 def importance(values: FloatArray, kind: Importance) -> FloatArray:
-    """Importance v(x | F) of items to tell the models F apart.
+    """Return how well each item tells models apart, v(x | F), shape (items,).
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-    kind : {"variance", "balance"}
-        The sample variance of an item's scores (Eq. 6; 0 of one model), or, of right-or-wrong
-        scores, 1 / |right - wrong| (Eq. 11; as many right as wrong counts as a difference of 1,
-        still more than any other an even number of models can have).
+    `values` has shape (models, items). `kind` is "variance", the sample variance of an item's
+    scores (Eq. 6; 0 for one model), or "balance" for right-or-wrong scores: 1 / |right - wrong|
+    (Eq. 11; equal counts are a difference of 1).
 
-    Returns
-    -------
-    ndarray, shape (items,)
-
-    Examples
-    --------
     >>> answers = np.array([[1.0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]])
     >>> importance(answers, "variance").round(3).tolist()
     [0.0, 0.333, 0.25]
@@ -126,12 +97,10 @@ def importance(values: FloatArray, kind: Importance) -> FloatArray:
 
 
 def cosine_similarities(rows: FloatArray, among: FloatArray) -> FloatArray:
-    """Cosine similarity of every row with every one of `among`.
+    """Cosine similarity of each row with each row of `among`.
 
-    A row of zeros has similarity 1 with rows like it and 0 with others.
+    A row of zeros has similarity 1 with rows of zeros and 0 with others.
 
-    Examples
-    --------
     >>> rows = np.array([[1.0, 0.0], [0.0, 0.0]])
     >>> cosine_similarities(rows, np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
@@ -145,14 +114,12 @@ def cosine_similarities(rows: FloatArray, among: FloatArray) -> FloatArray:
 
 
 def most_similar(row: FloatArray, among: FloatArray, n: int, priority: IntArray) -> IntArray:
-    """Positions of the n rows most similar to one by the cosine, the most similar first.
+    """Return the positions of the n rows with the highest cosine similarity to `row`, highest
+    first.
 
-    Of equally similar rows those at the least Manhattan distance come first (to a row of zeros
-    all others are equally similar), then those of the least priority; all rows if there are fewer
-    than n.
+    Ties go to the least Manhattan distance (to a row of zeros all rows are equally similar), then
+    to the least priority. Fewer than n rows are all returned.
 
-    Examples
-    --------
     >>> rows = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
     >>> most_similar(np.zeros(2), rows, 2, np.arange(3)).tolist()
     [2, 1]
@@ -168,18 +135,18 @@ def _lengths(rows: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class ItemNeighbours:
-    """How answers are carried over from items to items like them.
+    """Settings for predicting items from similar items.
 
     Parameters
     ----------
     neighbours : int
-        How many most similar items are asked; all where there are fewer.
+        Number of most similar items; all where there are fewer.
     weighted : bool
-        Weigh their answers by similarity.
+        Weight their answers by similarity.
     least : float
-        An item whose neighbours' mean similarity is below this is left to the fallback.
+        Items whose neighbors' mean similarity is below this use the fallback.
     quantile : float
-        So is an item below this quantile of the items' mean similarities.
+        So do items below this quantile of the items' mean similarities.
     """
 
     neighbours: int
@@ -190,24 +157,13 @@ class ItemNeighbours:
     def predict(
         self, items: FloatArray, known: FloatArray, answers: FloatArray, fallback: FloatArray
     ) -> FloatArray:
-        """Predict the answers to items from those to known items.
+        """Predict answers to items, shape (items,), from `answers` to known items, shape (known
+        items,).
 
-        Parameters
-        ----------
-        items : ndarray, shape (models, items)
-            Columns of past scores.
-        known : ndarray, shape (models, known items)
-        answers : ndarray, shape (known items,)
-        fallback : ndarray, shape (items,)
-            For items without known items similar enough. Of equally similar known items the
-            first are taken.
+        `items` and `known`, shapes (models, items) and (models, known items), are source scores.
+        `fallback`, shape (items,), is for items without similar known items. The first of equally
+        similar known items are taken.
 
-        Returns
-        -------
-        ndarray, shape (items,)
-
-        Examples
-        --------
         >>> known = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
         >>> items = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
         >>> nearest = ItemNeighbours(1, weighted=False, least=0.5, quantile=0.0)
@@ -230,9 +186,9 @@ class ItemNeighbours:
 
 
 def _highest(values: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
-    """The k highest of every row and where they are, ties to the lowest position.
+    """Return each row's k highest values and their positions, ties to the lowest position.
 
-    The values are overwritten. A few passes are faster than sorting.
+    Overwrites the values. A few passes are faster than sorting.
     """
     rows = np.arange(len(values))
     found, where = np.empty((len(values), k)), np.empty((len(values), k), dtype=np.intp)
@@ -258,13 +214,10 @@ def check_solver() -> None:
 
 
 def column_distances(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Euclidean distances between the columns of a and those of b, shape (columns, columns).
+    """Euclidean distances between the columns of a and the columns of b, by one matrix product.
 
-    By one matrix product. Where all scores are whole numbers (right or wrong, say) the squares
-    are exact, so equal distances are equal to the last bit.
+    For whole-number scores the squares are exact, so equal distances are equal to the last bit.
 
-    Examples
-    --------
     >>> column_distances(np.array([[0.0, 1], [0, 1]]), np.array([[1.0], [0]])).tolist()
     [[1.0], [1.0]]
     """
@@ -276,23 +229,10 @@ def column_distances(a: FloatArray, b: FloatArray) -> FloatArray:
 def barycentric_weights(costs: FloatArray) -> FloatArray:
     """Solve the transport problem and return the plan, each column divided by its sum.
 
-    Parameters
-    ----------
-    costs : ndarray, shape (from, to)
-        Both sides have uniform masses of the same total.
+    `costs` has shape (from, to); both sides have uniform masses of the same total. Column k of the
+    result has the shares of the mass that arrives at k. Raises MissingExtraError if POT is
+    missing.
 
-    Returns
-    -------
-    ndarray, shape (from, to)
-        Column k says in what shares the mass that arrives at k comes from where.
-
-    Raises
-    ------
-    MissingExtraError
-        If POT is not installed.
-
-    Examples
-    --------
     >>> barycentric_weights(np.array([[0.0, 1.0], [1.0, 0.0]])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -317,23 +257,12 @@ def barycentric_weights(costs: FloatArray) -> FloatArray:
 def oversample(
     selected: FloatArray, unselected: FloatArray, answers: FloatArray, *, binary: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Make a column for every unselected one, a mixture of the selected transported to it.
+    """Make a column for each unselected item, a mixture of selected columns transported to it.
 
-    Parameters
-    ----------
-    selected : ndarray, shape (sources, selected items)
-        At least one.
-    unselected : ndarray, shape (sources, unselected items)
-        At least one.
-    answers : ndarray, shape (selected items,)
-        A target's scores on the selected items, mixed in the same shares.
-    binary : bool
-        Set what is made to 0 or 1, one half and more being 1.
-
-    Returns
-    -------
-    columns : ndarray, shape (sources, unselected items)
-    answers : ndarray, shape (unselected items,)
+    `selected` and `unselected` have shapes (sources, selected items) and (sources, unselected
+    items), at least one column each. A target's `answers`, shape (selected items,), are mixed in
+    the same shares. `binary` rounds results to 0 or 1, one half up. Returns the columns, shape
+    (sources, unselected items), and answers, shape (unselected items,).
     """
     shares = barycentric_weights(column_distances(selected, unselected))
     columns, mixed = selected @ shares, answers @ shares

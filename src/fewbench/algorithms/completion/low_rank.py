@@ -1,12 +1,12 @@
-"""Low-rank completion: the rest of a row from a few of its cells, given complete rows.
+"""Low-rank completion of a row from a few of its cells, given complete rows.
 
 Probabilistic principal components (Tipping & Bishop 1999, "Probabilistic Principal Component
 Analysis", J. R. Stat. Soc. B 61): a row is the items' means, plus loadings times a few standard
-normal abilities, plus noise. The sources are complete, so one decomposition fits all, and what is
-expected of a new row is the mean of a normal distribution given the cells that are known.
+normal abilities, plus noise. One decomposition of the complete sources fits all; the prediction
+for a new row is the mean of a normal distribution given the known cells.
 
-Noise is the same for all items, as in the paper, or each item's own (items that nearly all get
-right have little). Neither is always better, so cross-validation decides. Mean absolute error of
+Noise is the same for all items, as in the paper, or separate for each item (items that nearly all
+get right have little). Neither always wins, so cross-validation decides. Mean absolute error of
 the full score in percentage points, rank 3, sources 75 % at random, 10 repeats:
 
     items known                             20 same/own   50 same/own   100 same/own
@@ -15,15 +15,12 @@ the full score in percentage points, rank 3, sources 75 % at random, 10 repeats:
     HELM MedQA, 83 models                   6.09 / 5.59   4.08 / 3.86   3.03 / 2.85
     HELM MATH, 83 models                    5.23 / 5.36   3.28 / 3.30   2.40 / 2.41
 
-Means are taken of the expectations as they are, which are right on average (`average`); clipping
-each item to [0, 1] first does little where 20 items are known and harm where many are (GSM8K,
-300 items: 1.36 instead of 1.19).
+`average` uses unclipped expectations, which are right on average. Clipping each item to [0, 1]
+first changes little with 20 known items and harms with many (GSM8K, 300 items: 1.36 instead of
+1.19).
 
-Iterated principal components: a row's missing cells imputed from those that are known.
-
-Known cells are kept, missing ones start at the columns' means; the row is projected on the leading
-principal components, the missing cells take what the projection says, and so on for some steps.
-The components are those of complete rows and stay, so that all steps together are one closed form.
+`Components` are iterated principal components without a noise model: missing cells start at the
+column means, and each step replaces them by the row's projection on the leading components.
 """
 
 from dataclasses import dataclass
@@ -47,12 +44,8 @@ LEAST_SHARE = 0.25  # of the mean noise: few sources tell little of items that n
 class LowRank:
     """A fitted model of rows: means + loadings × abilities + noise.
 
-    Attributes
-    ----------
-    means : ndarray, shape (items,)
-    loadings : ndarray, shape (items, rank)
-    noise : ndarray, shape (items,)
-        Variance of each item's noise, above 0.
+    `means` has shape (items,), `loadings` (items, rank) and `noise`, each item's positive noise
+    variance, (items,).
     """
 
     means: FloatArray
@@ -65,13 +58,9 @@ class LowRank:
         return int(self.loadings.shape[1])
 
     def abilities(self, items: IntArray, answers: FloatArray) -> FloatArray:
-        """Return the expected abilities given answers, shape (targets, rank).
+        """Return expected abilities, shape (targets, rank), given answers, shape (targets, n).
 
-        Parameters
-        ----------
-        items : ndarray of int, shape (n,)
-            Positions of the items that were answered; there may be none.
-        answers : ndarray, shape (targets, n)
+        `items`, shape (n,), are the answered positions; n may be 0.
         """
         loadings = self.loadings[items]
         weighed = loadings / self.noise[items, None]
@@ -80,10 +69,10 @@ class LowRank:
         return np.asarray(np.linalg.solve(precision, told.T).T)
 
     def complete(self, items: IntArray, answers: FloatArray, *, clip: bool = True) -> FloatArray:
-        """Return the expected score of every item, shape (targets, items).
+        """Return the expected score of each item, shape (targets, items).
 
-        On `items` (as in `abilities`) they are the answers themselves. Elsewhere they are in
-        [0, 1], or as they come without `clip`: means of those err less (see above).
+        Answered items keep their answers. Other items are clipped to [0, 1] unless `clip` is
+        false: means of unclipped values have less error (see the module).
         """
         completed = self.means + self.abilities(items, answers) @ self.loadings.T
         if clip:
@@ -92,21 +81,11 @@ class LowRank:
         return np.asarray(completed)
 
     def average(self, items: IntArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return expected weighted sums of scores, without completing every item.
+        """Return expected weighted sums of scores, shape (targets, sums), without completing each
+        item.
 
-        Only the sum over the items that are not known is kept within what is possible, not each
-        item (see the module).
-
-        Parameters
-        ----------
-        items, answers : ndarrays
-            As in `abilities`.
-        weights : ndarray, shape (items, sums)
-            Not negative; a mean's weights sum to 1.
-
-        Returns
-        -------
-        ndarray, shape (targets, sums)
+        `weights`, shape (items, sums), are not negative. Only the sum over the unknown items is
+        clipped to its possible range, not each item (see the module).
         """
         rest = weights.copy()
         rest[items] = 0.0
@@ -126,24 +105,24 @@ def fit_low_rank(
 ) -> LowRank:
     """Fit the low-rank model to complete rows.
 
-    What is not given of rank and noise is chosen: held-out rows are observed on random items, and
-    the least squared error of their mean score decides.
+    A rank or noise that is not given is chosen by the least squared error of held-out rows' mean
+    scores, observed on random items.
 
     Parameters
     ----------
     values : ndarray, shape (models, items)
-        In [0, 1], no cell missing.
+        In [0, 1], without missing cells.
     rank : int, optional
-        Number of abilities; if None, one of `RANKS`. It is cut to models - 2, to items - 1, and
-        to the number of ways in which the rows differ.
+        Number of abilities; by default one of `RANKS`. It is cut to models - 2, to items - 1, and
+        to the rank of the rows.
     noise : {"same", "own"}, optional
-        One variance for all items, or one for each.
+        One variance for all items, or one per item.
     observed : int, optional
-        How many items held-out rows are observed on; by default a tenth.
+        Number of items on which held-out rows are observed; by default a tenth.
     weights : ndarray, shape (items,), optional
-        Shares of the items in the mean score; equal by default.
+        Weights of the items in the mean score; by default equal.
     rng : Generator, optional
-        For the folds and the observed items; by default one of seed 0.
+        Draws folds and observed items; by default seed 0.
 
     Examples
     --------
@@ -168,7 +147,7 @@ def fit_low_rank(
 
 
 class _Spectrum:
-    """The decomposition of some rows, from which models of every rank up to `most` follow."""
+    """The decomposition of some rows; it gives the models of all ranks up to `most`."""
 
     def __init__(self, values: FloatArray, most: int) -> None:
         n_models, n_items = values.shape
@@ -238,35 +217,23 @@ def _best(
 class Components:
     """Leading principal components of complete rows.
 
-    Attributes
-    ----------
-    means : ndarray, shape (items,)
-    axes : ndarray, shape (items, rank)
-        Orthonormal columns.
+    `means` has shape (items,); `axes`, shape (items, rank), has orthonormal columns.
     """
 
     means: FloatArray
     axes: FloatArray
 
     def first(self, rank: int) -> "Components":
-        """Return the first few of them."""
+        """Return the first components."""
         return Components(self.means, self.axes[:, :rank])
 
     def impute(self, items: IntArray, answers: FloatArray, steps: int) -> FloatArray:
-        """Return rows with the missing cells imputed, shape (targets, items), as they come.
+        """Return unclipped rows with the missing cells imputed, shape (targets, items).
 
-        A step adds what of the known cells' deviations the projection does not yet give: with the
-        known rows A of the axes, z ← z + Aᵀ(answers - means - A z), beginning at 0. Along an axis
-        of AᵀA with eigenvalue e, `steps` of them have come 1 - (1 - e)^steps of the way to least
-        squares; with few cells known e is small, and stopping keeps z near 0 as a ridge does.
-
-        Parameters
-        ----------
-        items : ndarray of int, shape (n,)
-            Positions of the cells that are known.
-        answers : ndarray, shape (targets, n)
-        steps : int
-            At least 1.
+        `answers`, shape (targets, n), are the known cells at positions `items`. With the known
+        rows A of the axes, a step is z ← z + Aᵀ(answers - means - A z), from 0. Along an axis of
+        AᵀA with eigenvalue e, `steps` steps go 1 - (1 - e)^steps of the way to least squares. With
+        few known cells e is small, and stopping early shrinks z as a ridge penalty does.
         """
         known = self.axes[items]
         size, turn = np.linalg.eigh(known.T @ known)
@@ -281,16 +248,8 @@ class Components:
 
 
 def principal_components(values: FloatArray, rank: int) -> Components:
-    """Return the leading principal components of rows, at most as many as they differ in ways.
+    """Return at most `rank` leading principal components of complete rows, shape (models, items).
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        No cell missing.
-    rank : int
-
-    Examples
-    --------
     >>> rows = np.outer([0.0, 0.5, 1.0], [0.2, 0.4, 0.8]) + 0.1
     >>> model = principal_components(rows, 5)
     >>> model.axes.shape

@@ -1,15 +1,13 @@
-"""Marginal maximum likelihood of models of one ability, by the EM algorithm on a grid.
+"""Fit item response models to models' scores, missing cells included.
 
-Bock & Aitkin 1981, "Marginal maximum likelihood estimation of item parameters: application of an
-EM algorithm", Psychometrika 46. Exact where the variational fit is an approximation, which tells
-where models answered some tens of items.
+The logistic likelihood is bounded from below by a parabola in the logits (Jaakkola & Jordan 2000;
+Cho et al. 2021, "Gaussian variational estimation for multidimensional item response theory", Br.
+J. Math. Stat. Psychol. 74). Items given abilities, and abilities given items, are then linear
+regressions: matrix products without a step size or randomness.
 
-Fitting item response models to what models scored, missing cells included.
-
-The logistic likelihood is bounded from below by a parabola in the logits (Jaakkola & Jordan 2000,
-as Cho et al. 2021, "Gaussian variational estimation for multidimensional item response theory",
-Br. J. Math. Stat. Psychol. 74), so that items given abilities, and abilities given items, are
-linear regressions: all of them at once by matrix products, no step size, nothing random.
+Models of one ability are improved by marginal maximum likelihood, by the EM algorithm on a grid
+(Bock & Aitkin 1981, Psychometrika 46). It is exact where the variational fit is an approximation,
+which matters where models answered some tens of items.
 """
 
 from collections.abc import Sequence
@@ -41,21 +39,11 @@ CERTAIN = 27.0
 def fit_by_quadrature(
     values: FloatArray, begin: ItemResponse, form: Form, steps: int
 ) -> ItemResponse:
-    """Improve a model of one ability.
+    """Improve a rough model of one ability, keeping its sign, in at most `steps` rounds.
 
-    Items' parameters are the most likely ones under normal priors, whose means are those of all
-    items. Their variances are wide, for a narrow one would draw the most discriminating items,
-    which are the least sure, most of all.
-
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        In [0, 1]; NaN where a model was not run.
-    begin : ItemResponse
-        A rough fit, whose sign is kept.
-    form : {"1pl", "2pl", "3pl"}
-    steps : int
-        At most so many rounds.
+    Item parameters are the most likely ones under normal priors with the means of all items. The
+    variances are wide: a narrow prior would shrink the most discriminating items most. `values`,
+    shape (models, items), are in [0, 1], NaN where not run.
     """
     run = (~np.isnan(values)).astype(np.float64)
     whole = bool(run.all())
@@ -123,7 +111,7 @@ def _posterior(
 def _improved(
     a: FloatArray, b: FloatArray, right: FloatArray, run: FloatArray, nodes: FloatArray, form: Form
 ) -> tuple[FloatArray, FloatArray]:
-    """Take Newton's steps in all items at once, given expected answers at each ability."""
+    """Take Newton steps in all items at once, given expected answers at each ability."""
     from scipy.special import expit
 
     a_prior, b_prior = a.mean(), b.mean()
@@ -171,28 +159,28 @@ def fit_irt(
     Parameters
     ----------
     values : ndarray, shape (models, items)
-        Scores in [0, 1], NaN where a model was not run. Scores between 0 and 1 count as that
-        share of a right answer; `binary` makes them right or wrong first.
+        Scores in [0, 1], NaN where a model was not run. Fractional scores count as that share of a
+        right answer; `binary` makes them right or wrong first.
     dimensions : int
         Number of abilities; 1 in the 1PL model. It is cut to models - 1 and to items.
     form : {"1pl", "2pl", "3pl"}
     estimation : {"marginal", "variational", "map"}, optional
-        Integrate over abilities exactly, on a grid (one ability only, where it is the default);
-        over abilities and items' parameters approximately, with priors learned from all items
-        (the default for more); or take the most likely values of all together.
+        "marginal" integrates over one ability exactly, on a grid (the default for one).
+        "variational" integrates approximately, with priors learned from all items (the default for
+        more). "map" takes the most likely values of all parameters.
     steps : int
-        At most so many rounds.
+        Most rounds.
 
     Returns
     -------
     ItemResponse
-        Abilities have mean 0 and variance 1 over the models, are uncorrelated and ordered by how
-        much of the items' discrimination is theirs, which is mostly positive.
+        Abilities have mean 0 and variance 1 over the models, are uncorrelated and ordered by their
+        part of the items' discrimination, which is mostly positive.
 
     Raises
     ------
     ValueError
-        If the form or the estimation is of one ability, and more are wanted.
+        If the form or estimation allows one ability only, and `dimensions` is larger.
 
     Examples
     --------
@@ -221,16 +209,13 @@ class _Moments:
     covariances: FloatArray
 
     def second(self) -> FloatArray:
-        """Return second moments, flat: shape (vectors, size²)."""
+        """Return flat second moments, shape (vectors, size²)."""
         outer = self.means[:, :, None] * self.means[:, None, :] + self.covariances
         return np.asarray(outer.reshape(len(outer), -1))
 
 
 class _Fit:
-    """The variational fit, or that of the most likely values.
-
-    Abilities are vectors (θ, 1), items (a, b): a logit is the product of the two.
-    """
+    """The variational or most likely fit, with abilities (θ, 1) and items (a, b)."""
 
     def __init__(
         self, values: FloatArray, dimensions: int, form: Form, *, variational: bool
@@ -250,7 +235,7 @@ class _Fit:
         self.prior_variance = np.append(np.ones(self.dimensions), 4.0)
 
     def _begin(self) -> tuple[_Moments, _Moments]:
-        """Start from the principal components of the table, which give a fixed orientation."""
+        """Start from the table's principal components, which give a fixed orientation."""
         count = np.maximum(self.run_cells.sum(axis=0), 1)
         rate = (self.right.sum(axis=0) + 0.5) / (count + 1.0)
         residual = (self.right - self.right.sum(axis=0) / count) * self.run_cells
@@ -279,7 +264,7 @@ class _Fit:
         return self._result()
 
     def _cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return weights of the regression and weighted responses, both (models, items)."""
+        """Return regression weights and weighted responses, both (models, items)."""
         weights = _single(self.models.second()) @ _single(self.items.second()).T
         np.sqrt(np.maximum(weights, np.float32(0.0), out=weights), out=weights)
         weights = curvature(weights)
@@ -314,7 +299,6 @@ class _Fit:
             self._learn_priors()
 
     def _learn_priors(self) -> None:
-        """Set priors to what the items are like: they are many."""
         self.prior_mean[-1] = self.items.means[:, -1].mean()
         apart = self.items.means - self.prior_mean
         spread = (apart**2).mean(axis=0)
@@ -339,9 +323,9 @@ class _Fit:
         return _Moments(means, inverse if self.variational else np.zeros_like(inverse))
 
     def _standardise(self) -> None:
-        """Bring abilities to mean 0 and covariance 1, items along: no logit changes.
+        """Scale abilities to mean 0 and covariance 1, and items with them: no logit changes.
 
-        Without it the two would creep along each other's scale for hundreds of rounds.
+        Without this, the two would drift along each other's scale for hundreds of rounds.
         """
         d = self.dimensions
         mean = self.models.means[:, :d].mean(axis=0)
@@ -396,19 +380,12 @@ def choose_dimensions(
     rng: np.random.Generator,
     candidates: Sequence[int] = DIMENSIONS,
 ) -> int:
-    """Return the number of abilities whose model gives held-out cells most probability.
+    """Return the number of abilities with the highest probability of held-out cells.
 
-    A tenth of the cells is held out; of many items 1,000 are drawn. Candidates are tried in
-    order until one is no better, to the third digit of the mean log likelihood, than the last.
-    All are fitted in the same way, the one that serves for any number of abilities.
-
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        In [0, 1], NaN where a model was not run.
-    rng : Generator
-    candidates : sequence of int
-        Ascending. Those that are not below the number of models, or of items, are left out.
+    A tenth of the cells of at most 1,000 random items is held out. Ascending candidates are tried
+    until one does not improve the mean log likelihood in the third digit; those not below the
+    number of models and of items are left out. All fits are variational. `values`, shape (models,
+    items), are in [0, 1], NaN where not run.
     """
     items = np.sort(rng.permutation(values.shape[1])[:MOST_ITEMS])
     part = values[:, items]

@@ -25,12 +25,11 @@ Clip = Literal["none", "above", "both"]
 
 @dataclass(frozen=True)
 class Tailored(Method):
-    """A probe set for all targets, then a set for each by its native sources.
+    """A probe set for all targets, then a set for each target from its native sources.
 
-    The defaults are what the paper's tables were made with, but for `candidates` on more than
-    2,000 items and ties between medoids; `AS_PRINTED` is what its equations say. Ties: of sources
-    equally near a target the first in the table is taken, of medoids equally near an item one
-    drawn at random.
+    The defaults are those of the paper's tables, except `candidates` on more than 2,000 items and
+    ties between medoids; `AS_PRINTED` follows its equations. Of sources equally near a target, the
+    first in the table is taken; of medoids equally near an item, a random one.
 
     Parameters
     ----------
@@ -39,33 +38,33 @@ class Tailored(Method):
     metric : {"manhattan", "euclidean", "cosine", "correlation"}
         Distance between items and between models.
     standardise : bool
-        Bring every column of what distances are measured on to mean 0 and variance 1 first:
-        each source's scores between items, each probe item's between models.
+        First scale each column to mean 0 and variance 1: each source's scores for distances
+        between items, each probe item's for distances between models.
     search : {"swap", "alternate"}
-        How medoids are found: by swaps while the total distance falls, or by Eq. 6-7.
+        Find medoids by swaps while the total distance falls, or by Eq. 6-7.
     natives : {"average", "dynamic", "own", "all"}
-        How many native sources a target has (see `algorithms.natives`).
+        How many native sources a target has (see `algorithms.clustering.distances`).
     inclusive : bool
         Whether sources at exactly the mean distance count as near.
     company : {"targets", "sources"}
-        Among whom the number of native sources is averaged: the targets of the session, which
-        then wait for one another; or the sources, each taken for a target in its turn, so that
-        no target depends on another. A target alone always keeps company with the sources.
+        Average the number of native sources over the session's targets, which then wait for each
+        other, or over the sources, each treated as a target, so that targets are independent. A
+        single target always uses the sources.
     anchored : bool
-        Keep the probe items as medoids. If not, they are run all the same, and count as answers.
+        Keep the probe items as medoids. Otherwise they are run and count only as answers.
     calibrate : bool
         Calibrate by the native sources' means (Eq. 8-9).
     clip : {"none", "above", "both"}
-        Keep items' expected scores as they come, at most 1, or from 0 to 1.
+        Leave items' expected scores unclipped, clip them at 1, or to [0, 1].
     ties : {"one", "shared"}
         Whether an item equally near several medoids takes its score from one or from all.
     corrected : bool
-        Take from every item's expected score what the same estimate errs there on the native
-        sources, on average: it errs low for targets that are stronger than most.
+        Subtract from each item's expected score the mean error of the same estimate on the native
+        sources: it is too low for targets stronger than most.
     restarts : int
         Random starts of the swap search; the cheapest clustering is kept.
     candidates : int
-        The swap search tries at most so many items, drawn at random, as medoids of a target.
+        Most items, drawn at random, that the swap search tries as medoids of a target.
     """
 
     probe: int = 10
@@ -87,7 +86,7 @@ class Tailored(Method):
 
     @property
     def targets_apart(self) -> bool:
-        """Whether a target's items and estimate do not depend on the other targets."""
+        """Whether a target's items and estimate are independent of the other targets."""
         return self.company == "sources" or self.natives in ("own", "all")
 
     def start(
@@ -103,7 +102,7 @@ class Tailored(Method):
         return TailoredSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
-        """Return the method and its settings as the command line writes them."""
+        """Return the method and its changed settings as the command line writes them."""
         return write("tailored", self)
 
 
@@ -111,12 +110,9 @@ AS_PRINTED = Tailored(standardise=False, search="alternate", inclusive=False, cl
 
 
 class TailoredSession(Session):
-    """Asks for the probe set, then, of each target, for the items of its own.
+    """Asks the probe set, then each target's own items.
 
-    Attributes
-    ----------
-    probe : ndarray of int
-        Positions of the probe items, ascending.
+    `probe` has the positions of the probe items, ascending.
     """
 
     def __init__(
@@ -140,9 +136,9 @@ class TailoredSession(Session):
         return kmedoids(distances, k, rng, restarts=method.restarts).medoids
 
     def natives(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the positions of the native sources of targets, judged among each other.
+        """Return the positions of the native sources of targets, judged together.
 
-        Found from the probe items that all of them answered; without any, all sources.
+        They follow from the probe items that all these targets answered; without any, all sources.
         """
         answers = np.stack([self.record.scores(target)[self.probe] for target in targets])
         key = answers.tobytes()
@@ -167,7 +163,7 @@ class TailoredSession(Session):
         )
 
     def natives_of(self, target: str) -> IntArray | None:
-        """Return a target's native sources; None while it waits for the answers of others."""
+        """Return a target's native sources; None while it waits for other targets' answers."""
         group = [target] if self._method.targets_apart else list(self.record.targets)
         if not all(self._is_probed(name) for name in group):
             return None
@@ -200,7 +196,7 @@ class TailoredSession(Session):
         return self._sets[key]
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the probe set, or what is chosen for a target; nothing yet for one that waits."""
+        """Return the probe set or the target's own items; nothing yet for a target that waits."""
         chosen = {}
         for target in targets:
             done = len(self.record.rounds(target))
@@ -212,7 +208,7 @@ class TailoredSession(Session):
         return chosen
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict from every item's expected score (Eq. 10), answers standing for themselves."""
+        """Predict from answers and the expected scores of other items (Eq. 10)."""
         scores = self._scores
         items = np.empty((len(targets), scores.n_items))
         for row, target in enumerate(targets):
@@ -244,20 +240,12 @@ class TailoredSession(Session):
 
 @dataclass(frozen=True, eq=False)
 class NativeSet:
-    """The items chosen for a target by its native sources, and what they say of all items.
+    """The items chosen by a target's native sources, and how they predict all items.
 
-    Anchored k-medoids (Section 3.4) and calibrated estimation (Section 3.5).
-
-    Attributes
-    ----------
-    new : ndarray of int
-        The medoids that are not of the probe set, ascending.
-    medoids : ndarray of int, shape (m,)
-        All medoids.
-    share : ndarray, shape (items, m)
-        How much of an item's estimate each medoid gives; rows sum to 1.
-    mean : ndarray, shape (items,)
-        Mean score of the native sources.
+    Anchored k-medoids (Section 3.4) and calibrated estimation (Section 3.5). `medoids`, shape
+    (m,), are all medoids and `new` those outside the probe set, ascending. Rows of `share`, shape
+    (items, m), are each medoid's part of an item's estimate and sum to 1. `mean`, shape (items,),
+    is the native sources' mean score.
     """
 
     new: IntArray
@@ -268,16 +256,10 @@ class NativeSet:
     def expected(
         self, answers: FloatArray, *, calibrate: bool = True, clip: Clip = "above"
     ) -> FloatArray:
-        """Expected score of every item from the answers on all items (Eq. 8-9).
+        """Return the expected score of each item from answers on all items (Eq. 8-9).
 
-        Parameters
-        ----------
-        answers : ndarray, shape (items,) or (items, models)
-            Only those on medoids are looked at.
-        calibrate : bool
-            Scale a medoid's answer by the native sources' means on the item and on the medoid.
-        clip : {"none", "above", "both"}
-            Keep expectations as they come, at most 1, or from 0 to 1.
+        `answers` has shape (items,) or (items, models); only medoids are read. `calibrate` and
+        `clip` are those of `Tailored`.
         """
         said = answers[self.medoids]
         if calibrate:

@@ -1,13 +1,9 @@
-"""Ability-IRT: the full score by splines in the ability and the score on the subset.
+"""Predictors by item response models: Ability-IRT, p-IRT and gp-IRT.
 
-Kipnis et al. 2024, "metabench: A Sparse Benchmark of Reasoning and Knowledge in Large Language
-Models", arXiv 2407.12844, its score reconstruction by generalised additive models.
-
-p-IRT and gp-IRT: answers where there are, what the item response model expects elsewhere.
-
-Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992, Eq. 3.1
-(performance-IRT), Eq. 3.2 and appendix E.2 (generalised p-IRT: between the weighted mean of the
-answers and p-IRT, whichever errs less counting more).
+`Ability`: Kipnis et al. 2024, "metabench: A Sparse Benchmark of Reasoning and Knowledge in Large
+Language Models", arXiv 2407.12844, score reconstruction by generalized additive models. `PIRT` and
+`GPIRT`: Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992,
+Eq. 3.1 (performance-IRT), Eq. 3.2 and appendix E.2 (generalized p-IRT).
 """
 
 from dataclasses import dataclass, replace
@@ -42,15 +38,15 @@ LEAST = 3
 class Ability:
     """A 2PL model of the chosen items gives the ability; splines turn it into the full score.
 
-    The model is fitted to what the sources answered on the chosen items; abilities are the most
-    likely ones, standard normal a priori. Sources' abilities are estimated as targets' are. Full
-    score and task scores are learned apart, and kept within 0 and 1; beyond the sources they go on
-    along straight lines. Continuous scores are cut into right and wrong for the ability alone.
+    The model is fitted to the sources' answers on the chosen items. Abilities are the most likely
+    ones under a standard normal prior, for sources and targets alike. Splines for the full score
+    and each task are learned separately, clipped to [0, 1], and continue along straight lines
+    beyond the sources. Fractional scores are cut into right and wrong for the ability only.
 
     Parameters
     ----------
     uses : {"both", "ability", "score"}
-        What the full score is predicted from: ability and score on the subset, or one of them.
+        Predict the full score from the ability and the score on the subset, or from one of them.
     """
 
     uses: Uses = "both"
@@ -140,19 +136,20 @@ class FittedAbility:
 
 @dataclass(frozen=True)
 class PIRT:
-    """Mean of the answers and of the chances, at the target's ability, to be right on the rest.
+    """Mean of the answers and, for other items, of the chances of a right answer at the ability.
 
-    The ability is the most likely one a posteriori; the authors' program has no prior, so that
-    few answers can drive an ability to infinity (a `spread` of 100 comes to the same). The
-    abilities of continuous scores come of scores cut into right and wrong.
+    The ability is the most likely one a posteriori. The authors' program has no prior, so few
+    answers can drive an ability to infinity (like a `spread` of 100). Fractional scores are cut
+    into right and wrong to estimate abilities.
 
     Parameters
     ----------
     dimensions : int, optional
-        Abilities of the item response model; by default as many as best predict held-out cells.
+        Abilities of the item response model; by default the number that best predicts held-out
+        cells.
     spread : float
-        Standard deviation of the prior of a target's ability; the sources' is 1, and a target may
-        be better than all of them (docs/methods/p-irt.md has the figures).
+        Standard deviation of the prior of a target's ability. The sources' is 1, and a target may
+        exceed all sources (docs/methods/p-irt.md has the numbers).
     """
 
     dimensions: int | None = None
@@ -161,7 +158,7 @@ class PIRT:
     needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":
-        """Fit the item response model of the sources; MethodError if a setting is out of range."""
+        """Fit the sources' item response model; MethodError if a setting is out of range."""
         check_number("spread", self.spread, 0.001, 1000)
         return FittedPIRT(scores.benchmark, source_model(scores, self.dimensions), self.spread)
 
@@ -190,16 +187,10 @@ ANCHORS = 4.0
 class GPIRT:
     """λ · (weighted mean) + (1 - λ) · p-IRT, with λ = b² / (v/n + b²).
 
-    b is the mean absolute error of the model's expectation for held-out sources, v the variance of
-    a source's scores over the items, averaged over sources, and n the number of answers, four
-    times that where the subset has weights. Tasks have a λ each.
-
-    Parameters
-    ----------
-    dimensions : int, optional
-        Abilities of the item response model; by default as many as best predict held-out cells.
-    spread : float
-        Standard deviation of the prior of a target's ability; the sources' is 1.
+    b is the mean absolute error of the model's expectation for held-out sources. v is the variance
+    of a source's scores over the items, averaged over sources. n is the number of answers, four
+    times that where the subset has weights. Each task has its own λ. `dimensions` and `spread` are
+    those of `PIRT`.
     """
 
     dimensions: int | None = None
@@ -208,7 +199,7 @@ class GPIRT:
     needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
-        """Fit the item response model and find how far its expectations are off."""
+        """Fit the item response model and measure the error of its expectations."""
         p_irt = PIRT(self.dimensions, self.spread).fit(scores, subset, seed)
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         variance = (scores.filled**2 @ weights - (scores.filled @ weights) ** 2).mean(axis=0)
@@ -229,7 +220,7 @@ class GPIRT:
 
 @dataclass(frozen=True, eq=False)
 class FittedGPIRT:
-    """The two predictors, and the share of the weighted mean in the full score and each task."""
+    """The two predictors, and the weighted mean's share of the full score and of each task."""
 
     mean: FittedMean
     p_irt: FittedPIRT
@@ -247,7 +238,7 @@ class FittedGPIRT:
 
 
 def _share(squared_error: FloatArray, variance: FloatArray, answered: FloatArray) -> FloatArray:
-    """Return λ; 0 where nothing was answered, 1 where neither errs (nothing varies)."""
+    """Return λ: 0 where nothing was answered, 1 where neither errs."""
     of_mean = variance / np.maximum(answered, 1e-12)
     total = of_mean + squared_error
     return np.where(

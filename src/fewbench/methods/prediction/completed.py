@@ -1,22 +1,13 @@
-"""From expected scores of items, or of some tasks, to a whole prediction.
+"""Predictors of all items: expected scores of the items that were not run, then averages.
 
-Anchor Points Predictor: every other item by a line from the chosen item that tells most of it.
-
-Vivek et al. 2023, "Anchor Points: Benchmarking Models with Much Fewer Examples",
-arXiv 2309.08638, their AnchorPoints Predictor, as Zhang, Dorner & Hardt 2025 (arXiv 2506.07673)
-use it on right and wrong answers.
-
-The generic assessor: success on every other item, from the answers on the reference items.
-
-Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need: predicting the success
-of a new LLM on unseen data by testing on a few instances" (arXiv 2409.03563).
-
-Low-rank completion: the target's other answers from those it gave, over the sources.
-
-`LowRankCompletion` is matrix factorisation, as Zhou et al. 2025 have it predict a benchmark's
-missing cells, fitted in closed form: the sources are complete. `Imputation` is by principal
-components, without a model of the noise, as Zhang, Dorner & Hardt 2025 have it (their PCA): "How
-Benchmark Prediction from Fewer Data Misses the Mark", arXiv 2506.07673.
+`AnchorLines`: Vivek et al. 2023, "Anchor Points: Benchmarking Models with Much Fewer Examples",
+arXiv 2309.08638, AnchorPoints Predictor, as used on right and wrong answers by Zhang, Dorner &
+Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark", arXiv 2506.07673.
+`GenericAssessor`: Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need:
+predicting the success of a new LLM on unseen data by testing on a few instances", arXiv
+2409.03563. `LowRankCompletion`: matrix factorization as in Zhou et al. 2025, in closed form
+because the sources are complete. `Imputation`: principal components without a noise model, the PCA
+of Zhang et al.
 """
 
 from dataclasses import dataclass
@@ -44,19 +35,10 @@ from fewbench.scores import Benchmark, Scores
 def completed(
     benchmark: Benchmark, items: FloatArray, answers: Answers, *, tasks: bool = True
 ) -> Prediction:
-    """Put the answers in their places and average; scores, tasks and items are within 0 and 1.
+    """Insert the answers into expected `items`, shape (targets, items), and average.
 
-    Averages are taken of the items as they are expected, before these are brought within 0 and 1.
+    Averages use unclipped items; the returned scores, tasks and items are clipped to [0, 1].
 
-    Parameters
-    ----------
-    items : ndarray, shape (targets, items)
-        What is expected of every item; the answers are written into it.
-    tasks : bool
-        Whether task scores are wanted.
-
-    Examples
-    --------
     >>> from fewbench.scores import from_arrays
     >>> scores = from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])
     >>> answers = Answers(np.array([0]), np.array([[1.0]]))
@@ -74,12 +56,8 @@ def completed(
 class TaskLines:
     """The line through the sources' (full score, task score) pairs, for each task.
 
-    Attributes
-    ----------
-    mean : float
-        Mean full score.
-    means, slopes : ndarray, shape (tasks,)
-        Mean task scores, and how they change with the full score.
+    `mean` is the mean full score; `means` and `slopes`, shape (tasks,), are the mean task scores
+    and their change with the full score.
     """
 
     mean: float
@@ -87,13 +65,8 @@ class TaskLines:
     slopes: FloatArray
 
     def fill(self, tasks: FloatArray, full: FloatArray) -> FloatArray:
-        """Replace NaN task scores, shape (targets, tasks), by the line, within [0, 1].
-
-        Parameters
-        ----------
-        tasks : ndarray, shape (targets, tasks)
-        full : ndarray, shape (targets,)
-            Predicted full scores.
+        """Replace NaN task scores, shape (targets, tasks), by the line at full scores, clipped to
+        [0, 1].
         """
         line = self.means + np.multiply.outer(full - self.mean, self.slopes)
         return np.where(np.isnan(tasks), np.clip(line, 0.0, 1.0), tasks)
@@ -120,23 +93,23 @@ LEAST = 1e-6
 
 @dataclass(frozen=True)
 class AnchorLines:
-    """Lines over the sources from the chosen items to the others; each item takes its best one.
+    """Lines over the sources from the chosen items to the others; each item takes its best line.
 
-    Where an item's line is from another item than its nearest medoid, so it is in the paper: the
-    least squared residual decides.
+    As in the paper, the least squared residual decides, even if the line is not from the nearest
+    medoid.
 
     Parameters
     ----------
     logit : bool
-        Draw the lines through log-odds, as the paper does for option probabilities; of use where
-        scores are probabilities of the right option.
+        Fit the lines to log odds, as the paper does for option probabilities; useful if scores are
+        probabilities of the right option.
     """
 
     logit: bool = False
     needs: ClassVar = (Need("distinct sources", 20, "few sources to draw many lines through"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLines":
-        """Draw the lines through the sources' answers."""
+        """Fit the lines to the sources' answers."""
         values = _odds(scores.filled) if self.logit else scores.filled
         return FittedLines(
             self, scores.benchmark, fit_item_lines(values, scores.positions(subset.items))
@@ -170,24 +143,24 @@ def _odds(scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class GenericAssessor:
-    """One logistic regression over all (source, item) pairs predicts the items not run.
+    """One logistic regression over all (source, item) pairs predicts the items that were not run.
 
-    The chosen items are the paper's reference set. Its authors know items by embeddings of their
-    prompts; here an item is known by how the other sources did on it, which needs no text and
-    says more of how hard it is. Scores are the mean of the answers and of the predicted
-    probabilities of the other items.
+    The chosen items are the paper's reference set. The authors describe items by embeddings of
+    their prompts; here the other sources' scores describe an item, which needs no text and tells
+    more of its difficulty. The estimate is the mean of the answers and the predicted
+    probabilities.
 
     Parameters
     ----------
     interaction : bool
-        Let an answer count by how alike its item and the predicted one are: the paper's partial
-        cross products of similarity and success. Without, only a model's level and an item's
+        Weight an answer by the similarity of its item and the predicted one: the paper's partial
+        cross products of similarity and success. Otherwise only a model's level and an item's
         difficulty count.
     alpha : float, optional
-        Penalty on squared weights (the authors' program: 1); by default the one that best
-        predicts held-out sources' mean scores.
+        Penalty on squared weights (the authors' program: 1); by default the one that best predicts
+        held-out sources' mean scores.
     pairs : int
-        Train on about so many (source, item) pairs: all sources, on random items.
+        Train on about this many (source, item) pairs: all sources, on random items.
     """
 
     interaction: bool = False
@@ -200,7 +173,7 @@ class GenericAssessor:
     )
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAssessor":
-        """Train on the sources; MethodError if there is one, or a setting is out of range."""
+        """Train on the sources; MethodError if there is only one, or a setting is out of range."""
         check_number("alpha", self.alpha, 0)
         check_number("pairs", self.pairs, 1)
         if scores.n_models < 2:
@@ -234,10 +207,10 @@ class FittedAssessor:
 
 @dataclass(frozen=True)
 class LowRankCompletion:
-    """A few abilities, estimated from the target's answers, predict the items not run.
+    """A few abilities, estimated from the target's answers, predict the items that were not run.
 
-    Scores are the mean of the answers and of what is expected of the other items. That mean is
-    not the mean of `Prediction.items`, in which each item is kept within 0 to 1 (see
+    The estimate is the mean of the answers and the unclipped expectations of other items. It can
+    differ from the mean of `Prediction.items`, where each item is clipped to [0, 1] (see
     `fewbench.algorithms.completion.low_rank`).
 
     Parameters
@@ -250,7 +223,7 @@ class LowRankCompletion:
     needs: ClassVar = (Need("distinct sources", 20, "few sources tell few abilities apart"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
-        """Fit the sources' answers; missing cells are filled first."""
+        """Fit the sources' answers, with missing cells filled."""
         check_number("rank", self.rank, 0)
         model = fit_low_rank(
             scores.filled,
@@ -285,22 +258,22 @@ HELD = 0.25
 
 @dataclass(frozen=True)
 class Imputation:
-    """The items not run, imputed step by step from the sources' principal components.
+    """Items that were not run, imputed in steps from the sources' principal components.
 
-    The authors' program takes the components of sources and targets together, and anew at every
-    step; here they are the sources' and stay, so that no target depends on another and all steps
-    are one product. Its choice of the rank never hides the held-out cells it means to hide, and so
-    always falls on the first, 2; here they are hidden.
+    The authors' program recomputes the components of sources and targets together in each step.
+    Here the sources' components stay fixed, so targets are independent and all steps are one
+    product. The authors' program chooses the rank without hiding its held-out cells and so always
+    takes the first, 2; here they are hidden.
 
     Parameters
     ----------
     rank : int, optional
-        Number of components; by default that of 2, 5, 10 and 20 which errs least on a quarter of
-        the sources, held out.
+        Number of components; by default 2, 5, 10 or 20, with the least error on a held-out quarter
+        of the sources.
     steps : int, optional
-        Rounds of imputation; fewer shrink more towards the sources' mean. By default that of 100,
-        1,000 and 10,000 which errs least there with that rank: with few of many items run, 100
-        stop far too early. `rank=2,steps=100` is what the authors' program comes to.
+        Steps of imputation; fewer steps shrink more towards the sources' mean. By default 100,
+        1,000 or 10,000, chosen with the rank: with few of many items run, 100 are far too few. The
+        authors' program amounts to `rank=2,steps=100`.
     """
 
     rank: int | None = None
@@ -308,14 +281,14 @@ class Imputation:
     needs: ClassVar = (Need("distinct sources", 20, "few sources have few components"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedImputation":
-        """Find the components of the sources; missing cells are filled first."""
+        """Find the components of the sources, with missing cells filled."""
         check_number("rank", self.rank, 0)
         check_number("steps", self.steps, 1, 1_000_000)
         rank, steps = self._chosen(scores, subset, seed)
         return FittedImputation(scores.benchmark, principal_components(scores.filled, rank), steps)
 
     def _chosen(self, scores: Scores, subset: Subset, seed: int) -> tuple[int, int]:
-        """Choose rank and steps by the error of held-out sources' full score; of ties the least."""
+        """Choose rank and steps by the error of held-out sources' full scores, the least of ties."""
         ranks = RANKS if self.rank is None else (self.rank,)
         pairs = [(r, s) for r in ranks for s in (STEPS if self.steps is None else (self.steps,))]
         order = np.random.default_rng(seed).permutation(scores.n_models)

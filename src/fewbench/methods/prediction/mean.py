@@ -1,12 +1,9 @@
-"""The mean of the answers, weighted where the subset has weights; and a ratio estimator from it.
+"""The mean of the answers, and two corrections: a ratio and a difference estimator.
 
-The ratio is ours for tasks; surveys know it (Cochran 1977, ch. 6): chosen items, or tasks, that are
-easier than all of them are so for past models too.
-
-The difference estimator: the mean of a proxy known for all items, corrected by the answers.
-
-Fogliato et al. 2024, arXiv 2406.07320; of means, prediction-powered inference (Angelopoulos et al.
-2023) is the same.
+The ratio is ours for tasks; surveys know it (Cochran 1977, ch. 6): if the chosen items or tasks
+are easier than all of them, they are so for the sources too. The difference estimator is that of
+Fogliato et al. 2024, arXiv 2406.07320; for means, prediction-powered inference (Angelopoulos et
+al. 2023) is the same.
 """
 
 from dataclasses import dataclass
@@ -26,9 +23,9 @@ from fewbench.scores import Benchmark, Scores
 
 @dataclass(frozen=True)
 class Mean:
-    """Weighted mean of the answers: of the subset's weights, else of the items' own weights.
+    """Mean of the answers with the subset's weights, else the items' own weights.
 
-    A task's score is the weighted mean of its chosen items; a task without any is read off the
+    A task's score is the weighted mean of its chosen items. A task without any follows from the
     full score by a line over the sources.
     """
 
@@ -39,13 +36,13 @@ class Mean:
 
 
 def fitted_mean(scores: Scores, task_of: IntArray, weights: FloatArray) -> "FittedMean":
-    """Return the weighted mean over chosen items of these tasks and weights, shape (n,)."""
+    """Return the weighted mean over chosen items of these tasks and weights, both shape (n,)."""
     return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMean:
-    """Weights of the chosen items, shape (n,), their tasks, and lines for tasks without any."""
+    """Weights and tasks of the chosen items, shape (n,), and lines for tasks without items."""
 
     n_tasks: int
     task_of: IntArray
@@ -79,18 +76,18 @@ class FittedMean:
 
 @dataclass(frozen=True)
 class AnchorRatio:
-    """P = s_X · full / s_X of the anchor, or of all past models together.
+    """P = s_X · full / s_X of the anchor, or of all source models together.
 
     Parameters
     ----------
     anchor : str, optional
-        A past model's name; by default sums over all of them.
+        Name of a source model; by default sums over all.
     """
 
     anchor: str | None = None
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAnchorRatio":
-        """Work out the ratio; MethodError if there is no such model."""
+        """Compute the ratio; MethodError if no source has the anchor's name."""
         if self.anchor is None:
             models = np.arange(scores.n_models)
         elif self.anchor in scores.model_ids:
@@ -107,13 +104,13 @@ class AnchorRatio:
 
 @dataclass(frozen=True, eq=False)
 class FittedAnchorRatio:
-    """The mean of the answers, and what it is multiplied by."""
+    """The mean of the answers and its multiplier."""
 
     mean: FittedMean
     ratio: float
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores, at most 1; the score of a task with items is their mean."""
+        """Predict full scores, at most 1; a task with items scores their mean."""
         full = np.clip(self.mean.full(answers) * self.ratio, 0.0, 1.0)
         if not tasks:
             return Prediction(full)
@@ -124,18 +121,18 @@ class FittedAnchorRatio:
 class Difference:
     """Mean of the proxy over all items, plus the weighted mean of answer minus proxy.
 
-    With x the proxy, w the items' weights in the full score and v those of the sample, it is
-    sum_all w λ x + sum_sample v (y - λ x): unbiased for λ = 1 whatever the proxy, where the
-    weighted mean of the answers is. A task's score is the same over its own items; a task without
-    any is read off the full score by a line over the sources.
+    With proxy x, the items' weights w in the full score and the sample's weights v, the estimate
+    is sum_all w λ x + sum_sample v (y - λ x). For λ = 1 it is unbiased for any proxy where the
+    weighted mean of the answers is. A task's score uses its own items; a task without any follows
+    from the full score by a line over the sources.
 
     Parameters
     ----------
     proxy : {"scores", "probabilities"}
-        As of the selector `strata`.
+        As in the selector `strata`.
     tune : bool
-        λ is the slope of the target's answers over the proxy, within 0 to 1, as in PPI++
-        (Angelopoulos et al. 2023, arXiv 2311.01453); else 1.
+        λ is the slope of the target's answers over the proxy, clipped to [0, 1], as in PPI++
+        (Angelopoulos et al. 2023, arXiv 2311.01453); otherwise 1.
     """
 
     proxy: Proxy = "scores"
@@ -148,7 +145,7 @@ class Difference:
         return (some, PROBABILITIES) if self.proxy == "probabilities" else (some,)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedDifference":
-        """Take the proxy of all items and the weights of the chosen ones."""
+        """Compute the proxy of all items and the weights of the chosen items."""
         check_words(self)
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
@@ -160,7 +157,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class FittedDifference:
-    """Positions and weights of the chosen items, shape (n,), and the proxy, shape (items,)."""
+    """Weights of the chosen items, shape (n,), and the proxy, shape (items,)."""
 
     benchmark: Benchmark
     lines: TaskLines | None
@@ -189,9 +186,9 @@ class FittedDifference:
         return Prediction(full, means if self.lines is None else self.lines.fill(means, full))
 
     def _slopes(self, answers: FloatArray) -> FloatArray:
-        """Return each target's slope over the proxy, 0 if too little is known of it.
+        """Return each target's slope over the proxy, 0 if too little is known.
 
-        The covariance is the sample's, the variance that of the proxy over all items.
+        The covariance is the sample's; the variance is the proxy's over all items.
         """
         w = self.benchmark.item_weights
         variance = float(w @ (self.proxy - w @ self.proxy) ** 2)

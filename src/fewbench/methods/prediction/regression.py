@@ -1,11 +1,8 @@
-"""Regressors from features to full scores; DISCO's Table 2 (e) and their settings there.
+"""From answers to full scores by regression over the sources.
 
-From answers to full scores by regression over the sources.
-
-Weights of the chosen items by gradient steps, without an intercept.
-
-Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark",
-arXiv 2506.07673, the weights of their Double-Optimize.
+Regressors are those of DISCO's Table 2 (e), with its settings. `JointWeights` are the weights of
+Double-Optimize: Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the
+Mark", arXiv 2506.07673.
 """
 
 from collections.abc import Callable
@@ -48,7 +45,7 @@ class Regressor(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """Least squares, of least norm where features outnumber sources."""
+    """Least squares; of least norm if features outnumber sources."""
 
     interpolates: ClassVar[bool] = False
 
@@ -83,7 +80,7 @@ class Neighbours:
     Parameters
     ----------
     k : int
-        How many (DISCO: 1).
+        Number of nearest sources (DISCO: 1).
     metric : {"cosine", "euclidean"}
         Cosine as in DISCO's program; its paper says Euclidean.
     """
@@ -94,7 +91,7 @@ class Neighbours:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """As many sources as neighbours."""
+        """As many sources as neighbors."""
         return (Need("sources", self.k, f"there are no k={self.k} neighbours", required=True),)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
@@ -109,12 +106,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Forest:
-    """Random forest with scikit-learn's defaults, seeded.
-
-    Parameters
-    ----------
-    trees : int
-    """
+    """Random forest with scikit-learn's defaults and `trees` trees, seeded."""
 
     trees: int = 100
     costly: ClassVar[bool] = True
@@ -130,13 +122,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class Lasso:
-    """Lasso regression.
-
-    Parameters
-    ----------
-    alpha : float
-        The penalty (DISCO: 1e-4).
-    """
+    """Lasso regression with penalty `alpha` (DISCO: 1e-4)."""
 
     alpha: float = 1e-4
     interpolates: ClassVar[bool] = False
@@ -151,13 +137,7 @@ class Lasso:
 
 @dataclass(frozen=True)
 class Boosting:
-    """Gradient boosting, one model an output.
-
-    Parameters
-    ----------
-    trees : int
-        DISCO: 200.
-    """
+    """Gradient boosting with `trees` trees (DISCO: 200), one model per output."""
 
     trees: int = 200
     costly: ClassVar[bool] = True
@@ -175,15 +155,15 @@ class Boosting:
 
 @dataclass(frozen=True)
 class MLP:
-    """Multilayer perceptron with 128 hidden units a layer.
+    """Multilayer perceptron with 128 hidden units per layer.
 
-    DISCO trains with AdamW (learning rate 1e-3); scikit-learn's Adam with its L2 penalty stands
-    in for it. "Layers" counts as there: two layers have one hidden layer, three have two.
+    DISCO trains with AdamW (learning rate 1e-3); here scikit-learn's Adam with its L2 penalty is
+    used.
 
     Parameters
     ----------
     layers : int
-        2 (200 epochs) or 3 (700 epochs).
+        2 (one hidden layer, 200 epochs) or 3 (two hidden layers, 700 epochs).
     """
 
     layers: int = 2
@@ -211,7 +191,7 @@ class MLP:
 
 
 def _sklearn(model: Any, x: FloatArray, y: FloatArray) -> Fitted:
-    """Fit a scikit-learn regressor; one output is handed over flat, as it wants it."""
+    """Fit a scikit-learn regressor, which takes a single output flat."""
     flat = y[:, 0] if y.shape[1] == 1 else y
     model.fit(x, flat)
     return lambda rows: np.asarray(model.predict(rows), dtype=np.float64).reshape(len(rows), -1)
@@ -219,10 +199,10 @@ def _sklearn(model: Any, x: FloatArray, y: FloatArray) -> Fitted:
 
 @dataclass(frozen=True)
 class Regression:
-    """Features of the answers, fewer dimensions, a regressor (DISCO, §4.2).
+    """Features of the answers, a reduction and a regressor (DISCO, §4.2).
 
-    The full score and the task scores are learned apart: what is best for one is not bent to
-    fit the others.
+    The full score and the task scores are learned separately, so none is fitted at the cost of
+    another.
     """
 
     regressor: Regressor
@@ -236,7 +216,7 @@ class Regression:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What the regression needs, and its parts."""
+        """What the regression and its parts need."""
         two = Need("sources", 2, "a regression needs two sources", required=True)
         return (two, *needs_of(self.features, self.reduction, self.regressor))
 
@@ -246,7 +226,7 @@ class Regression:
         return extras_of(self.features, self.reduction, self.regressor)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
-        """Learn the reduction and the regressor from the sources; MethodError if just one."""
+        """Learn the reduction and the regressor; MethodError if there is only one source."""
         if scores.n_models < 2:
             raise MethodError(
                 f"regression needs at least 2 source models, there are {scores.n_models}"
@@ -270,9 +250,9 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class FittedRegression:
-    """A regression that knows the sources' reduced features z, shape (sources, dimensions).
+    """A regression with the sources' reduced features z, shape (sources, dimensions).
 
-    With their full scores, shape (sources, 1), and task scores, shape (sources, tasks).
+    `full` and `tasks`, shapes (sources, 1) and (sources, tasks), are the sources' scores.
     """
 
     regressor: Regressor
@@ -321,9 +301,9 @@ class FittedRegression:
 
 @dataclass(frozen=True)
 class JointWeights:
-    """A weighted sum of the answers, its weights optimised as those of `joint` are.
+    """A weighted sum of the answers, with weights optimized as those of `joint`.
 
-    With no intercept, a target that gets all items right is not drawn to the sources' mean.
+    Without an intercept, a target with all items right is not drawn to the sources' mean.
     """
 
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many weights from"),)

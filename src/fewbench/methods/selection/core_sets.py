@@ -1,17 +1,13 @@
-"""Items chosen together, so that a linear model of their answers predicts the full score.
+"""Items chosen together by how well their answers predict the full score.
 
-Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark",
-arXiv 2506.07673: their Lasso and Double-Optimize (`Joint`). `Greedy` is forward selection
-(orthogonal least squares with a penalty; Chen, Billings & Luo 1989), which does in closed form what
-Double-Optimize does by gradient steps: items and their weights are chosen together for the error
-of the full score.
-
-Items by a search among random subsets: the one that best tells held-out sources' scores.
-
-Kipnis et al. 2024, "metabench: A Sparse Benchmark of Reasoning and Knowledge in Large Language
-Models", arXiv 2407.12844, its cross-validated subsampling (`BestOfRandom`) and its item selection
-by Fisher information (`Informative`). Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from
-Fewer Data Misses the Mark", arXiv 2506.07673, the selection of Random-Search-Learn (`RidgeSearch`).
+- Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark",
+  arXiv 2506.07673: Lasso (`LassoPath`), Double-Optimize (`Joint`), Random-Search-Learn
+  (`RidgeSearch`).
+- `Greedy` is forward selection (orthogonal least squares with a penalty; Chen, Billings & Luo
+  1989), which does in closed form what Double-Optimize does by gradient steps.
+- Kipnis et al. 2024, "metabench: A Sparse Benchmark of Reasoning and Knowledge in Large Language
+  Models", arXiv 2407.12844: cross-validated subsampling (`BestOfRandom`) and item selection by
+  Fisher information (`Informative`).
 """
 
 from dataclasses import dataclass
@@ -39,13 +35,13 @@ NEEDS = (Need("distinct sources", 20, "few sources to choose many items by"),)
 
 @dataclass(frozen=True)
 class Greedy:
-    """Items of which each most lowers the loss of ridge regression to the sources' full scores.
+    """Items that, one by one, most lower the loss of ridge regression to the sources' full scores.
 
     Parameters
     ----------
     alpha : float
-        The ridge penalty while choosing. Larger ones prefer items that go along with the full
-        score themselves to items that together fit it closely.
+        Ridge penalty of the choice. Larger values prefer items that each follow the full score to
+        items that fit it closely together.
     """
 
     alpha: float = 1.0
@@ -62,9 +58,9 @@ class Greedy:
 class LassoPath:
     """The first `budget` items that the lasso uses at once as its penalty falls.
 
-    The authors try a thousand penalties from 0.0001 up and may stop at fewer items than asked;
-    here the path is followed exactly. A lasso cannot use more items than there are sources, less
-    one: the rest of a larger budget is drawn at random.
+    The authors try a thousand penalties from 0.0001 up and may stop at fewer items; here the path
+    is followed exactly. A lasso uses fewer items than there are sources: the rest of a larger
+    budget is drawn at random.
     """
 
     needs: ClassVar = NEEDS
@@ -77,32 +73,25 @@ class LassoPath:
 
 @dataclass(frozen=True)
 class Joint:
-    """Items that come out of optimising the choice and the weights for the full score.
+    """Items from optimizing the choice and the weights for the full score together.
 
-    The weights found with them may be negative, which a subset's are not; `joint-weights` learns
-    them again for the items chosen, in the same way.
+    These weights may be negative, which a subset's weights cannot be; `joint-weights` learns them
+    again for the chosen items in the same way.
     """
 
     costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Optimise from random weights, drawn from the seed."""
+        """Optimize from random weights."""
         rng = np.random.default_rng(seed)
         chosen = choose_jointly(scores.filled, scores.full_scores(), budget, rng)
         return Subset(items=tuple(scores.item_ids[chosen]))
 
 
 def filled_up(scores: Scores, chosen: IntArray, budget: int, rng: np.random.Generator) -> Subset:
-    """Return a subset of `budget` items: those chosen, then others drawn at random.
+    """Return a subset of `budget` items: the positions chosen, then items drawn at random.
 
-    Parameters
-    ----------
-    chosen : ndarray of int, at most `budget`
-        Positions of items.
-
-    Examples
-    --------
     >>> from fewbench.testing import simulate
     >>> subset = filled_up(simulate(4, 10), np.array([7, 2]), 4, np.random.default_rng(0))
     >>> subset.items[:2], len(subset.items)
@@ -128,19 +117,20 @@ SEARCH_NEEDS = (
 
 @dataclass(frozen=True)
 class BestOfRandom:
-    """The random subset from whose score a line best predicts the full score of held-out sources.
+    """The random subset with a score from which a line best predicts held-out sources' full
+    scores.
 
-    Best is the least mean squared error on sources through which the line was not drawn, over
-    several divisions of the sources; the paper draws a smooth curve, and divides them once.
+    The best has the least mean squared error on sources held out from the line, over several
+    splits of the sources; the paper fits a smooth curve and splits once.
 
     Parameters
     ----------
     subsets : int
-        How many are tried.
+        Number of subsets tried.
     held_out : float
-        Share of the sources that is held out.
+        Share of the sources held out.
     divisions : int
-        How often they are divided anew.
+        Number of splits.
     """
 
     subsets: int = 10_000
@@ -181,17 +171,17 @@ def check_sources(scores: Scores) -> None:
 
 @dataclass(frozen=True)
 class RidgeSearch:
-    """The random subset from whose answers ridge regression best predicts held-out sources.
+    """The random subset with answers from which ridge regression best predicts held-out sources.
 
-    Best is the least mean absolute error on sources that were held out, divided once, as in the
-    authors' program; it tries 10,000 subsets, which takes ten times as long.
+    The best has the least mean absolute error on held-out sources, split once as in the authors'
+    program. That program tries 10,000 subsets, which takes ten times as long.
 
     Parameters
     ----------
     subsets : int
-        How many are tried.
+        Number of subsets tried.
     held_out : float
-        Share of the sources that is held out.
+        Share of the sources held out.
     """
 
     subsets: int = 1000
@@ -213,18 +203,18 @@ class RidgeSearch:
 
 @dataclass(frozen=True)
 class Informative:
-    """Items of a preselected subset that tell most at abilities spread over those of the sources.
+    """Items of a preselected subset that are most informative at abilities like the sources'.
 
-    The preselected subset is the best of many random ones (`best-of-random`). A 2PL model is fitted
-    to the sources' answers on it, and for one ability after the other, the lowest first, the item
-    of most Fisher information there is taken of those not taken yet.
+    The preselected subset is the best of many random ones (`best-of-random`). A 2PL model is
+    fitted to the sources' answers on it. For each ability, lowest first, the remaining item with
+    the highest Fisher information is taken.
 
     Parameters
     ----------
     preselected : float
-        Items preselected for each item that is wanted: 350 for 143 on average in the paper.
+        Preselected items per chosen item: 350 for 143 on average in the paper.
     grid : {"quantiles", "range"}
-        Abilities as the sources' are spread, or at equal distances.
+        Abilities distributed like the sources', or at equal distances.
     subsets, held_out, divisions
         Of the preselection, see `BestOfRandom`.
     """

@@ -1,17 +1,10 @@
-"""Texts as vectors without a model: TF-IDF and truncated singular value decomposition.
-
-Latent semantic analysis: Deerwester et al. 1990, "Indexing by latent semantic analysis".
-
-Embeddings that a user gives: an array, a file, or a model in a local folder.
-
-All know a hash of their content, so that a result is never taken for one of other embeddings.
-Nothing is ever fetched from a network.
-
-Clustering of the items' texts: k-means within each task, the item nearest each centre.
+"""Clustering of the items' texts: k-means within each task, the item nearest each center.
 
 The baseline "clustering (semantic)" of Two-Stage Collaborative Filtering (3.3, Eq. 5). The paper
-embeds questions by Sentence-BERT; here embeddings are given, or made from the texts by TF-IDF and
-singular value decomposition, or by a small model that lies in a local folder.
+embeds questions by Sentence-BERT. Here embeddings are given as an array or file, or made from the
+texts by TF-IDF and singular value decomposition (latent semantic analysis: Deerwester et al. 1990,
+"Indexing by latent semantic analysis"), or by a small model in a local folder. Each source has a
+hash of its content, so that results of other embeddings are not mixed up. Nothing is downloaded.
 """
 
 import hashlib
@@ -44,24 +37,13 @@ TOKEN = r"\w+|[^\w\s]"
 
 
 def tfidf_embeddings(texts: Sequence[str], dimensions: int = 100) -> FloatArray:
-    """Embed texts by the words that they share, rarer words counting more.
+    """Embed texts, none blank, by the words that they share; rarer words count more; shape (n, d).
 
-    Parameters
-    ----------
-    texts : sequence of str, length n
-        None of them blank.
-    dimensions : int
-        Singular vectors that are kept. Where there are no more texts or words than that, the
-        weighted words themselves are returned: the vectors are longer, their distances the same.
+    Keeps `dimensions` singular vectors. With no more texts or words than that, the weighted words
+    themselves are returned: longer vectors with the same distances. Rows have length 1, so
+    distances follow cosine similarity, or 0 if the kept vectors have none of a text's words. The
+    same texts always give the same array.
 
-    Returns
-    -------
-    ndarray, shape (n, d)
-        Rows of length 1, so that distances are those of cosine similarity; of length 0 if none
-        of a text's words is in the kept vectors. The same texts give the same array.
-
-    Examples
-    --------
     >>> rows = tfidf_embeddings(["a red apple", "an apple, red", "the moons of Mars"])
     >>> similar = rows @ rows.T
     >>> bool(similar[0, 1] > similar[0, 2] == 0)
@@ -84,23 +66,23 @@ ARRAYS = "write it with numpy.savez(FILE, items=ids, embeddings=vectors)"
 
 
 class Vectors:
-    """One vector an item, with the items' ids or in the items' order.
+    """One vector per item, with the items' ids or in the order of the items.
 
     Parameters
     ----------
     values : ndarray, shape (n, d)
-        Numbers, all finite.
+        Finite numbers.
     items : ndarray of str, shape (n,), optional
         Ids; without them the vectors are in the order of the items.
     where : str
-        What messages call them.
+        Name in messages.
     digest : str, optional
         Hash of the content; by default of the values.
 
     Raises
     ------
     MethodError
-        If the values are no such array, or an id appears twice.
+        If the values are not such an array, or an id appears twice.
     """
 
     def __init__(
@@ -121,7 +103,7 @@ class Vectors:
         )
 
     def of(self, scores: Scores) -> FloatArray:
-        """Return the vectors of the scores' items, in their order, shape (items, d)."""
+        """Return the vectors of the scores' items, in order, shape (items, d)."""
         if self.index is None:
             if len(self.values) != scores.n_items:
                 raise MethodError(
@@ -173,12 +155,7 @@ def checked(values: Any, where: str) -> FloatArray:
 def read_vectors(path: str | os.PathLike[str]) -> Vectors:
     """Read embeddings from a .npz with arrays `items` and `embeddings`, or a .npy in item order.
 
-    Read once, and again when the file has changed.
-
-    Raises
-    ------
-    MethodError
-        If there is no such file, or it is not one of these.
+    A file is read again only if it has changed. MethodError if there is no such file.
     """
     source = Path(path)
     try:
@@ -233,20 +210,16 @@ def _index(items: NDArray[Any], rows: int, where: str) -> "pd.Index[Any]":
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A model2vec model in a local folder; called with texts, it returns their embeddings.
+    """A model2vec model in a local folder; call it with texts to embed them.
 
-    Parameters
-    ----------
-    folder : str
-    digest : str
-        Hash of the folder's files and of model2vec's version (see `local_model`).
+    `digest` is a hash of the folder's files and of model2vec's version.
     """
 
     folder: str
     digest: str
 
     def __call__(self, texts: list[str]) -> NDArray[Any]:
-        """Embed texts whole, shape (n, d)."""
+        """Embed whole texts, shape (n, d)."""
         from model2vec import StaticModel
 
         try:
@@ -265,7 +238,7 @@ def local_model(folder: str | os.PathLike[str]) -> LocalModel:
     Raises
     ------
     MethodError
-        If there is no such folder: a name is never looked up anywhere else.
+        If there is no such folder: names are never looked up elsewhere.
     MissingExtraError
         If model2vec is not installed.
     """
@@ -303,7 +276,7 @@ Embedder = Callable[[list[str]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class TfIdf:
-    """Texts to vectors by `tfidf_embeddings`."""
+    """Embeds texts by `tfidf_embeddings`."""
 
     dimensions: int
 
@@ -314,25 +287,25 @@ class TfIdf:
 
 @dataclass(frozen=True)
 class Semantic:
-    """Items nearest the k-means centres of each task's embedded texts.
+    """Items nearest the k-means centers of each task's embedded texts.
 
-    Embeddings are those given; else those of the model that is given; else they are made of the
-    items' column `text` by TF-IDF and truncated SVD. Sources play no part in the choice.
+    Embeddings come from `embeddings`, else from `model`, else from the items' column `text` by
+    TF-IDF and truncated SVD. The sources do not affect the choice.
 
     Parameters
     ----------
     embeddings : path, ndarray or callable, optional
-        A .npz with arrays `items` (ids) and `embeddings` (n × d); a .npy, or an array, in the
-        order of the items; or a function of a list of texts that returns n × d numbers. Of a
-        function the last few results are kept, if it can be hashed.
+        A .npz with arrays `items` (ids) and `embeddings` (n × d); a .npy or an array in the order
+        of the items; or a function from a list of texts to n × d numbers. The last few results of
+        a hashable function are kept.
     model : path, optional
         Local folder of a model2vec model; needs the extra `text`. Not with `embeddings`.
     dimensions : int
-        Kept by the SVD.
+        Dimensions kept by the SVD.
     restarts : int
         Random starts of k-means; the best is kept.
     hash : str, optional
-        What `describe` says of the content of a file, array or model: another is an error.
+        Hash of a file, array or model from `describe`; other content is an error.
     """
 
     embeddings: str | os.PathLike[str] | NDArray[Any] | Vectors | Embedder | None = None
@@ -348,7 +321,7 @@ class Semantic:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """The items' text, unless their embeddings are given."""
+        """The items' text, unless embeddings are given."""
         if isinstance(self.embeddings, (str, os.PathLike, Vectors)):
             return ()
         without = "nothing to cluster; import a column text, or give embeddings"
@@ -356,7 +329,7 @@ class Semantic:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """What reads a given model."""
+        """The package that reads a given model."""
         return () if self.model is None else (Extra("text", "model2vec", "model2vec"),)
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
@@ -392,7 +365,7 @@ class Semantic:
         return f"semantic({written})" if written else "semantic"
 
     def _source(self) -> Vectors | Embedder:
-        """Return what gives the embeddings, and check that it is what it was said to be."""
+        """Return the checked source of the embeddings."""
         if self.embeddings is not None and self.model is not None:
             raise MethodError("semantic has both embeddings and a model", hint="give one of them")
         check_number("dimensions", self.dimensions, 1)

@@ -1,7 +1,7 @@
-"""Items of a few tasks only: tasks that stand for all, and a selector inside them.
+"""Items of a few tasks only: representative tasks, and a selector inside them.
 
-A whole task selection is a subset too: all the items of its tasks. With a selector inside, tasks
-and items are both fewer ("Random + BenTo", Zhao et al. 2024, Table 5).
+Without a selector inside, the subset is all items of the tasks. With one, both tasks and items are
+fewer ("Random + BenTo", Zhao et al. 2024, Table 5).
 """
 
 import hashlib
@@ -36,10 +36,10 @@ INSIDE = 1  # what is drawn inside the tasks does not follow from how the tasks 
 
 @dataclass(frozen=True)
 class WholeTasks:
-    """All items of the tasks, task after task; of the last one a random part if need be."""
+    """All items of the tasks, task after task; a random part of the last task if necessary."""
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Take `budget` items; the tasks are in the order of the items."""
+        """Take `budget` items, with tasks in the order of the items."""
         order = np.random.default_rng(seed).permutation(scores.n_items)
         order = order[np.argsort(scores.task_of[order], kind="stable")][:budget]
         return Subset(items=tuple(scores.item_ids[np.sort(order)]))
@@ -47,20 +47,20 @@ class WholeTasks:
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """Settings that every way of choosing tasks has besides its own.
+    """Settings that each task chooser has in addition to its own.
 
     Parameters
     ----------
     tasks : int
-        How many; 0: as few as hold the budget.
+        Number of tasks; 0 takes as few as hold the budget.
     share : float
-        Part of a task's items that counts as its size when 0 tasks are asked for: at 0.05, as
-        many tasks are taken as hold the budget in a twentieth of their items.
+        With `tasks=0`, the part of a task's items that counts as its size: 0.05 takes as many
+        tasks as hold the budget in a twentieth of their items.
     matrix : str
-        What tasks are compared by: a file of transferability, `scores` of past models, or `text`
-        of the items (BM25). Where they are compared it must be said.
+        What tasks are compared by: a transferability file, `scores` of the source models, or
+        `text` of the items (BM25). Required by choosers that compare tasks.
     hash : str, optional
-        What `describe` says of the file's content: another is an error.
+        Hash of the file from `describe`; other content is an error.
     """
 
     tasks: int = 0
@@ -75,15 +75,7 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class WithinTasks:
-    """Choose tasks, then items of these tasks.
-
-    Parameters
-    ----------
-    chooser : TaskChooser
-    settings : TaskSettings
-    inside : Selector
-        Chooses among the items of the chosen tasks.
-    """
+    """Choose tasks, then items of these tasks with the selector `inside`."""
 
     chooser: TaskChooser
     settings: TaskSettings = field(default_factory=TaskSettings)
@@ -101,7 +93,7 @@ class WithinTasks:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """What compares texts, and what the selector inside needs."""
+        """The packages that compare texts, and those of the selector inside."""
         by_text = self.settings.matrix == "text" and self.chooser.compares
         own = (Extra("text", "bm25s", "bm25s"),) if by_text else ()
         return (*own, *extras_of(self.inside))
@@ -117,9 +109,9 @@ class WithinTasks:
         return f"{name}({both})" if both else name
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Choose tasks that hold the budget, and `budget` items of theirs.
+        """Choose tasks that hold the budget, and `budget` of their items.
 
-        MethodError if they hold fewer, or the matrix is of other tasks.
+        MethodError if they hold fewer, or the matrix has other tasks.
         """
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
         notes: tuple[str, ...] = ()
@@ -186,7 +178,7 @@ class WithinTasks:
 
 
 def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
-    """Make it of a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
+    """Make a selector from a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
     shared = {setting.name for setting in fields(TaskSettings)}
     own = {key: value for key, value in piece.settings.items() if key not in shared}
     given = {key: value for key, value in piece.settings.items() if key in shared}

@@ -1,4 +1,4 @@
-"""Fewer tasks: which tasks of a benchmark stand for all of them (BenTo, Zhao et al. 2024)."""
+"""Which tasks of a benchmark represent all of them (BenTo, Zhao et al. 2024)."""
 
 from fewbench.methods.tasks.choosers import (
     CHOOSERS,

@@ -1,8 +1,6 @@
-"""Plain ways of choosing tasks, and the protocol of all of them.
+"""Ways of choosing tasks, and their names.
 
-BenTo: tasks that stand for all, by facility location on their similarity (Eq. 5).
-
-Ways of choosing tasks as they are written: a name, settings in parentheses.
+BenTo chooses tasks that represent all, by facility location on their similarity (Eq. 5).
 """
 
 from dataclasses import dataclass, is_dataclass, replace
@@ -42,13 +40,13 @@ class Ordered:
     ----------
     tasks : ndarray of int, shape (k,)
     nested : bool
-        Whether the first j of them are what is chosen for j.
+        Whether the first j tasks are the choice for j.
     gains : ndarray, shape (k,), optional
-        What each added to the coverage, where tasks are chosen by it.
+        What each task adds to the coverage, if tasks are chosen by it.
     coverage, bound : float, optional
-        What the chosen tasks reach, and what no others exceed.
+        Coverage of the choice, and its upper bound over all choices.
     notes : tuple of str
-        What a user should know of the choice.
+        What a user should know about the choice.
     """
 
     tasks: IntArray
@@ -60,7 +58,7 @@ class Ordered:
 
 
 class TaskChooser(Protocol):
-    """Chooses k tasks; `compares` is whether by how alike they are."""
+    """Chooses k tasks; `compares` tells whether by their similarity."""
 
     compares: ClassVar[bool]
 
@@ -70,7 +68,7 @@ class TaskChooser(Protocol):
 
 @dataclass(frozen=True)
 class RandomTasks:
-    """Tasks drawn at random; every set of a size is equally likely."""
+    """Random tasks; each set of a size is equally likely."""
 
     compares: ClassVar[bool] = False
 
@@ -81,20 +79,19 @@ class RandomTasks:
 
 @dataclass(frozen=True)
 class ListedTasks:
-    """Tasks that a user names, in their order: what a person or a language model suggests.
+    """Tasks that a user names, in order.
 
     Parameters
     ----------
     names : str
-        Names, joined by |; signs that have a meaning there are written as in addresses: a comma
-        as %2C.
+        Names joined by |, with special characters percent-encoded: a comma is %2C.
     """
 
     names: str = ""
     compares: ClassVar[bool] = False
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
-        """Take the first k; MethodError if one is unknown, named twice, or there are fewer."""
+        """Take the first k; MethodError if a task is unknown or repeated, or there are fewer."""
         names = [unquote(name.strip()) for name in self.names.split("|") if name.strip()]
         if unknown := [name for name in names if name not in matrix.names]:
             raise MethodError(
@@ -117,11 +114,8 @@ RESTARTS = 20
 class TaskMedoids:
     """Medoids of the rows of A, S or S' (the paper's KM-raw, KM-sim, KM-le).
 
-    Parameters
-    ----------
-    space : {"raw", "sim", "le"}
-    scaling, distance, components
-        See `Similarity`.
+    `space` is "raw", "sim" or "le"; `scaling`, `distance` and `components` are those of
+    `Similarity`.
     """
 
     space: Space = "raw"
@@ -137,7 +131,7 @@ class TaskMedoids:
         return Similarity(self.scaling, self.distance, self.components)
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
-        """Choose k medoids, the one with most tasks first; other k, other medoids."""
+        """Choose k medoids, the one with most tasks first; the choices are not nested."""
         e = self.similarity.medoid_distances(matrix.rows, self.space)
         found = kmedoids(e, k, np.random.default_rng(seed), restarts=RESTARTS if k > 1 else 1)
         numbers = np.bincount(found.labels, minlength=k)
@@ -146,19 +140,18 @@ class TaskMedoids:
 
 @dataclass(frozen=True)
 class RidgeTasks:
-    """Tasks chosen forward by the held-out error of a ridge on past models' task means.
+    """Tasks added one by one for the held-out error of a ridge on source models' task means.
 
-    Each step adds the task with which ridge regression from the means of the chosen tasks to the
-    full score errs least on past models that are left out, one after another; models of one family
-    are left out together. Predict with `task-means+ridge`: the plain mean of these tasks is not
-    near the full score.
+    Each step adds the task with the least error of ridge regression, from the means of the chosen
+    tasks to the full score, on held-out source models; a family is held out together. Predict with
+    `task-means+ridge`: the plain mean of these tasks is not near the full score.
     """
 
     compares: ClassVar[bool] = True
     estimator: ClassVar[str] = "ridge"
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
-        """Choose k tasks; MethodError if the rows are no past scores. Nothing is left to chance."""
+        """Choose k tasks without randomness; MethodError if the rows are not source scores."""
         if matrix.kind != PAST_SCORES:
             raise MethodError(
                 f"tasks-ridge learns from past models' scores; these are {matrix.kind}",
@@ -173,21 +166,21 @@ SMALLEST = 1e-15
 
 @dataclass(frozen=True)
 class FittedTasks:
-    """Tasks on which past models score as on all, by least squares; one after another.
+    """Tasks on which source models score as on all, by least squares, added one by one.
 
-    What BenTo is measured against: it needs past models' results, and no transferability.
+    The comparison for BenTo: it needs source models' results, and no transferability.
 
     Parameters
     ----------
     exchange : bool
-        Then exchange single tasks for others while that lowers the error.
+        Then exchange single tasks while that lowers the error.
     """
 
     exchange: bool = True
     compares: ClassVar[bool] = True
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
-        """Choose k tasks; MethodError if the rows are no past scores. Nothing is left to chance."""
+        """Choose k tasks without randomness; MethodError if the rows are not source scores."""
         if matrix.kind != PAST_SCORES:
             raise MethodError(
                 f"tasks are fitted to past models' scores; these are {matrix.kind}",
@@ -206,7 +199,7 @@ class FittedTasks:
 
 
 def _errors(weighted: FloatArray, w: FloatArray, full: FloatArray, kept: list[int]) -> FloatArray:
-    """Mean squared error with each task added to those kept, shape (tasks,)."""
+    """Return the mean squared error with each task added to those kept, shape (tasks,)."""
     total = weighted[kept].sum(axis=0) + weighted
     return np.asarray(((total / (w[kept].sum() + w)[:, None] - full) ** 2).mean(axis=1))
 
@@ -214,7 +207,7 @@ def _errors(weighted: FloatArray, w: FloatArray, full: FloatArray, kept: list[in
 def _exchanged(
     weighted: FloatArray, w: FloatArray, full: FloatArray, chosen: list[int]
 ) -> IntArray:
-    """Make the best exchange of one task for another, again and again while it helps."""
+    """Make the best exchange of one task for another, while it helps."""
     current = list(chosen)
     while len(current) < len(w):
         cost = float(_errors(weighted, w, full, current[:-1])[current[-1]])
@@ -235,7 +228,7 @@ EXACT_LIMIT = 400
 
 @dataclass(frozen=True)
 class BentoSim:
-    """Tasks that stand for all by S: distances of what they transfer to (BenTo-sim).
+    """Representative tasks by S: distances of what they transfer to (BenTo-sim).
 
     Parameters
     ----------
@@ -244,10 +237,10 @@ class BentoSim:
     exact : bool
         The best choice, by mixed-integer programming; up to 400 tasks.
     match : float, optional
-        Exchange tasks, at the least loss of coverage, until the chosen are as easy as all within
-        this share (ours; 0.01 is 1 %).
+        Exchange tasks, at the least loss of coverage, until the chosen tasks are as easy as all
+        within this share (ours; 0.01 is 1 %).
     tie : {"first", "last"}
-        Of tasks that add equally much; the authors' program takes the last.
+        Which of tasks with equal gain is taken; the authors' program takes the last.
     """
 
     scaling: Scaling = "centre"
@@ -264,7 +257,7 @@ class BentoSim:
         return Similarity(self.scaling, self.distance)
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
-        """Choose k tasks; nothing is drawn by chance."""
+        """Choose k tasks without randomness."""
         return self._by_coverage(self.similarity.sim(matrix.rows), matrix, k)
 
     def _by_coverage(self, s: FloatArray, matrix: TaskMatrix, k: int) -> Ordered:
@@ -283,14 +276,10 @@ class BentoSim:
 
 @dataclass(frozen=True)
 class BentoLe(BentoSim):
-    """Tasks that stand for all by S': cosines of the Laplacian eigenmaps of S (BenTo-le).
+    """Representative tasks by S': cosines of the Laplacian eigenmaps of S (BenTo-le).
 
-    Parameters
-    ----------
-    scaling, distance, components, self_loops
-        See `Similarity`.
-    exact, match, tie
-        See `BentoSim`.
+    `components` and `self_loops` are those of `Similarity`; other settings are those of
+    `BentoSim`.
     """
 
     components: int = 0
@@ -303,7 +292,7 @@ class BentoLe(BentoSim):
         return Similarity(self.scaling, self.distance, self.components, self.self_loops)
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
-        """Choose k tasks; nothing is drawn by chance."""
+        """Choose k tasks without randomness."""
         s = self.similarity.le(matrix.rows)
         chosen = self._by_coverage(s, matrix, k)
         if not is_identity(s):
@@ -313,7 +302,7 @@ class BentoLe(BentoSim):
 
 
 def _best(s: FloatArray, greedy: Ordered) -> Ordered:
-    """Return the best choice, with a note on how far the greedy one falls short of it."""
+    """Return the best choice, with a note on the shortfall of the greedy choice."""
     if len(s) > EXACT_LIMIT:
         raise MethodError(
             f"exact choice among {len(s)} tasks",
@@ -333,7 +322,7 @@ def _best(s: FloatArray, greedy: Ordered) -> Ordered:
 
 
 def _matched(s: FloatArray, matrix: TaskMatrix, chosen: Ordered, match: float) -> Ordered:
-    """Return a choice as easy as all tasks, with a note if that could not be reached."""
+    """Return a choice as easy as all tasks, with a note if none was reached."""
     check_number("match", match, 0, 1)
     tasks = matched(s, matrix, chosen.tasks, match)
     notes = chosen.notes
@@ -349,7 +338,7 @@ MOST_EXCHANGES = 100
 
 
 def mismatch(matrix: TaskMatrix, chosen: IntArray) -> float:
-    """Return how much easier the chosen are than all, as a share of the mean; questions weigh."""
+    """Return how much easier the chosen tasks are than all, relative to the weighted mean."""
     if matrix.ease is None:
         raise MethodError(
             "how easy each task is, is not known",
@@ -363,25 +352,14 @@ def mismatch(matrix: TaskMatrix, chosen: IntArray) -> float:
 def matched(
     similarity: FloatArray, matrix: TaskMatrix, chosen: IntArray, within: float
 ) -> IntArray:
-    """Exchange tasks one by one until the chosen are as easy as all, within bounds.
+    """Exchange tasks one by one until the chosen are as easy as all, within a share of the mean.
 
-    Ours. How far a choice's mean is from the benchmark's, for a single model, foretells the error
-    of all models far better than coverage does; exchanging a task or two removes it.
+    Ours. The distance of a choice's mean from the benchmark's, for a single model, predicts the
+    error of all models far better than coverage does; exchanging a task or two removes it.
 
-    Each exchange is the one that brings the mismatch within `within` at the highest coverage; where
-    none does, the one that leaves the smallest mismatch. Of exchanges that are as good, the first.
-
-    Parameters
-    ----------
-    similarity : ndarray, shape (tasks, tasks)
-    chosen : ndarray of int, shape (k,)
-    within : float
-        Largest mismatch, as a share of the mean.
-
-    Returns
-    -------
-    ndarray of int, shape (k,)
-        An exchanged task takes the place of the one that it replaces.
+    Each exchange brings the mismatch within `within` at the highest coverage or, where none does,
+    leaves the smallest mismatch; ties go to the first. `similarity` has shape (tasks, tasks),
+    `chosen` and the result shape (k,); a new task takes the place of the old one.
     """
     current = chosen.copy()
     off = abs(mismatch(matrix, current))
@@ -444,10 +422,8 @@ SHORT: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def read_chooser(text: str) -> TaskChooser:
-    """Make a chooser from a name, settings in parentheses; MethodError if there is none such.
+    """Make a chooser from a name with settings in parentheses; MethodError if there is none.
 
-    Examples
-    --------
     >>> read_chooser("bento-le(components=5)").components
     5
     """
@@ -462,7 +438,7 @@ def read_chooser(text: str) -> TaskChooser:
 
 
 def make_chooser(piece: Piece) -> TaskChooser:
-    """Make a chooser of a piece."""
+    """Make a chooser from a piece."""
     if piece.name not in CHOOSERS:
         raise MethodError(
             f"no way of choosing tasks is called {piece.name!r}",
@@ -472,7 +448,7 @@ def make_chooser(piece: Piece) -> TaskChooser:
 
 
 def describe_chooser(chooser: TaskChooser) -> str:
-    """Write a chooser as `read_chooser` reads it, settings that differ only."""
+    """Write a chooser as `read_chooser` reads it, with changed settings only."""
     part: Any = chooser
     name = _NAMES.get(type(part), type(part).__name__)
     return write(name, part) if is_dataclass(part) else name

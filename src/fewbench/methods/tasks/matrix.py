@@ -1,7 +1,4 @@
-"""What tasks are compared by: a row of numbers for each of them.
-
-How alike tasks are, by what they transfer to (BenTo, Eq. 2-4 and 6).
-"""
+"""What tasks are compared by, and how similar they are (BenTo, Eq. 2-4 and 6)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,23 +22,23 @@ PAST_SCORES = "past models' scores"
 
 @dataclass(frozen=True, eq=False)
 class TaskMatrix:
-    """Tasks, a row of numbers for each, and how large and how easy they are.
+    """Tasks with a row of numbers each, their sizes and how easy they are.
 
     Attributes
     ----------
     rows : ndarray, shape (tasks, columns)
-        Transferability to each target, scores of each past model, or BM25 with each task's text.
+        Transferability to each target, scores of each source model, or BM25 with each task's text.
     names : tuple of str, length tasks
     sizes : ndarray, shape (tasks,)
-        Questions of each task; all 1 where they are not known.
+        Questions of each task; all 1 if unknown.
     ease : ndarray, shape (tasks,), optional
-        What one model, or the past models on average, score on each task.
+        Score on each task, of one model or of the source models on average.
     kind : str
         What the rows are, in words.
     weigh_tasks : bool
-        Whether the full score is the mean over tasks, not over questions.
+        Whether the full score is the mean over tasks instead of questions.
     models, families : tuple of str
-        Of past scores: the names of the columns' models, and their families ("" for none).
+        Of source scores: names and families ("" for none) of the columns' models.
     """
 
     rows: FloatArray
@@ -59,16 +56,16 @@ class TaskMatrix:
         return bool((self.sizes > 1).any())
 
     def with_sizes(self, sizes: Mapping[str, int]) -> "TaskMatrix":
-        """Return the same rows with known numbers of questions; MethodError if one lacks."""
+        """Return the same rows with known numbers of questions; MethodError if one is missing."""
         return replace(self, sizes=sizes_of(self.names, sizes))
 
     @cached_property
     def groups(self) -> IntArray:
-        """Number the groups of models that count as one, shape (columns,) (see `column_groups`)."""
+        """Group numbers of models that count as one, shape (columns,) (see `column_groups`)."""
         return column_groups(self.rows.T, self.families)
 
     def of_models(self, models: IntArray) -> "TaskMatrix":
-        """Return past scores of some models, given by position."""
+        """Return source scores of the models at some positions."""
         rows = np.ascontiguousarray(self.rows[:, models])
         return replace(
             self,
@@ -80,7 +77,7 @@ class TaskMatrix:
 
     @property
     def weights(self) -> FloatArray:
-        """What each task counts in the full score, shape (tasks,), summing to 1."""
+        """Weight of each task in the full score, shape (tasks,), with sum 1."""
         counts = np.ones(len(self.names)) if self.weigh_tasks else self.sizes
         return np.asarray(counts / counts.sum())
 
@@ -92,7 +89,7 @@ class TaskMatrix:
         *,
         weigh_tasks: bool = False,
     ) -> "TaskMatrix":
-        """Take the mean over seeds, all or some; ease is known where every task was a target."""
+        """Use the mean over all or some seeds; ease is known if each task was a target."""
         rows = transfer.mean if seeds is None else transfer.mean_over(seeds)
         ease = rows.mean(axis=0) if transfer.is_square else None
         sizes = transfer.n_questions
@@ -100,7 +97,7 @@ class TaskMatrix:
 
     @classmethod
     def of_scores(cls, scores: Scores) -> "TaskMatrix":
-        """Take past models' scores on each task, shape (tasks, models)."""
+        """Use source models' scores on each task, shape (tasks, models)."""
         rows = np.ascontiguousarray(scores.task_scores().T)
         sizes = np.bincount(scores.task_of, minlength=len(rows))
         return cls(
@@ -129,20 +126,10 @@ def families_of(scores: Scores) -> tuple[str, ...]:
 
 
 def column_groups(rows: FloatArray, families: tuple[str, ...] = ()) -> IntArray:
-    """Number the groups of models that count as one: a family's, and those with the same scores.
+    """Number groups of models of one family or with equal scores, shape (models,).
 
-    Parameters
-    ----------
-    rows : ndarray, shape (models, tasks)
-    families : tuple of str
-        Of each model, "" for none; may be left out.
+    `rows` has shape (models, tasks); `families` has "" for models without a family.
 
-    Returns
-    -------
-    ndarray of int, shape (models,)
-
-    Examples
-    --------
     >>> column_groups(np.array([[0.1], [0.2], [0.3], [0.2]]), ("x", "", "x", "")).tolist()
     [0, 1, 0, 1]
     """
@@ -172,15 +159,10 @@ WORD = re.compile(r"\w+")
 
 
 def bm25(texts: Sequence[str]) -> FloatArray:
-    """Return how well each text answers each as a query, shape (texts, texts).
+    """Return the BM25 score of each text for all words of each other, shape (texts, texts).
 
-    Entry [i, j] is the BM25 score (Robertson & Zaragoza 2009; k1 = 1.5, b = 0.75) of text i for all
-    words of text j, for each word as often as it is there.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        One a task: its instruction, questions and answers.
+    Entry [i, j] scores text i for the words of text j, with repetitions (Robertson & Zaragoza
+    2009; k1 = 1.5, b = 0.75). There is one text per task: its instruction, questions and answers.
 
     Raises
     ------
@@ -215,15 +197,7 @@ def bm25(texts: Sequence[str]) -> FloatArray:
 
 
 def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: IntArray) -> TaskMatrix:
-    """Compare tasks by their texts.
-
-    Parameters
-    ----------
-    texts : mapping of str to str
-        A task's whole text, by its name.
-    names, sizes
-        The tasks and their numbers of questions; MethodError if one has no text.
-    """
+    """Compare tasks by their whole texts, by name; MethodError if a task has none."""
     if lacking := [name for name in names if name not in texts]:
         raise MethodError(f"no text is given of {len(lacking)} tasks: {some(lacking)}")
     return TaskMatrix(bm25([texts[name] for name in names]), tuple(names), sizes, None, "BM25")
@@ -253,19 +227,19 @@ IDENTITY = 1e-6
 
 @dataclass(frozen=True)
 class Similarity:
-    """Settings from a matrix of transferability to tasks' similarities.
+    """Settings that turn a transferability matrix into similarities of tasks.
 
     Parameters
     ----------
     scaling : {"centre", "none", "sum", "z-score"}
-        What is done to each target's column: its mean taken off (Eq. 2), nothing, divided by its
-        sum (what the published selection needs), or mean taken off and divided by the standard
-        deviation (the paper's FLAN). Centring changes no Euclidean or Chebyshev distance.
+        Treatment of each target's column: subtract its mean (Eq. 2), nothing, divide by its sum
+        (needed for the published selection), or subtract the mean and divide by the standard
+        deviation (the paper's FLAN). Centering changes no Euclidean or Chebyshev distance.
     distance : {"euclidean", "cosine", "chebyshev"}
         Between rows (Eq. 3; the others: Table 4).
     components : int
-        Eigenvectors of the Laplacian eigenmaps, below the number of tasks; 0: ten, or a third of
-        the tasks where they are fewer than thirty, at least two.
+        Eigenvectors of the Laplacian eigenmaps, below the number of tasks; 0 takes ten, or a third
+        of the tasks if there are fewer than thirty, at least two.
     self_loops : bool
         Whether a task's similarity with itself counts in the Laplacian, as Eq. 4 is printed; the
         authors' program leaves it out.
@@ -306,7 +280,7 @@ class Similarity:
     def embedding(self, matrix: FloatArray) -> FloatArray:
         """A': the first eigenvectors of the Laplacian of S, shape (sources, components).
 
-        MethodError if as many components as tasks are asked for, or fewer than two.
+        MethodError if there are as many components as tasks, or fewer than two.
         """
         n = len(matrix)
         components = self.components or default_components(n)
@@ -345,12 +319,12 @@ class Similarity:
 
 
 def default_components(n_tasks: int) -> int:
-    """Return how many eigenvectors are kept where nobody says."""
+    """Return the default number of eigenvectors."""
     return min(10, max(2, n_tasks // 3), n_tasks - 1)
 
 
 def is_identity(similarity: FloatArray) -> bool:
-    """Whether nothing is like anything else, so that every choice is as good."""
+    """Whether all tasks are unrelated, so that each choice is equally good."""
     off = similarity[~np.eye(len(similarity), dtype=bool)]
     return bool(np.abs(off).max() <= IDENTITY * max(float(np.abs(similarity).max()), 1.0))
 
