@@ -231,7 +231,7 @@ def wrong(cli):
         ("select {ict} -k 2 --bootstraps -1", "--bootstraps"),
         ("select {ict} -k 2 --seed -1", "seed"),
         # methods
-        ("select {ict} -k 2 -m nope", "no way of choosing tasks is called 'nope'"),
+        ("select {ict} -k 2 -m nope", "unknown task chooser 'nope'"),
         ("select {ict} -k 2 -m bento-le(components=6)", "6 eigenvectors of 6 tasks"),
         ("select {ict} -k 2 -m bento-le(components=-2)", "components is -2"),
         ("select {ict} -k 2 -m bento-sim(match=2)", "match is 2"),

@@ -138,7 +138,7 @@ def test_settings_out_of_range_are_refused(selector, text):
 
 @pytest.mark.parametrize("selector", [BestOfRandom(), RidgeSearch(), Informative()])
 def test_two_sources_are_too_few_to_hold_one_out(selector):
-    with pytest.raises(MethodError, match="takes at least 3, there are 2"):
+    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
         selector.select(simulate(2, 10), 3, 0)
 
 
@@ -207,7 +207,7 @@ def test_continuous_scores_are_cut_for_the_ability_alone():
 
 def test_splines_refuse_two_sources():
     scores = simulate(2, 10)
-    with pytest.raises(MethodError, match="at least 3 source models, there are 2"):
+    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
         Ability().fit(scores, Subset(items=tuple(scores.item_ids[:3])), 0)
 
 

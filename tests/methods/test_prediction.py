@@ -124,7 +124,7 @@ def test_sources_that_all_answer_the_same_leave_their_mean():
 
 def test_regression_of_one_source_is_an_error():
     scores = simulate(3, 10).take(models=[0])
-    with pytest.raises(MethodError, match="at least 2"):
+    with pytest.raises(MethodError, match="2 are needed"):
         Regression(Ridge()).fit(scores, subset_at(scores, np.arange(3)), 0)
 
 

@@ -5,7 +5,7 @@ Advised numbers of sources are those from which, on five real tables, methods wi
 plain random sampling at 50 items; they are not limits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
@@ -49,8 +49,7 @@ def needs_of(*parts: object) -> tuple[Need, ...]:
     >>> needs_of(CATALOGUE["random"].method)
     ()
     """
-    found = [need for part in parts for need in getattr(part, "needs", ())]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(need for part in parts for need in getattr(part, "needs", ())))
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ def extras_of(*parts: object) -> tuple[Extra, ...]:
     >>> [extra.package for extra in extras_of(CATALOGUE["collaborative"].method)]
     ['POT']
     """
-    found = [extra for part in parts for extra in getattr(part, "extras", ())]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, "extras", ())))
 
 
 def is_costly(*parts: object) -> bool:
@@ -108,11 +106,23 @@ def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | No
     >>> from fewbench.testing import simulate
     >>> print(obstacle(find_method("random-ridge"), simulate(n_models=1)))
     a regression needs two sources: there is 1 source model, and 2 are needed (hint: use random,
-    or more past models)
+    or add source models)
     >>> obstacle(find_method("random"), simulate(n_models=1)) is None
     True
     """
-    return next(_obstacles(method, scores), None)
+    for extra in extras_of(method):
+        if not extra.is_installed:
+            return MissingExtraError(f"{extra.package} is not installed", hint=extra.hint)
+    for need in needs_of(method):
+        if scores is not None and need.required and _COUNTS[need.what](scores) < need.least:
+            return _lack(need, scores)
+    return None
+
+
+def require(part: object, scores: Scores) -> None:
+    """Raise the error of `obstacle` if a method or part cannot run."""
+    if (error := obstacle(part, scores)) is not None:
+        raise error
 
 
 def supply(scores: Scores) -> dict[str, int]:
@@ -120,16 +130,7 @@ def supply(scores: Scores) -> dict[str, int]:
 
     Distinct sources count as sources here; `fewbench.audit` counts them without near copies.
     """
-    has_text = np.array([bool(text) for text in item_texts(scores)])
-    tasks_with_text = np.unique(scores.task_of[has_text])
-    return {
-        "sources": scores.n_models,
-        "distinct sources": scores.n_models,
-        "tasks": len(scores.tasks),
-        "probabilities": int(scores.probabilities is not None),
-        "text": int(has_text.all()),
-        "task text": int(len(tasks_with_text) == len(scores.tasks)),
-    }
+    return {what: count(scores) for what, count in _COUNTS.items()}
 
 
 def item_texts(scores: Scores) -> list[str]:
@@ -145,17 +146,19 @@ def item_texts(scores: Scores) -> list[str]:
     return ["" if lacks else str(x).strip() for x, lacks in zip(column, column.isna(), strict=True)]
 
 
-def _obstacles(method: object, scores: Scores | None) -> Iterator[FewbenchError]:
-    for extra in extras_of(method):
-        if not extra.is_installed:
-            yield MissingExtraError(f"{extra.package} is not installed", hint=extra.hint)
-    required = [need for need in needs_of(method) if need.required]
-    if scores is None or not required:
-        return
-    has = supply(scores)
-    for need in required:
-        if has[need.what] < need.least:
-            yield _lack(need, scores)
+def _tasks_have_text(scores: Scores) -> bool:
+    has_text = np.array([bool(text) for text in item_texts(scores)])
+    return len(np.unique(scores.task_of[has_text])) == len(scores.tasks)
+
+
+_COUNTS: dict[str, Callable[[Scores], int]] = {
+    "sources": lambda scores: scores.n_models,
+    "distinct sources": lambda scores: scores.n_models,
+    "tasks": lambda scores: len(scores.tasks),
+    "probabilities": lambda scores: int(scores.probabilities is not None),
+    "text": lambda scores: int(all(item_texts(scores))),
+    "task text": lambda scores: int(_tasks_have_text(scores)),
+}
 
 
 def _lack(need: Need, scores: Scores) -> MethodError:
@@ -175,5 +178,5 @@ def _lack(need: Need, scores: Scores) -> MethodError:
     return MethodError(
         f"{need.without}: {there}{counted(scores.n_models, 'source model')}, and {need.least} are "
         "needed",
-        hint="use random, or more past models",
+        hint="use random, or add source models",
     )

@@ -17,7 +17,7 @@ from fewbench.methods.base import (
     Session,
     joined,
 )
-from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, obstacle
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
 from fewbench.methods.parts import describe
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
@@ -69,8 +69,7 @@ class StaticMethod(Method):
         MethodError, MissingExtraError
             If the scores or this installation lack what the parts need, before any target runs.
         """
-        if (error := obstacle(self, scores)) is not None:
-            raise error
+        require(self, scores)
         subset = self.selector.select(scores, budget, seed)
         return StaticSession(self.predictor, scores, subset, seed, targets)
 

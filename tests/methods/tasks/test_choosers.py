@@ -110,13 +110,13 @@ def test_ties_are_told_and_go_by_position():
     given = TaskMatrix(rows, tuple("abcdef"), np.ones(6, dtype=int), None, "x")
     found = order("bento-sim", given, 2)
     assert found.tasks.tolist() == [0, 1]
-    assert any("at choice 1 another task does as well" in note for note in found.notes)
+    assert any("at choice 1 another task is as good" in note for note in found.notes)
     assert order("bento-sim(tie=last)", given, 2).tasks.tolist() == [5, 4]
     assert not order("bento-sim", matrix(), 4).notes
 
 
 def test_a_similarity_that_says_nothing_is_told(monkeypatch):
-    identity = "no task is like any other in the embedding: any choice covers as much"
+    identity = "no two tasks are similar in the embedding: any choice covers as much"
     assert identity not in order("bento-le", matrix(), 2).notes
     monkeypatch.setattr(Similarity, "le", lambda self, rows: np.eye(len(rows)))
     assert identity in order("bento-le", matrix(), 2).notes

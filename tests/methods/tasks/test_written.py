@@ -50,7 +50,7 @@ def test_short_names_take_settings():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("bento", "no way of choosing tasks is called 'bento'.*bento-sim"),
+        ("bento", "unknown task chooser 'bento'.*bento-sim"),
         ("random+mean", "several parts"),
         ("bento-sim(", "cannot read"),
         ("", "cannot read"),

@@ -12,14 +12,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.item_to_item import Importance, ItemNeighbours, check_solver
+from fewbench.algorithms.completion.item_to_item import Importance, check_solver
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.task_completion import (
     LowRankItems,
-    Mixture,
-    Past,
     PastTask,
     TaskCompletion,
+    importance_for,
     past_by_task,
 )
 from fewbench.methods.base import Method, Prediction, Session
@@ -113,34 +112,7 @@ class Collaborative(Method):
     ) -> "ImportanceSession":
         """Share the budget among the tasks and open a session."""
         self._check(scores)
-        past = past_by_task(scores, self.importance, seed)
-        sizes = task_sizes(budget, np.bincount(scores.task_of), self.minimum)
-        mixture = Mixture(self.importance, self.alpha)
-        completion: TaskCompletion | LowRankItems
-        if self.prediction == "low-rank":
-            completion = LowRankItems(scores, budget, seed)
-        else:
-            completion = TaskCompletion(
-                past,
-                mixture,
-                similar_sources=self.similar_sources,
-                similar_tasks=self.similar_tasks,
-                most_items=self.most_items,
-                low_importance=self.low_importance,
-                nearest=ItemNeighbours(
-                    self.neighbours, self.weighted, self.least_similarity, self.quantile
-                ),
-                transport=self.transport,
-            )
-        return ImportanceSession(
-            scores,
-            past,
-            in_rounds(sizes, self.rounds),
-            mixture,
-            self.similar_sources,
-            completion,
-            targets,
-        )
+        return ImportanceSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
         """Return the method and its changed settings as the command line writes them."""
@@ -167,8 +139,8 @@ class Collaborative(Method):
 
 
 ONE_TASK = (
-    "this method is made for benchmarks of many tasks; on a single one plain random sampling is "
-    "often closer: compare with random and greedy-ridge"
+    "this method is made for benchmarks with several tasks; on a single task plain random sampling "
+    "often has less error: compare with random and greedy-ridge"
 )
 
 
@@ -176,24 +148,23 @@ class ImportanceSession(Session):
     """Asks each target in rounds, independently of the other targets.
 
     The first round is the probe set, the items most important to all sources. Later rounds also
-    weigh the importance to sources that answered a task as the target did. `rounds`, shape
-    (rounds, tasks), has the number of items to ask.
+    weigh the importance to sources that answered a task as the target did.
     """
 
     def __init__(
-        self,
-        scores: Scores,
-        past: Past,
-        rounds: IntArray,
-        mixture: Mixture,
-        n_similar: int,
-        completion: TaskCompletion | LowRankItems,
-        targets: Sequence[str],
+        self, method: Collaborative, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> None:
         super().__init__(targets, scores.n_items)
-        self._scores, self._past, self._tasks, self._rounds = scores, past, past.tasks, rounds
-        self._mixture, self._n_similar = mixture, n_similar
-        self._completion = completion
+        self._method, self._scores = method, scores
+        self._past = past = past_by_task(scores, method.importance, seed)
+        self._tasks = past.tasks
+        sizes = task_sizes(budget, np.bincount(scores.task_of), method.minimum)
+        self._rounds = in_rounds(sizes, method.rounds)  # items to ask, shape (rounds, tasks)
+        self._completion: TaskCompletion | LowRankItems = (
+            LowRankItems(scores, budget, seed)
+            if method.prediction == "low-rank"
+            else TaskCompletion(method, past)
+        )
         self._place = np.empty(scores.n_items, dtype=np.intp)  # of each item within its task
         for task in past.tasks:
             self._place[task.items] = np.arange(len(task.items))
@@ -245,8 +216,9 @@ class ImportanceSession(Session):
             return asked[:0]
         importance = task.importance
         if len(answered):
-            similar = self._past.similar(task.items[answered], scores, self._n_similar)
-            importance = self._mixture.of(task.values, similar, task.importance)
+            n_similar = self._method.similar_sources
+            similar = self._past.similar(task.items[answered], scores, n_similar)
+            importance = importance_for(self._method, task.values, similar, task.importance)
         return task.most_important(importance, asked, n)
 
 

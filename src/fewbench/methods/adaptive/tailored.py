@@ -21,6 +21,7 @@ from fewbench.scores import Scores
 
 Search = Literal["swap", "alternate"]
 Clip = Literal["none", "above", "both"]
+Ties = Literal["one", "shared"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Tailored(Method):
     anchored: bool = True
     calibrate: bool = True
     clip: Clip = "above"
-    ties: Literal["one", "shared"] = "one"
+    ties: Ties = "one"
     corrected: bool = False
     restarts: int = 1
     candidates: int = 2000
@@ -179,19 +180,12 @@ class TailoredSession(Session):
         """Return the items chosen for targets with these native sources."""
         key = natives.tobytes()
         if key not in self._sets:
-            method = self._method
             self._sets[key] = make_native_set(
+                self._method,
                 np.ascontiguousarray(self._columns[:, natives]),
                 self.probe,
                 self._new,
                 np.random.default_rng([self._seed, 1, *natives.tolist()]),
-                metric=method.metric,
-                standardise=method.standardise,
-                search=method.search,
-                anchored=method.anchored,
-                shared=method.ties == "shared",
-                restarts=method.restarts,
-                candidates=method.candidates,
             )
         return self._sets[key]
 
@@ -224,13 +218,10 @@ class TailoredSession(Session):
         native_set = self.native_set(natives)
         columns = self._columns[:, natives]
         if np.isnan(answers[native_set.medoids]).any():
-            native_set = given_set(
-                columns,
-                self.record.answered(target),
-                metric=method.metric,
-                standardise=method.standardise,
-                shared=method.ties == "shared",
-            )
+            medoids = self.record.answered(target)  # only some were answered
+            to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
+            shares = _shares(to_medoids, method.ties)
+            native_set = NativeSet(medoids[:0], medoids, shares, columns.mean(axis=1))
         expected = native_set.expected(answers, calibrate=method.calibrate, clip=method.clip)
         if not method.corrected:
             return expected
@@ -273,63 +264,37 @@ class NativeSet:
 
 
 def make_native_set(
-    columns: FloatArray,
-    probe: IntArray,
-    k: int,
-    rng: np.random.Generator,
-    *,
-    metric: Metric = "manhattan",
-    standardise: bool = True,
-    search: Search = "swap",
-    anchored: bool = True,
-    shared: bool = False,
-    restarts: int = 1,
-    candidates: int = 2000,
+    method: Tailored, columns: FloatArray, probe: IntArray, k: int, rng: np.random.Generator
 ) -> NativeSet:
-    """Choose `k` items beside the probe items, and give every item to its nearest medoid.
+    """Choose `k` items in addition to the probe items, and assign each item to its nearest medoid.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (items, native sources)
-        Scores of the native sources.
-    probe : ndarray of int
-        Items that the target has answered.
-    anchored : bool
-        Whether the probe items are medoids too. If not, they are only answers that are known.
-    shared : bool
-        Whether an item that is equally near several medoids takes from all of them, or from one,
-        drawn once for all items.
-    restarts : int
-        Random starts of the swap search; the cheapest clustering is kept.
-    candidates : int
-        At most so many items, drawn at random, are tried as medoids by the swap search.
-
-    Other parameters are those of `Tailored`.
+    `columns`, shape (items, native sources), are the native sources' scores; `probe` has the items
+    that the target answered.
     """
     among = np.setdiff1d(np.arange(len(columns)), probe)
-    anchors = probe if anchored or not k else np.empty(0, dtype=np.intp)
+    anchors = probe if method.anchored or not k else np.empty(0, dtype=np.intp)
     to_tried = None
     if k == len(among):
         new = among
     elif not k:
         new = np.empty(0, dtype=np.intp)
-    elif search == "alternate":
-        distances = item_distances(columns, metric, standardise)
+    elif method.search == "alternate":
+        distances = item_distances(columns, method.metric, method.standardise)
         if not len(anchors):
             distances = distances[np.ix_(among, among)]
             new = among[alternating_kmedoids(distances, k, rng)]
         else:
             new = alternating_kmedoids(distances, k, rng, anchors=anchors)
     else:
-        if len(among) > max(candidates, k):
-            among = np.sort(rng.choice(among, max(candidates, k), replace=False))
+        if len(among) > max(method.candidates, k):
+            among = np.sort(rng.choice(among, max(method.candidates, k), replace=False))
         tried = np.concatenate([among, anchors])
-        to_tried = item_distances(columns, metric, standardise, tried)
+        to_tried = item_distances(columns, method.metric, method.standardise, tried)
         distances = to_tried[:, : len(among)]
         if len(anchors):  # which makes plain k-medoids of it
             near = to_tried[:, len(among) :].min(axis=1)
             distances = np.minimum(distances, near[:, None])
-        new = among[kmedoids(distances, k, rng, restarts=restarts).medoids]
+        new = among[kmedoids(distances, k, rng, restarts=method.restarts).medoids]
     # In random order, so that of medoids equally near none is preferred for its place in the table.
     medoids = rng.permutation(np.concatenate([anchors, new]))
     if to_tried is not None:  # what was worked out to choose the medoids serves once more
@@ -337,25 +302,12 @@ def make_native_set(
         place[tried] = np.arange(len(tried))
         to_medoids = to_tried[:, place[medoids]]
     else:
-        to_medoids = item_distances(columns, metric, standardise, medoids)
-    return NativeSet(np.sort(new), medoids, _shares(to_medoids, shared), columns.mean(axis=1))
+        to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
+    return NativeSet(np.sort(new), medoids, _shares(to_medoids, method.ties), columns.mean(axis=1))
 
 
-def given_set(
-    columns: FloatArray,
-    medoids: IntArray,
-    *,
-    metric: Metric = "manhattan",
-    standardise: bool = True,
-    shared: bool = False,
-) -> NativeSet:
-    """Give every item to the nearest of given medoids, as where only some were answered."""
-    to_medoids = item_distances(columns, metric, standardise, medoids)
-    return NativeSet(medoids[:0], medoids, _shares(to_medoids, shared), columns.mean(axis=1))
-
-
-def _shares(to_medoids: NDArray[np.float32], shared: bool) -> NDArray[np.float32]:
+def _shares(to_medoids: NDArray[np.float32], ties: Ties) -> NDArray[np.float32]:
     nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
-    if not shared:
+    if ties == "one":
         nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(to_medoids.shape[1]))
     return np.asarray(nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,22 +18,23 @@ from fewbench.algorithms.completion.item_to_item import (
 from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
 from fewbench.scores import Scores
 
+if TYPE_CHECKING:
+    from fewbench.methods.adaptive.collaborative import Collaborative
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Importance of items to all sources, with weight `share`, and to similar sources (Eq. 7)."""
 
-    kind: Importance
-    share: float
+def importance_for(
+    method: "Collaborative", values: FloatArray, similar: IntArray, overall: FloatArray | None
+) -> FloatArray:
+    """Return the importance of columns to all sources and to similar ones (Eq. 7).
 
-    def of(self, values: FloatArray, similar: IntArray, overall: FloatArray | None) -> FloatArray:
-        """Return the importance of columns; `overall` is that to all sources, if known."""
-        if overall is None:
-            overall = importance(values, self.kind)
-        if self.share == 1.0:
-            return overall
-        own = importance(values[similar], self.kind)
-        return np.asarray(np.round(self.share * overall + (1.0 - self.share) * own, 12))
+    `overall` is the importance to all sources, if known.
+    """
+    if overall is None:
+        overall = importance(values, method.importance)
+    if method.alpha == 1.0:
+        return overall
+    own = importance(values[similar], method.importance)
+    return np.asarray(np.round(method.alpha * overall + (1.0 - method.alpha) * own, 12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +75,7 @@ class Past:
     priority: IntArray
 
     def similar(self, items: IntArray, answers: FloatArray, n: int) -> IntArray:
-        """Return the n sources most similar to a target's `answers`, shape (all items,), on some
-        items.
-        """
+        """Return the n sources most similar on `items` to a target's `answers` to all items."""
         return most_similar(answers[items], self.values[:, items], n, self.priority)
 
 
@@ -96,16 +96,10 @@ def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
 
 @dataclass(frozen=True, eq=False)
 class TaskCompletion:
-    """Predicts a task's unselected items; the settings are those of `Collaborative`."""
+    """Predicts a task's unselected items."""
 
+    method: "Collaborative"
     past: Past
-    mixture: Mixture
-    similar_sources: int
-    similar_tasks: float
-    most_items: int
-    low_importance: float
-    nearest: ItemNeighbours
-    transport: bool
 
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
         """Return a target's answers, with expected scores of all other items, shape (items,).
@@ -114,7 +108,7 @@ class TaskCompletion:
         positions within the task in the order asked. `answers`, shape (items,), is NaN elsewhere.
         """
         expected = answers.copy()
-        target = _Target(self.past, chosen, answers, self.similar_sources)
+        target = _Target(self.past, chosen, answers, self.method.similar_sources)
         for task, part in enumerate(self.past.tasks):
             rest = np.setdiff1d(np.arange(len(part.items)), chosen[task])
             if len(rest):
@@ -122,12 +116,12 @@ class TaskCompletion:
         return np.asarray(expected)
 
     def _task(self, target: "_Target", task: int, rest: IntArray) -> FloatArray:
-        part, own = self.past.tasks[task], target.chosen[task]
+        method, part, own = self.method, self.past.tasks[task], target.chosen[task]
         similar = target.similar(task)
         unselected = part.values[:, rest]
         selected, answers = part.values[:, own], target.answers[part.items[own]]
-        weights = [self.mixture.of(selected, similar, part.importance[own])]
-        if self.transport:
+        weights = [importance_for(method, selected, similar, part.importance[own])]
+        if method.transport:
             items = target.run_on(self._like(task, target.chosen))
             if len(items):
                 columns, carried = oversample(
@@ -136,25 +130,28 @@ class TaskCompletion:
                     target.answers[items],
                     binary=self.past.binary,
                 )
-                weights.append(self.mixture.of(columns, similar, None))
+                weights.append(importance_for(method, columns, similar, None))
                 selected = np.concatenate([selected, columns], axis=1)
                 answers = np.concatenate([answers, carried])
-        importance = self.mixture.of(unselected, similar, part.importance[rest])
         known = np.concatenate(weights)
-        least = known.mean() / self.low_importance if len(known) else 0.0
-        unimportant = importance < least
+        least = known.mean() / method.low_importance if len(known) else 0.0
+        unimportant = importance_for(method, unselected, similar, part.importance[rest]) < least
         expected = unselected.mean(axis=0)
         others = unselected[:, ~unimportant]
         fallback = others[similar].mean(axis=0)
-        expected[~unimportant] = self.nearest.predict(others, selected, answers, fallback)
+        nearest = ItemNeighbours(
+            method.neighbours, method.weighted, method.least_similarity, method.quantile
+        )
+        expected[~unimportant] = nearest.predict(others, selected, answers, fallback)
         return np.asarray(expected)
 
     def _like(self, task: int, chosen: list[IntArray]) -> IntArray:
         """Return the tasks whose items are transported to a task, itself first."""
-        order = np.argsort(-self.past.likeness[task], kind="stable")
-        others = order[(order != task) & (self.past.likeness[task, order] >= self.similar_tasks)]
+        likeness = self.past.likeness[task]
+        order = np.argsort(-likeness, kind="stable")
+        others = order[(order != task) & (likeness[order] >= self.method.similar_tasks)]
         items = len(chosen[task]) + np.cumsum([len(chosen[other]) for other in others])
-        return np.append(task, others[items <= self.most_items])
+        return np.append(task, others[items <= self.method.most_items])
 
 
 @dataclass(frozen=True, eq=False)

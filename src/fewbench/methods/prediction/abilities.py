@@ -14,7 +14,6 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.additive_spline import AdditiveSpline, fit_additive_spline
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.item_response import (
     NEEDS,
@@ -23,15 +22,14 @@ from fewbench.methods.item_response import (
     source_model,
     subset_model,
 )
-from fewbench.methods.needs import Need
-from fewbench.methods.prediction.completed import completed
+from fewbench.methods.needs import Need, require
+from fewbench.methods.prediction.completed import FittedItems
 from fewbench.methods.prediction.mean import FittedMean, Mean
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
-from fewbench.scores import Benchmark, Scores
+from fewbench.scores import Scores
 
 Uses = Literal["both", "ability", "score"]
-LEAST = 3
 
 
 @dataclass(frozen=True)
@@ -52,18 +50,14 @@ class Ability:
     uses: Uses = "both"
     costly: ClassVar[bool] = True
     needs: ClassVar = (
-        Need("sources", LEAST, "splines need three sources", required=True),
+        Need("sources", 3, "splines need three sources", required=True),
         Need("distinct sources", 20, "few sources to tell items apart and draw curves through"),
     )
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAbility":
         """Fit the item response model to the sources' answers on the subset."""
         check_words(self)
-        if scores.n_models < LEAST:
-            raise MethodError(
-                f"splines need at least {LEAST} source models, there are {scores.n_models}",
-                hint="use random, or more sources",
-            )
+        require(self, scores)
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
         model = subset_model(scores, at) if self.uses != "score" else None
@@ -81,10 +75,7 @@ class Ability:
 
 @dataclass(frozen=True, eq=False)
 class FittedAbility:
-    """Items, their weights in the score on the subset, and their item response model.
-
-    With the sources' answers on the items, as they are and filled, and their full and task scores.
-    """
+    """The chosen items' weights and model, and the sources' answers, full and task scores."""
 
     method: Ability
     at: IntArray
@@ -96,15 +87,7 @@ class FittedAbility:
     tasks: FloatArray
 
     def features(self, answers: FloatArray, filled: FloatArray) -> FloatArray:
-        """Return ability and score on the subset, of models with these answers on the items.
-
-        Parameters
-        ----------
-        answers : ndarray, shape (models, n)
-            NaN where a model was not run.
-        filled : ndarray, shape (models, n)
-            The same without NaN.
-        """
+        """Return ability and score on the subset; both arguments have shape (models, n)."""
         score = (filled @ self.weights)[:, None]
         if self.model is None:
             return score
@@ -157,26 +140,16 @@ class PIRT:
     costly: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedPIRT":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Fit the sources' item response model; MethodError if a setting is out of range."""
         check_number("spread", self.spread, 0.001, 1000)
-        return FittedPIRT(scores.benchmark, source_model(scores, self.dimensions), self.spread)
+        fitted = source_model(scores, self.dimensions)
 
+        def expected(answers: Answers) -> FloatArray:
+            abilities = fitted.abilities(answers.items, answers.scores, self.spread)
+            return fitted.model.expected(abilities.means)
 
-@dataclass(frozen=True, eq=False)
-class FittedPIRT:
-    """The sources' item response model, and the spread of abilities a priori."""
-
-    benchmark: Benchmark
-    model: SourceModel
-    spread: float
-
-    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores, the items' expected scores and, if wanted, task scores."""
-        abilities = self.model.abilities(answers.items, answers.scores, self.spread)
-        items = self.model.model.expected(abilities.means)
-        said = completed(self.benchmark, items, answers, tasks=tasks)
-        return replace(said, notes=self.model.notes)
+        return FittedItems(scores.benchmark, expected, fitted.notes)
 
 
 ANCHORS = 4.0
@@ -223,7 +196,7 @@ class FittedGPIRT:
     """The two predictors, and the weighted mean's share of the full score and of each task."""
 
     mean: FittedMean
-    p_irt: FittedPIRT
+    p_irt: FittedItems
     share: FloatArray
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:

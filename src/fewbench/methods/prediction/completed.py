@@ -10,23 +10,22 @@ because the sources are complete. `Imputation`: principal components without a n
 of Zhang et al.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.assessor import Assessor, fit_assessor
-from fewbench.algorithms.completion.item_to_item import ItemLines, fit_item_lines
+from fewbench.algorithms.completion.assessor import fit_assessor
+from fewbench.algorithms.completion.item_to_item import fit_item_lines
 from fewbench.algorithms.completion.low_rank import (
-    Components,
     LowRank,
     fit_low_rank,
     principal_components,
 )
-from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.needs import Need
+from fewbench.methods.needs import Need, require
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Benchmark, Scores
@@ -53,6 +52,20 @@ def completed(
 
 
 @dataclass(frozen=True, eq=False)
+class FittedItems:
+    """Predicts all items: `expected` maps answers to shape (targets, items)."""
+
+    benchmark: Benchmark
+    expected: Callable[[Answers], FloatArray]
+    notes: tuple[str, ...] = ()
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        whole = completed(self.benchmark, self.expected(answers), answers, tasks=tasks)
+        return replace(whole, notes=self.notes)
+
+
+@dataclass(frozen=True, eq=False)
 class TaskLines:
     """The line through the sources' (full score, task score) pairs, for each task.
 
@@ -65,9 +78,7 @@ class TaskLines:
     slopes: FloatArray
 
     def fill(self, tasks: FloatArray, full: FloatArray) -> FloatArray:
-        """Replace NaN task scores, shape (targets, tasks), by the line at full scores, clipped to
-        [0, 1].
-        """
+        """Replace NaN in task scores, shape (targets, tasks), by the line, clipped to [0, 1]."""
         line = self.means + np.multiply.outer(full - self.mean, self.slopes)
         return np.where(np.isnan(tasks), np.clip(line, 0.0, 1.0), tasks)
 
@@ -108,31 +119,19 @@ class AnchorLines:
     logit: bool = False
     needs: ClassVar = (Need("distinct sources", 20, "few sources to draw many lines through"),)
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLines":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Fit the lines to the sources' answers."""
-        values = _odds(scores.filled) if self.logit else scores.filled
-        return FittedLines(
-            self, scores.benchmark, fit_item_lines(values, scores.positions(subset.items))
+        from scipy.special import expit
+
+        at = scores.positions(subset.items)
+        if not self.logit:
+            lines = fit_item_lines(scores.filled, at)
+            return FittedItems(scores.benchmark, lambda answers: lines.predict(answers.scores))
+        lines = fit_item_lines(_odds(scores.filled), at)
+        return FittedItems(
+            scores.benchmark,
+            lambda answers: np.asarray(expit(lines.predict(_odds(answers.scores)))),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class FittedLines:
-    """Lines over the sources."""
-
-    method: AnchorLines
-    benchmark: Benchmark
-    lines: ItemLines
-
-    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores, the items' expected scores and, if wanted, task scores."""
-        if self.method.logit:
-            from scipy.special import expit
-
-            items = expit(self.lines.predict(_odds(answers.scores)))
-        else:
-            items = self.lines.predict(answers.scores)
-        return completed(self.benchmark, items, answers, tasks=tasks)
 
 
 def _odds(scores: FloatArray) -> FloatArray:
@@ -172,14 +171,11 @@ class GenericAssessor:
         Need("distinct sources", 20, "few sources to learn what an answer says of a model"),
     )
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAssessor":
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
         """Train on the sources; MethodError if there is only one, or a setting is out of range."""
         check_number("alpha", self.alpha, 0)
         check_number("pairs", self.pairs, 1)
-        if scores.n_models < 2:
-            raise MethodError(
-                f"assessor needs at least 2 source models, there is {scores.n_models}"
-            )
+        require(self, scores)
         assessor = fit_assessor(
             scores.filled,
             scores.positions(subset.items),
@@ -189,20 +185,7 @@ class GenericAssessor:
             item_weights=scores.item_weights,
             rng=np.random.default_rng(seed),
         )
-        return FittedAssessor(scores.benchmark, assessor)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedAssessor:
-    """An assessor trained on the sources."""
-
-    benchmark: Benchmark
-    assessor: Assessor
-
-    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores, the items' expected scores and, if wanted, task scores."""
-        items = self.assessor.probabilities(answers.scores)
-        return completed(self.benchmark, items, answers, tasks=tasks)
+        return FittedItems(scores.benchmark, lambda answers: assessor.probabilities(answers.scores))
 
 
 @dataclass(frozen=True)
@@ -280,15 +263,22 @@ class Imputation:
     steps: int | None = None
     needs: ClassVar = (Need("distinct sources", 20, "few sources have few components"),)
 
-    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedImputation":
-        """Find the components of the sources, with missing cells filled."""
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
+        """Find the components of the sources, with missing cells filled.
+
+        As in the authors' program, means use the unclipped imputed values.
+        """
         check_number("rank", self.rank, 0)
         check_number("steps", self.steps, 1, 1_000_000)
         rank, steps = self._chosen(scores, subset, seed)
-        return FittedImputation(scores.benchmark, principal_components(scores.filled, rank), steps)
+        components = principal_components(scores.filled, rank)
+        return FittedItems(
+            scores.benchmark,
+            lambda answers: components.impute(answers.items, answers.scores, steps),
+        )
 
     def _chosen(self, scores: Scores, subset: Subset, seed: int) -> tuple[int, int]:
-        """Choose rank and steps by the error of held-out sources' full scores, the least of ties."""
+        """Choose rank and steps by the error of held-out sources' full scores."""
         ranks = RANKS if self.rank is None else (self.rank,)
         pairs = [(r, s) for r in ranks for s in (STEPS if self.steps is None else (self.steps,))]
         order = np.random.default_rng(seed).permutation(scores.n_models)
@@ -303,20 +293,3 @@ class Imputation:
             rows = components.first(rank).impute(at, values[np.ix_(held, at)], steps)
             errors.append(np.round(np.abs(rows @ scores.item_weights - truth).mean(), 12))
         return pairs[int(np.argmin(errors))]
-
-
-@dataclass(frozen=True, eq=False)
-class FittedImputation:
-    """The sources' components, and in how many steps they impute."""
-
-    benchmark: Benchmark
-    components: Components
-    steps: int
-
-    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores, the items' expected scores and, if wanted, task scores.
-
-        As in the authors' program, means are taken of what is imputed as it comes.
-        """
-        items = self.components.impute(answers.items, answers.scores, self.steps)
-        return completed(self.benchmark, items, answers, tasks=tasks)

@@ -17,7 +17,7 @@ from fewbench.algorithms.choice.linear_choice import weights_by_steps
 from fewbench.algorithms.ridge_and_neighbors import Metric, fit_ridge, nearest
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
 from fewbench.methods.prediction.features import (
     Features,
     FittedFeatures,
@@ -227,10 +227,7 @@ class Regression:
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
         """Learn the reduction and the regressor; MethodError if there is only one source."""
-        if scores.n_models < 2:
-            raise MethodError(
-                f"regression needs at least 2 source models, there are {scores.n_models}"
-            )
+        require(self, scores)
         features = self.features.fit(scores, subset)
         x = features.sources
         varies = np.ptp(x, axis=0) > 1e-9  # less is rounding

@@ -23,9 +23,8 @@ from fewbench.algorithms.choice.linear_choice import (
 )
 from fewbench.algorithms.choice.subset_search import divisions, line_losses, ridge_losses, search
 from fewbench.algorithms.irt.steps import ability_grid, informative_on_a_grid
-from fewbench.errors import MethodError
 from fewbench.methods.item_response import subset_model
-from fewbench.methods.needs import Need
+from fewbench.methods.needs import Need, require
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
 from fewbench.scores import Scores
@@ -107,8 +106,7 @@ def filled_up(scores: Scores, chosen: IntArray, budget: int, rng: np.random.Gene
     return Subset(items=tuple(scores.item_ids[items]), notes=notes)
 
 
-LEAST = 3
-HELD_OUT = Need("sources", LEAST, "sources are held out", required=True)
+HELD_OUT = Need("sources", 3, "sources are held out", required=True)
 SEARCH_NEEDS = (
     HELD_OUT,
     Need("distinct sources", 20, "few sources to choose among many subsets by"),
@@ -147,7 +145,7 @@ class BestOfRandom:
     def search(self, scores: Scores, size: int, rng: np.random.Generator) -> IntArray:
         """Return the positions of the best subset's items, increasing."""
         check_search(self.subsets, self.held_out, self.divisions)
-        check_sources(scores)
+        require(self, scores)
         held_out = divisions(scores.n_models, self.held_out, self.divisions, rng)
         losses = line_losses(scores.filled, scores.full_scores(), scores.item_weights, held_out)
         return search(scores.n_items, size, self.subsets, losses, 4 * scores.n_models, rng)
@@ -158,15 +156,6 @@ def check_search(subsets: int, held_out: float, divisions: int) -> None:
     check_number("subsets", subsets, 1, 10_000_000)
     check_number("divisions", divisions, 1, 1000)
     check_number("held_out", held_out, 0.001, 0.999)
-
-
-def check_sources(scores: Scores) -> None:
-    """Raise MethodError if there are too few sources to hold one out."""
-    if scores.n_models < LEAST:
-        raise MethodError(
-            f"to hold sources out takes at least {LEAST}, there are {scores.n_models}",
-            hint="use random, or more sources",
-        )
 
 
 @dataclass(frozen=True)
@@ -192,7 +181,7 @@ class RidgeSearch:
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw subsets and keep the best; it has no weights."""
         check_search(self.subsets, self.held_out, 1)
-        check_sources(scores)
+        require(self, scores)
         rng = np.random.default_rng(seed)
         held_out = divisions(scores.n_models, self.held_out, 1, rng)[:, 0]
         losses = ridge_losses(scores.filled, scores.full_scores(), held_out)

@@ -152,13 +152,17 @@ class RidgeTasks:
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k tasks without randomness; MethodError if the rows are not source scores."""
-        if matrix.kind != PAST_SCORES:
-            raise MethodError(
-                f"tasks-ridge learns from past models' scores; these are {matrix.kind}",
-                hint="give scores instead of a matrix",
-            )
+        _check_scores(matrix, "tasks-ridge learns from")
         full = matrix.weights @ matrix.rows
         return Ordered(ridge_forward(matrix.rows.T, full, k, matrix.groups)[0])
+
+
+def _check_scores(matrix: TaskMatrix, what: str) -> None:
+    if matrix.kind != PAST_SCORES:
+        raise MethodError(
+            f"{what} past models' scores; these are {matrix.kind}",
+            hint="give scores instead of a matrix",
+        )
 
 
 SMALLEST = 1e-15
@@ -181,11 +185,7 @@ class FittedTasks:
 
     def order(self, matrix: TaskMatrix, k: int, seed: int) -> Ordered:
         """Choose k tasks without randomness; MethodError if the rows are not source scores."""
-        if matrix.kind != PAST_SCORES:
-            raise MethodError(
-                f"tasks are fitted to past models' scores; these are {matrix.kind}",
-                hint="give scores instead of a matrix",
-            )
+        _check_scores(matrix, "tasks are fitted to")
         w = matrix.weights
         weighted, full = matrix.rows * w[:, None], w @ matrix.rows
         chosen: list[int] = []
@@ -267,8 +267,8 @@ class BentoSim:
             chosen = _best(s, chosen)
         elif found.near_ties.any() and k < len(s):
             note = (
-                f"at choice {int(np.argmax(found.near_ties)) + 1} another task does as well within "
-                "a millionth: which one is taken hangs on rounding"
+                f"at choice {int(np.argmax(found.near_ties)) + 1} another task is as good within "
+                "a millionth: rounding decides which one is taken"
             )
             chosen = replace(chosen, notes=(note,))
         return chosen if self.match is None else _matched(s, matrix, chosen, self.match)
@@ -297,7 +297,7 @@ class BentoLe(BentoSim):
         chosen = self._by_coverage(s, matrix, k)
         if not is_identity(s):
             return chosen
-        note = "no task is like any other in the embedding: any choice covers as much"
+        note = "no two tasks are similar in the embedding: any choice covers as much"
         return replace(chosen, notes=(note, *chosen.notes))
 
 
@@ -305,9 +305,9 @@ def _best(s: FloatArray, greedy: Ordered) -> Ordered:
     """Return the best choice, with a note on the shortfall of the greedy choice."""
     if len(s) > EXACT_LIMIT:
         raise MethodError(
-            f"exact choice among {len(s)} tasks",
-            hint=f"it is for up to {EXACT_LIMIT}; the greedy choice reaches 63 % at least, and "
-            "nearly all as a rule",
+            f"exact choice among {len(s)} tasks is too slow",
+            hint=f"use it for up to {EXACT_LIMIT} tasks; the greedy choice reaches at least 63 %, "
+            "and usually nearly all",
         )
     best = best_facilities(s, len(greedy.tasks), start=greedy.tasks)
     gap = 1 - coverage(s, greedy.tasks) / best.value
@@ -328,8 +328,8 @@ def _matched(s: FloatArray, matrix: TaskMatrix, chosen: Ordered, match: float) -
     notes = chosen.notes
     if (off := abs(mismatch(matrix, tasks))) > match + 1e-9:
         notes += (
-            f"no further exchange of a task helps: the chosen are still {off:.1%} easier or "
-            f"harder than all, not within {match:.1%}",
+            f"no further exchange of a task helps: the chosen tasks are still {off:.1%} easier or "
+            f"harder than all tasks, not within {match:.1%}",
         )
     return Ordered(tasks, False, None, coverage(s, tasks), None, notes)
 
@@ -341,8 +341,8 @@ def mismatch(matrix: TaskMatrix, chosen: IntArray) -> float:
     """Return how much easier the chosen tasks are than all, relative to the weighted mean."""
     if matrix.ease is None:
         raise MethodError(
-            "how easy each task is, is not known",
-            hint="measure every task as a target, or compare tasks by past scores",
+            "the difficulty of the tasks is not known",
+            hint="measure every task as a target, or compare tasks by source scores",
         )
     mean = float(np.average(matrix.ease, weights=matrix.weights))
     of_chosen = float(np.average(matrix.ease[chosen], weights=matrix.weights[chosen]))
@@ -361,8 +361,7 @@ def matched(
     leaves the smallest mismatch; ties go to the first. `similarity` has shape (tasks, tasks),
     `chosen` and the result shape (k,); a new task takes the place of the old one.
     """
-    current = chosen.copy()
-    off = abs(mismatch(matrix, current))
+    current, off = chosen, abs(mismatch(matrix, chosen))
     assert matrix.ease is not None
     mean = float(np.average(matrix.ease, weights=matrix.weights))
     unit = abs(mean) or 1.0
@@ -374,8 +373,7 @@ def matched(
         others = np.setdiff1d(np.arange(len(matrix.names)), current)
         if not len(others):
             break
-        best: tuple[float, float] | None = None
-        step = current
+        best, step = (np.inf, np.inf), current
         for place in range(len(current)):
             kept = np.delete(current, place)
             size = matrix.weights[kept].sum() + matrix.weights[others]
@@ -385,11 +383,10 @@ def matched(
             reached = np.maximum(covered[:, None], worth[:, others]).sum(axis=0)
             rank = np.lexsort((-reached, np.maximum(left, within)))[0]
             found = (max(float(left[rank]), within), -float(reached[rank]))
-            if best is None or found < best:
-                best = found
-                step = current.copy()
+            if found < best:
+                best, step = found, current.copy()
                 step[place] = others[rank]
-        if best is None or best[0] >= off:
+        if best[0] >= off:
             break
         current, off = step, abs(mismatch(matrix, step))
     return current
@@ -429,7 +426,7 @@ def read_chooser(text: str) -> TaskChooser:
     """
     pieces = split(text)
     if len(pieces) > 1:
-        raise MethodError(f"{text!r} is several parts; one chooses the tasks")
+        raise MethodError(f"{text!r} has several parts", hint="give one task chooser")
     piece = pieces[0]
     if piece.name in SHORT:
         name, settings = SHORT[piece.name]
@@ -441,7 +438,7 @@ def make_chooser(piece: Piece) -> TaskChooser:
     """Make a chooser from a piece."""
     if piece.name not in CHOOSERS:
         raise MethodError(
-            f"no way of choosing tasks is called {piece.name!r}",
+            f"unknown task chooser {piece.name!r}",
             hint=f"use {some([*CHOOSERS, *SHORT], 20)}",
         )
     return cast(TaskChooser, with_settings(CHOOSERS[piece.name], piece.settings, piece.name))
