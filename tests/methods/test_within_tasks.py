@@ -189,7 +189,7 @@ def test_medoids_and_matched_tasks_are_kept_together(scores):
 
 @pytest.mark.parametrize("chooser", ["bento-sim", "bento-le(components=3)", "tasks-medoids"])
 def test_what_tasks_are_compared_by_is_said(chooser):
-    with pytest.raises(MethodError, match=r"is not told by what.*matrix=FILE.*matrix=scores"):
+    with pytest.raises(MethodError, match=r"no matrix is given.*matrix=FILE.*matrix=scores"):
         find_method(f"{chooser}+mean")
 
 

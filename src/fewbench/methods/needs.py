@@ -168,7 +168,11 @@ def _lack(need: Need, scores: Scores) -> MethodError:
         return MethodError(
             f"{len(blank)} of {scores.n_items} items have no text: {some(blank)}",
             hint="import the scores with --items FILE, a table with columns item and text"
-            + ("; or give embeddings=FILE.npz" if need.what == "text" else ""),
+            + (
+                "; or give embeddings=FILE.npz with arrays items and embeddings"
+                if need.what == "text"
+                else ""
+            ),
         )
     if need.what == "probabilities":
         return MethodError(need.without, hint="go by the scores themselves")

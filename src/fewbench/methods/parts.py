@@ -16,109 +16,80 @@ from typing import Any, cast
 from fewbench._names import did_you_mean, some
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
-from fewbench.methods.prediction.abilities import GPIRT, PIRT, Ability
-from fewbench.methods.prediction.aipw import AIPW
-from fewbench.methods.prediction.completed import (
-    AnchorLines,
-    GenericAssessor,
-    Imputation,
-    LowRankCompletion,
+from fewbench.methods.prediction import (
+    abilities,
+    aipw,
+    completed,
+    features,
+    mean,
+    regression,
+    threshold,
 )
-from fewbench.methods.prediction.features import (
-    PCA,
-    UMAP,
-    AnswerFeatures,
-    Features,
-    NoReduction,
-    Reduction,
-    Signature,
-    SubsetScore,
-    TaskMeans,
+from fewbench.methods.selection import (
+    clusters,
+    core_sets,
+    disagreement,
+    random,
+    semantic,
+    sorted_items,
+    within_tasks,
 )
-from fewbench.methods.prediction.mean import AnchorRatio, Difference, Mean
-from fewbench.methods.prediction.regression import (
-    MLP,
-    Boosting,
-    Forest,
-    JointWeights,
-    Lasso,
-    Linear,
-    Neighbours,
-    Regression,
-    Regressor,
-    Ridge,
-)
-from fewbench.methods.prediction.threshold import Threshold
-from fewbench.methods.selection.clusters import Clusters, IRTAnchors, Medoids
-from fewbench.methods.selection.core_sets import (
-    BestOfRandom,
-    Greedy,
-    Informative,
-    Joint,
-    LassoPath,
-    RidgeSearch,
-)
-from fewbench.methods.selection.disagreement import (
-    CorrectnessVariance,
-    JensenShannon,
-    PredictiveDiversity,
-)
-from fewbench.methods.selection.random import Random, Strata, Stratified
-from fewbench.methods.selection.semantic import Semantic
-from fewbench.methods.selection.sorted_items import SortedItems
-from fewbench.methods.selection.within_tasks import WholeTasks, WithinTasks, read_within
 from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {
-    "random": Random,
-    "stratified": Stratified,
-    "medoids": Medoids,
-    "clusters": Clusters,
-    "semantic": Semantic,
-    "pds": PredictiveDiversity,
-    "jsd": JensenShannon,
-    "variance": CorrectnessVariance,
-    "sorted": SortedItems,
-    "irt-anchors": IRTAnchors,
-    "best-of-random": BestOfRandom,
-    "ridge-search": RidgeSearch,
-    "informative": Informative,
-    "strata": Strata,
-    "lasso-path": LassoPath,
-    "greedy": Greedy,
-    "joint": Joint,
+    "random": random.Random,
+    "stratified": random.Stratified,
+    "medoids": clusters.Medoids,
+    "clusters": clusters.Clusters,
+    "semantic": semantic.Semantic,
+    "pds": disagreement.PredictiveDiversity,
+    "jsd": disagreement.JensenShannon,
+    "variance": disagreement.CorrectnessVariance,
+    "sorted": sorted_items.SortedItems,
+    "irt-anchors": clusters.IRTAnchors,
+    "best-of-random": core_sets.BestOfRandom,
+    "ridge-search": core_sets.RidgeSearch,
+    "informative": core_sets.Informative,
+    "strata": random.Strata,
+    "lasso-path": core_sets.LassoPath,
+    "greedy": core_sets.Greedy,
+    "joint": core_sets.Joint,
 }
 FEATURES: dict[str, type[Any]] = {
-    "signature": Signature,
-    "answers": AnswerFeatures,
-    "subset-score": SubsetScore,
-    "task-means": TaskMeans,
+    "signature": features.Signature,
+    "answers": features.AnswerFeatures,
+    "subset-score": features.SubsetScore,
+    "task-means": features.TaskMeans,
 }
-REDUCTIONS: dict[str, type[Any]] = {"none": NoReduction, "pca": PCA, "umap": UMAP}
+REDUCTIONS: dict[str, type[Any]] = {
+    "none": features.NoReduction,
+    "pca": features.PCA,
+    "umap": features.UMAP,
+}
 REGRESSORS: dict[str, type[Any]] = {
-    "linear": Linear,
-    "ridge": Ridge,
-    "lasso": Lasso,
-    "knn": Neighbours,
-    "forest": Forest,
-    "boosting": Boosting,
-    "mlp": MLP,
+    "linear": regression.Linear,
+    "ridge": regression.Ridge,
+    "lasso": regression.Lasso,
+    "knn": regression.Neighbours,
+    "forest": regression.Forest,
+    "boosting": regression.Boosting,
+    "mlp": regression.MLP,
 }
 PREDICTORS: dict[str, type[Any]] = {
-    "mean": Mean,
-    "anchor-ratio": AnchorRatio,
-    "completion": LowRankCompletion,
-    "imputation": Imputation,
-    "aipw": AIPW,
-    "ability": Ability,
-    "anchor-lines": AnchorLines,
-    "joint-weights": JointWeights,
-    "threshold": Threshold,
-    "p-irt": PIRT,
-    "gp-irt": GPIRT,
-    "difference": Difference,
-    "assessor": GenericAssessor,
+    "mean": mean.Mean,
+    "anchor-ratio": mean.AnchorRatio,
+    "completion": completed.LowRankCompletion,
+    "imputation": completed.Imputation,
+    "aipw": aipw.AIPW,
+    "ability": abilities.Ability,
+    "anchor-lines": completed.AnchorLines,
+    "joint-weights": regression.JointWeights,
+    "threshold": threshold.Threshold,
+    "p-irt": abilities.PIRT,
+    "gp-irt": abilities.GPIRT,
+    "difference": mean.Difference,
+    "assessor": completed.GenericAssessor,
 }
 STAGES = {
     "tasks": CHOOSERS,
@@ -153,7 +124,7 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
                 "or tasks + selector + predictor",
             )
         if stage == "tasks":
-            made[stage] = read_within(piece)
+            made[stage] = within_tasks.read_within(piece)
         else:
             made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
     if "tasks" in made:
@@ -172,10 +143,10 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
         raise MethodError(
             "the method does not end with a predictor", hint=some([*PREDICTORS, *REGRESSORS], 9)
         )
-    return cast(Selector, made["selector"]), Regression(
-        cast(Regressor, made["regressor"]),
-        cast(Features, made.get("features", Signature())),
-        cast(Reduction, made.get("reduction", NoReduction())),
+    return cast(Selector, made["selector"]), regression.Regression(
+        cast(regression.Regressor, made["regressor"]),
+        cast(features.Features, made.get("features", features.Signature())),
+        cast(features.Reduction, made.get("reduction", features.NoReduction())),
     )
 
 
@@ -192,13 +163,15 @@ def parts_of(*whole: Any) -> list[tuple[str | None, Any]]:
 
 def _pieces(selector: Selector, predictor: Predictor) -> list[Any]:
     pieces: list[Any] = [selector]
-    if isinstance(selector, WithinTasks) and not isinstance(selector.inside, WholeTasks):
+    if isinstance(selector, within_tasks.WithinTasks) and not isinstance(
+        selector.inside, within_tasks.WholeTasks
+    ):
         pieces.append(selector.inside)
-    if isinstance(predictor, Regression):
+    if isinstance(predictor, regression.Regression):
         pieces += [predictor.features, predictor.reduction, predictor.regressor]
     else:
         pieces.append(predictor)
-    return [piece for piece in pieces if not isinstance(piece, NoReduction)]
+    return [piece for piece in pieces if not isinstance(piece, features.NoReduction)]
 
 
 def _write(part: Any) -> str:

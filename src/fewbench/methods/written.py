@@ -134,6 +134,16 @@ def check_number(setting: str, value: float | None, low: float, high: float | No
     raise MethodError(f"{setting} is {value}", hint=f"use {bounds}")
 
 
+def check_hash(what: object, found: str | None, wanted: str | None) -> None:
+    """Raise MethodError if content has another hash than the setting `hash` says."""
+    if wanted not in (None, found):
+        raise MethodError(
+            f"{what}: the content has hash {found or 'none'}, not {wanted}",
+            hint="put the same content back, or leave hash out to accept it as it is; a model's "
+            "hash also depends on model2vec's version",
+        )
+
+
 def write(name: str, part: Any) -> str:
     """Write a dataclass as `split` and `with_settings` read it, with changed settings only.
 

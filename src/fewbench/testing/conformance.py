@@ -56,15 +56,19 @@ from fewbench.methods import Method
 from fewbench.scores import OptionProbabilities
 from fewbench.testing.playing import (
     CLOSE,
+    Played,
     Promises,
     all_options,
     answer_all,
     answers_of,
     assert_same,
     check_estimates,
+    play,
     reordered,
 )
 from fewbench.testing.quality import Dependence, Quality
+
+__all__ = ["MethodConformance", "Played", "StaticConformance", "play"]
 
 
 class Asking(Promises):

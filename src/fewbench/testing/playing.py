@@ -103,11 +103,10 @@ def assert_same(one: Played, two: Played, *, exactly: bool = False) -> None:
     assert set(one.asked) == set(two.asked)
     for name, items in one.asked.items():
         assert np.array_equal(items, two.asked[name]), f"{name!r} is asked other items"
-    np.testing.assert_allclose(one.prediction.scores, two.prediction.scores, atol=tolerance, rtol=0)
-    if one.prediction.tasks is not None and two.prediction.tasks is not None:
-        np.testing.assert_allclose(
-            one.prediction.tasks, two.prediction.tasks, atol=tolerance, rtol=0
-        )
+    first, second = one.prediction, two.prediction
+    for ours, theirs in ((first.scores, second.scores), (first.tasks, second.tasks)):
+        if ours is not None and theirs is not None:
+            np.testing.assert_allclose(ours, theirs, atol=tolerance, rtol=0)
 
 
 def reordered(played: Played, order: IntArray) -> Played:
@@ -163,37 +162,14 @@ class Promises:
         whole = simulate(**{**kind, "missing": 0.0}).take(models=rows[n_sources:])
         return simulate(**kind).take(models=rows[:n_sources]), whole
 
-    def _play(
-        self,
-        method: Method,
-        sources: Scores,
-        targets: Scores,
-        budget: int,
-        seed: int = 0,
-        *,
-        tasks: bool = False,
-        one_by_one: bool = False,
-    ) -> Played:
-        return play(
-            method,
-            sources,
-            targets,
-            budget,
-            seed,
-            whole_budget=self._whole_budget(method),
-            tasks=tasks,
-            one_by_one=one_by_one,
-        )
+    def _play(self, method: Method, *tables_and_budget: Any, **how: Any) -> Played:
+        return play(method, *tables_and_budget, whole_budget=self._whole_budget(method), **how)
 
     def _predicts(self, method: Method, sources: Scores, targets: Scores, budget: int) -> None:
-        """Predict the targets, and estimate them with intervals where these are wanted."""
-        if self.estimates:
-            self._estimates(method, sources, targets, budget)
-        else:
+        """Predict the targets, or estimate them with intervals, and check each estimate."""
+        if not self.estimates:
             self._play(method, sources, targets, budget, tasks=True)
-
-    def _estimates(self, method: Method, sources: Scores, targets: Scores, budget: int) -> None:
-        """Estimate the targets, and check what holds of every estimate."""
+            return
         evaluation = Evaluation(sources, method, budget, targets.model_ids)
         check_estimates(evaluation, targets, answer_all(evaluation, targets))
 

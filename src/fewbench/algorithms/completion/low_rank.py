@@ -146,6 +146,18 @@ def fit_low_rank(
     return _Spectrum(values, rank).model(rank, noise)
 
 
+def _leading(centred: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """Return squared sizes and axes, (items, rank), of the leading components of centered rows."""
+    wide = len(centred) <= centred.shape[1]  # the smaller Gram matrix is enough
+    squares, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+    squares = squares[::-1]
+    distinct = int((squares > 1e-10 * max(squares[0], 1e-6)).sum())
+    kept = max(0, min(most, distinct))
+    axes = vectors[:, ::-1][:, :kept]
+    squares = squares[:kept]
+    return squares, centred.T @ axes / np.sqrt(squares) if wide else axes
+
+
 class _Spectrum:
     """The decomposition of some rows; it gives the models of all ranks up to `most`."""
 
@@ -155,17 +167,8 @@ class _Spectrum:
         centred = values - self.means
         self.total = (centred**2).sum(axis=0)
         self.freedom = max(n_models - 1, 1)
-        # The smaller of the two tables of inner products has all that is needed.
-        if wide := n_models <= n_items:
-            squares, vectors = np.linalg.eigh(centred @ centred.T)
-        else:
-            squares, vectors = np.linalg.eigh(centred.T @ centred)
-        squares = squares[::-1]
-        distinct = int((squares > 1e-10 * max(squares[0], 1e-6)).sum())
-        self.most = max(0, min(most, distinct, n_models - 2, n_items - 1))
-        top = vectors[:, ::-1][:, : self.most]
-        self.squares = squares[: self.most]
-        self.axes = centred.T @ top / np.sqrt(self.squares) if wide else top
+        self.squares, self.axes = _leading(centred, min(most, n_models - 2, n_items - 1))
+        self.most = len(self.squares)
 
     def model(self, rank: int, noise: Noise) -> LowRank:
         """Return the model of a rank, cut to what the rows allow."""
@@ -258,14 +261,4 @@ def principal_components(values: FloatArray, rank: int) -> Components:
     [[0.25, 0.4, 0.7]]
     """
     means = values.mean(axis=0)
-    centred = values - means
-    # The smaller of the two tables of inner products has all that is needed.
-    wide = len(values) <= values.shape[1]
-    squares, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
-    squares, vectors = squares[::-1], vectors[:, ::-1]
-    distinct = int((squares > 1e-10 * max(squares[0], 1e-6)).sum())
-    kept = max(0, min(rank, distinct))
-    axes = vectors[:, :kept]
-    if wide:
-        axes = centred.T @ axes / np.sqrt(squares[:kept])
-    return Components(means, axes)
+    return Components(means, _leading(values - means, rank)[1])

@@ -7,13 +7,13 @@ information at that ability is asked next.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.irt import Form, ItemResponse, binary
+from fewbench.algorithms.irt import Form, binary
 from fewbench.algorithms.irt.steps import (
     most_informative,
     most_likely_abilities,
@@ -136,9 +136,14 @@ class FluidSession(Session):
         self.order = np.random.default_rng(seed).permutation(scores.n_items)
         self._place = np.argsort(self.order)
         self._cuts = fitted.cuts
-        self._model = fitted.model
+        self._model = model = fitted.model
         self._notes = fitted.notes
-        self._shuffled = _take(fitted.model, self.order)
+        self._shuffled = replace(
+            model,
+            discrimination=model.discrimination[self.order],
+            intercept=model.intercept[self.order],
+            guessing=model.guessing[self.order],
+        )
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return the most informative items at each target's estimated ability."""
@@ -262,9 +267,3 @@ def _weighted(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Return a weighted mean and its effective number of equally weighted values."""
     total = weights.sum()
     return float(weights @ values / total), float(total**2 / (weights**2).sum())
-
-
-def _take(model: ItemResponse, items: IntArray) -> ItemResponse:
-    return ItemResponse(
-        model.discrimination[items], model.intercept[items], model.guessing[items], model.sources
-    )

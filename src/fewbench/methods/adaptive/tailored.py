@@ -125,7 +125,7 @@ class TailoredSession(Session):
         self._new = max(0, budget - method.probe)
         self.probe = self._choose_probe(min(method.probe, budget))
         self._sets: dict[bytes, NativeSet] = {}
-        self._found: dict[bytes, tuple[IntArray, ...]] = {}
+        self._found: dict[bytes, list[IntArray]] = {}
 
     def _choose_probe(self, k: int) -> IntArray:
         method, rng = self._method, np.random.default_rng([self._seed, 0])
@@ -144,24 +144,19 @@ class TailoredSession(Session):
         answers = np.stack([self.record.scores(target)[self.probe] for target in targets])
         key = answers.tobytes()
         if key not in self._found:
-            known = np.isfinite(answers).all(axis=0)
-            self._found[key] = (
-                tuple(self._native_sources(answers[:, known], self.probe[known]))
-                if known.any()
-                else (np.arange(self._scores.n_models),) * len(targets)
-            )
+            method, known = self._method, np.isfinite(answers).all(axis=0)
+            found = [np.arange(self._scores.n_models)] * len(targets)
+            if known.any():
+                found = native_sources(
+                    self._columns[self.probe[known]].T,
+                    answers[:, known],
+                    method.metric,
+                    method.standardise,
+                    count=method.natives,
+                    inclusive=method.inclusive,
+                )
+            self._found[key] = found
         return dict(zip(targets, self._found[key], strict=True))
-
-    def _native_sources(self, answers: FloatArray, probe: IntArray) -> list[IntArray]:
-        method = self._method
-        return native_sources(
-            self._columns[probe].T,
-            answers,
-            method.metric,
-            method.standardise,
-            count=method.natives,
-            inclusive=method.inclusive,
-        )
 
     def natives_of(self, target: str) -> IntArray | None:
         """Return a target's native sources; None while it waits for other targets' answers."""

@@ -6,24 +6,23 @@ Language Models", arXiv 2407.12844, score reconstruction by generalized additive
 Eq. 3.1 (performance-IRT), Eq. 3.2 and appendix E.2 (generalized p-IRT).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.additive_spline import AdditiveSpline, fit_additive_spline
+from fewbench._types import FloatArray
+from fewbench.algorithms.additive_spline import fit_additive_spline
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.item_response import (
     NEEDS,
-    SourceModel,
     expectation_error,
     source_model,
     subset_model,
 )
 from fewbench.methods.needs import Need, require
-from fewbench.methods.prediction.completed import FittedItems
+from fewbench.methods.prediction.completed import FittedItems, SeparateFits
 from fewbench.methods.prediction.mean import FittedMean, Mean
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number, check_words
@@ -60,61 +59,32 @@ class Ability:
         require(self, scores)
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
+        weights = weights / weights.sum()
         model = subset_model(scores, at) if self.uses != "score" else None
-        return FittedAbility(
-            self,
-            at,
-            weights / weights.sum(),
-            model,
-            scores.values[:, at],
-            scores.filled[:, at],
-            scores.full_scores()[:, None],
-            scores.task_scores(),
-        )
+
+        def features(answers: FloatArray, filled: FloatArray) -> FloatArray:
+            score: FloatArray = (filled @ weights)[:, None]
+            if model is None:
+                return score
+            ability = model.abilities(np.arange(len(at)), answers).means
+            both = [ability] if self.uses == "ability" else [ability, score]
+            return np.hstack(both)
+
+        of_sources = features(scores.values[:, at], scores.filled[:, at])
+        fits = SeparateFits(scores, lambda y: fit_additive_spline(of_sources, y).predict)
+        return FittedAbility(features, fits)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedAbility:
-    """The chosen items' weights and model, and the sources' answers, full and task scores."""
+    """Features from answers and filled answers, shape (models, n), and splines over them."""
 
-    method: Ability
-    at: IntArray
-    weights: FloatArray
-    model: SourceModel | None
-    values: FloatArray
-    filled: FloatArray
-    full: FloatArray
-    tasks: FloatArray
-
-    def features(self, answers: FloatArray, filled: FloatArray) -> FloatArray:
-        """Return ability and score on the subset; both arguments have shape (models, n)."""
-        score = (filled @ self.weights)[:, None]
-        if self.model is None:
-            return score
-        ability = self.model.abilities(np.arange(len(self.at)), answers).means
-        return ability if self.method.uses == "ability" else np.hstack([ability, score])
-
-    @cached_property
-    def _of_sources(self) -> FloatArray:
-        return self.features(self.values, self.filled)
-
-    @cached_property
-    def _full(self) -> AdditiveSpline:
-        return fit_additive_spline(self._of_sources, self.full)
-
-    @cached_property
-    def _tasks(self) -> AdditiveSpline:
-        return fit_additive_spline(self._of_sources, self.tasks)
+    features: Callable[[FloatArray, FloatArray], FloatArray]
+    fits: SeparateFits
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, both in [0, 1]."""
-        x = self.features(answers.scores, answers.scores)
-        full = np.clip(self._full.predict(x)[:, 0], 0.0, 1.0)
-        if not tasks:
-            return Prediction(full)
-        if self.tasks.shape[1] == 1:
-            return Prediction(full, full[:, None])
-        return Prediction(full, np.clip(self._tasks.predict(x), 0.0, 1.0))
+        return self.fits.predict(self.features(answers.scores, answers.scores), tasks=tasks)
 
 
 @dataclass(frozen=True)

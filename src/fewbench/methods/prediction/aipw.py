@@ -15,6 +15,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import task_members
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
@@ -111,6 +112,6 @@ def _sampled(scores: Scores, subset: Subset, at: IntArray) -> FloatArray:
     """
     weights = subset.weights_over(scores)
     full = weights if subset.weights else weights * (scores.n_items / len(at))
-    member = np.equal.outer(scores.task_of[at], np.arange(len(scores.tasks))) * weights[:, None]
+    member = task_members(scores.task_of[at], len(scores.tasks), weights)
     mass = member.sum(axis=0)
     return np.column_stack([full, member / np.where(mass > 0, mass, 1.0)])

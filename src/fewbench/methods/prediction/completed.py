@@ -12,6 +12,7 @@ of Zhang et al.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -63,6 +64,39 @@ class FittedItems:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
         whole = completed(self.benchmark, self.expected(answers), answers, tasks=tasks)
         return replace(whole, notes=self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateFits:
+    """Full and task scores of the sources, learned separately when first needed.
+
+    `fit` learns outputs, shape (sources, outputs), and returns a function of targets' features.
+    """
+
+    sources: Scores
+    fit: Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
+
+    @cached_property
+    def _full(self) -> Callable[[FloatArray], FloatArray]:
+        return self.fit(self.sources.full_scores()[:, None])
+
+    @cached_property
+    def _tasks(self) -> Callable[[FloatArray], FloatArray]:
+        return self.fit(self.sources.task_scores())
+
+    def predict(self, x: FloatArray, *, tasks: bool) -> Prediction:
+        """Predict full scores and, if wanted, task scores, both in [0, 1]."""
+        full = np.clip(self._full(x)[:, 0], 0.0, 1.0)
+        if not tasks:
+            return Prediction(full)
+        if len(self.sources.tasks) == 1:
+            return Prediction(full, full[:, None])
+        return Prediction(full, np.clip(self._tasks(x), 0.0, 1.0))
+
+
+def task_members(task_of: IntArray, n_tasks: int, weights: FloatArray) -> FloatArray:
+    """Return each item's weight in its task's column, shape (n, tasks), and 0 in the others."""
+    return np.asarray(np.equal.outer(task_of, np.arange(n_tasks)) * weights[:, None])
 
 
 @dataclass(frozen=True, eq=False)

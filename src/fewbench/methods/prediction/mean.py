@@ -15,7 +15,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
-from fewbench.methods.prediction.completed import TaskLines, lines_for
+from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_words
 from fewbench.scores import Benchmark, Scores
@@ -32,12 +32,8 @@ class Mean:
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
-        return fitted_mean(scores, scores.task_of[at], subset.weights_over(scores))
-
-
-def fitted_mean(scores: Scores, task_of: IntArray, weights: FloatArray) -> "FittedMean":
-    """Return the weighted mean over chosen items of these tasks and weights, both shape (n,)."""
-    return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
+        task_of, weights = scores.task_of[at], subset.weights_over(scores)
+        return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +58,10 @@ class FittedMean:
 
     def tasks(self, answers: Answers, full: FloatArray) -> FloatArray:
         """Return the tasks' scores, shape (targets, tasks), given the full scores."""
-        seen = self._seen_tasks(answers)
-        return seen if self.lines is None else self.lines.fill(seen, full)
-
-    def _seen_tasks(self, answers: Answers) -> FloatArray:
-        """Return the tasks' weighted means, shape (targets, tasks); NaN where one has no item."""
-        member = np.equal.outer(self.task_of, np.arange(self.n_tasks))
-        member = member * self.weights[:, None]
-        mass = member.sum(axis=0)
+        member = task_members(self.task_of, self.n_tasks, self.weights)
         with np.errstate(invalid="ignore"):
-            return np.asarray((answers.scores @ member) / mass)
+            seen = np.asarray((answers.scores @ member) / member.sum(axis=0))
+        return seen if self.lines is None else self.lines.fill(seen, full)  # NaN without items
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class AnchorRatio:
         elif self.anchor in scores.model_ids:
             models = np.array([scores.model_ids.index(self.anchor)])
         else:
-            raise MethodError(f"no past model is called {self.anchor!r}", hint="name a source")
+            raise MethodError(f"no source model is called {self.anchor!r}", hint="name a source")
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
         of_chosen = float((scores.filled[np.ix_(models, at)] @ weights).sum() / weights.sum())
@@ -175,10 +165,8 @@ class FittedDifference:
         full = np.clip(full, 0.0, 1.0)
         if not tasks:
             return Prediction(full)
-        member = np.equal.outer(
-            self.benchmark.task_of[self.at], np.arange(len(self.benchmark.tasks))
-        )
-        member = member * self.weights[:, None]
+        task_of, n_tasks = self.benchmark.task_of[self.at], len(self.benchmark.tasks)
+        member = task_members(task_of, n_tasks, self.weights)
         with np.errstate(invalid="ignore"):
             means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
         means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])

@@ -6,8 +6,7 @@ Mark", arXiv 2506.07673.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from fewbench.algorithms.ridge_and_neighbors import Metric, fit_ridge, nearest
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
+from fewbench.methods.prediction.completed import SeparateFits
 from fewbench.methods.prediction.features import (
     Features,
     FittedFeatures,
@@ -233,61 +233,38 @@ class Regression:
         varies = np.ptp(x, axis=0) > 1e-9  # less is rounding
         reduction = self.reduction if varies.any() else NoReduction()
         transform = reduction.fit(x[:, varies], seed)
+        z = transform(x[:, varies])
+
+        def fit(y: FloatArray) -> Fitted:
+            if not z.shape[1]:  # all sources answered the same: their mean is all there is
+                return lambda rows: np.tile(y.mean(axis=0), (len(rows), 1))
+            return self.regressor.fit(z, y, seed)
+
+        interpolates = self.regressor.interpolates
         return FittedRegression(
-            self.regressor,
-            features,
-            scores.full_scores()[:, None],
-            scores.task_scores(),
-            seed,
-            varies,
-            transform,
-            transform(x[:, varies]),
+            features, varies, transform, z, interpolates, SeparateFits(scores, fit)
         )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRegression:
-    """A regression with the sources' reduced features z, shape (sources, dimensions).
+    """A regression with the sources' reduced features z, shape (sources, dimensions)."""
 
-    `full` and `tasks`, shapes (sources, 1) and (sources, tasks), are the sources' scores.
-    """
-
-    regressor: Regressor
     features: FittedFeatures
-    full: FloatArray
-    tasks: FloatArray
-    seed: int
     varies: BoolArray
     transform: Transform
     z: FloatArray
-
-    @cached_property
-    def _full(self) -> Fitted:
-        return self._fit(self.full)
-
-    @cached_property
-    def _tasks(self) -> Fitted:
-        return self._fit(self.tasks)
-
-    def _fit(self, y: FloatArray) -> Fitted:
-        if not self.z.shape[1]:  # all sources answered the same: their mean is all there is
-            return lambda rows: np.tile(y.mean(axis=0), (len(rows), 1))
-        return self.regressor.fit(self.z, y, self.seed)
+    interpolates: bool
+    fits: SeparateFits
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, both in [0, 1]."""
-        x = self.features.of_targets(answers)
-        z = self.transform(x[:, self.varies])
-        full = np.clip(self._full(z)[:, 0], 0.0, 1.0)
-        outside = self._outside(z) if self.regressor.interpolates else None
-        if not tasks:
-            return Prediction(full, outside=outside)
-        if self.tasks.shape[1] == 1:
-            return Prediction(full, full[:, None], outside=outside)
-        return Prediction(full, np.clip(self._tasks(z), 0.0, 1.0), outside=outside)
+        z = self.transform(self.features.of_targets(answers)[:, self.varies])
+        outside = self._outside(z) if self.interpolates else None
+        return replace(self.fits.predict(z, tasks=tasks), outside=outside)
 
     def _outside(self, z: FloatArray) -> BoolArray:
-        """Whether a target lies farther from all sources than any source does from the rest."""
+        """Return whether a target is farther from all sources than any source from the rest."""
         from scipy.spatial.distance import cdist
 
         between = cdist(self.z, self.z)

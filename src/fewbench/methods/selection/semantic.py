@@ -26,10 +26,10 @@ from fewbench._names import some
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError, MissingExtraError, first_line
-from fewbench.methods.needs import Extra, Need, item_texts
+from fewbench.methods.needs import Extra, Need, item_texts, require
 from fewbench.methods.selection.clusters import cluster_subset
 from fewbench.methods.subset import Subset
-from fewbench.methods.written import check_number
+from fewbench.methods.written import check_hash, check_number
 from fewbench.scores import Scores
 
 TOKEN = r"\w+|[^\w\s]"
@@ -379,15 +379,8 @@ class Semantic:
         else:
             source = self.embeddings  # type: ignore[assignment]  # arrays became Vectors
         digest = getattr(source, "digest", None)
-        if self.hash is not None and self.hash != digest:
-            what = self.model or (
-                self.embeddings if isinstance(self.embeddings, (str, Path)) else "the embeddings"
-            )
-            raise MethodError(
-                f"{what}: the content has hash {digest or 'none'}, not {self.hash}",
-                hint="put the same content back, or leave hash out to take it as it is; of a "
-                "model, the hash is also of model2vec's version",
-            )
+        given = self.embeddings if isinstance(self.embeddings, (str, Path)) else "the embeddings"
+        check_hash(self.model or given, digest, self.hash)
         return source
 
     def _vectors(self, scores: Scores) -> FloatArray:
@@ -396,13 +389,7 @@ class Semantic:
         if isinstance(source, Vectors):
             return source.of(scores)
         texts = item_texts(scores)
-        blank = [item for item, text in zip(scores.item_ids, texts, strict=True) if not text]
-        if blank:
-            raise MethodError(
-                f"{len(blank)} of {scores.n_items} items have no text: {some(blank)}",
-                hint="import the scores with --items FILE, a table with columns item and text; or "
-                "give embeddings=FILE.npz with arrays items and embeddings",
-            )
+        require(self, scores)
         embed = _kept if isinstance(source, Hashable) else _embed
         found = embed(source, tuple(texts))
         if len(found) != len(texts):

@@ -27,7 +27,7 @@ from fewbench.methods.tasks.choosers import (
 )
 from fewbench.methods.tasks.matrix import TaskMatrix, of_items
 from fewbench.methods.tasks.transferability import MATRIX, Transferability
-from fewbench.methods.written import Piece, check_number, with_settings, write
+from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
 from fewbench.scores import Scores
 
 FROM_SCORES = (FittedTasks, RidgeTasks)  # what these compare tasks by goes without saying
@@ -126,7 +126,7 @@ class WithinTasks:
         if len(items) < budget:
             raise MethodError(
                 f"the {len(order)} tasks hold {len(items)} items, and the budget is {budget}",
-                hint="take more tasks, or tasks=0 for as many as it needs",
+                hint="take more tasks, or use tasks=0 for as many as needed",
             )
         taken = scores.take(items=items)
         subset = self.inside.select(taken, budget, child_seed(seed, INSIDE))
@@ -158,11 +158,7 @@ class WithinTasks:
         if self.settings.matrix == "text":
             return of_items(scores)
         transfer, digest = _load(self.settings.matrix)
-        if self.settings.hash not in (None, digest):
-            raise MethodError(
-                f"{self.settings.matrix}: the content has hash {digest}, not {self.settings.hash}",
-                hint="put the same content back, or leave hash out to take it as it is",
-            )
+        check_hash(self.settings.matrix, digest, self.settings.hash)
         lacking = [task for task in scores.tasks if task not in transfer.tasks]
         if lacking:
             raise MethodError(
@@ -185,9 +181,9 @@ def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
     chooser = make_chooser(Piece(piece.name, own))
     if chooser.compares and not isinstance(chooser, FROM_SCORES) and not given.get("matrix"):
         raise MethodError(
-            f"{piece.name} compares tasks, and is not told by what",
-            hint=f"{piece.name}(matrix=FILE) by transferability, matrix=scores by past models' "
-            "scores, matrix=text by the items' texts",
+            f"{piece.name} compares tasks, but no matrix is given",
+            hint=f"use {piece.name}(matrix=FILE) for transferability, matrix=scores for the source "
+            "models' scores, or matrix=text for the items' texts",
         )
     return WithinTasks(
         chooser,
