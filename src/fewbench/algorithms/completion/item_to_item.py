@@ -137,16 +137,10 @@ def _lengths(rows: FloatArray) -> FloatArray:
 class ItemNeighbours:
     """Settings for predicting items from similar items.
 
-    Parameters
-    ----------
-    neighbours : int
-        Number of most similar items; all where there are fewer.
-    weighted : bool
-        Weight their answers by similarity.
-    least : float
-        Items whose neighbors' mean similarity is below this use the fallback.
-    quantile : float
-        So do items below this quantile of the items' mean similarities.
+    - `neighbours`: Number of most similar items; all where there are fewer.
+    - `weighted`: Weight their answers by similarity.
+    - `least`: Items whose neighbors' mean similarity is below this use the fallback.
+    - `quantile`: So do items below this quantile of the items' mean similarities.
     """
 
     neighbours: int

@@ -36,44 +36,30 @@ class Collaborative(Method):
     between equally important items. Where the transport plan is not unique, the solver's plan is
     used.
 
-    Parameters
-    ----------
-    similar_sources : int
-        |S|: number of sources most similar to the target (cosine of the answers to a task's
-        items).
-    alpha : float
-        Weight of an item's importance to all sources; the rest is its importance to similar
-        sources (Eq. 7).
-    rounds : int
-        Number of rounds per target; the first round is the probe set, the same for all targets.
-    similar_tasks : float
-        tau_0: least cosine of the sources' scores on two similar tasks.
-    most_items : int
-        Most answered items used for transport to a task: similar tasks are added, the most similar
-        first, up to this total. The task's own items always take part. More items make transport
-        slow and gain little.
-    low_importance : float
-        tau_1: items with an importance below the mean of the selected items divided by tau_1 are
-        predicted by the mean of all sources (Eq. 10).
-    least_similarity : float
-        tau_2: the most similar items predict an item if their mean similarity is at least tau_3,
-        the larger of tau_2 and the q-quantile over the task; otherwise the mean of the similar
-        sources does.
-    quantile : float
-        q.
-    neighbours : int
-        Number of most similar items.
-    weighted : bool
-        Weight these items by similarity.
-    importance : {"variance", "balance"}
-        Eq. 6, or Eq. 11 for right-or-wrong scores.
-    transport : bool
-        Add items made by optimal transport of the answers to similar tasks (Eq. 9); needs the
-        extra `transport`.
-    minimum : int
-        Items per task that the budget should cover; smaller tasks are run in full.
-    prediction : {"similarity", "low-rank"}
-        Stage 2, or a low-rank completion of all items (UCBE-LRF in Table 5).
+    - `similar_sources`: |S|: number of sources most similar to the target (cosine of the answers to
+      a task's items).
+    - `alpha`: Weight of an item's importance to all sources; the rest is its importance to similar
+      sources (Eq. 7).
+    - `rounds`: Number of rounds per target; the first round is the probe set, the same for all
+      targets.
+    - `similar_tasks`: tau_0: least cosine of the sources' scores on two similar tasks.
+    - `most_items`: Most answered items used for transport to a task: similar tasks are added, the
+      most similar first, up to this total. The task's own items always take part. More items make
+      transport slow and gain little.
+    - `low_importance`: tau_1: items with an importance below the mean of the selected items divided
+      by tau_1 are predicted by the mean of all sources (Eq. 10).
+    - `least_similarity`: tau_2: the most similar items predict an item if their mean similarity is
+      at least tau_3, the larger of tau_2 and the q-quantile over the task; otherwise the mean of
+      the similar sources does.
+    - `quantile`: q.
+    - `neighbours`: Number of most similar items.
+    - `weighted`: Weight these items by similarity.
+    - `importance` ("variance", "balance"): Eq. 6, or Eq. 11 for right-or-wrong scores.
+    - `transport`: Add items made by optimal transport of the answers to similar tasks (Eq. 9);
+      needs the extra `transport`.
+    - `minimum`: Items per task that the budget should cover; smaller tasks are run in full.
+    - `prediction` ("similarity", "low-rank"): Stage 2, or a low-rank completion of all items
+      (UCBE-LRF in Table 5).
 
     Examples
     --------

@@ -31,23 +31,15 @@ class FlashHelm(Method):
     the mean of all answers. No target exceeds the budget; the mean number of items is below it.
     With a budget of all items, only estimates of targets in the top tier are exact.
 
-    Parameters
-    ----------
-    tiers : int
-        Number of tiers. Each tier is a top share of the ranking; shares fall from all models to
-        `top` by equal factors.
-    ratio : float
-        Items of a tier divided by items of the tier below.
-    least : int
-        Least items of a tier, unless the budget is lower.
-    top : float
-        Share of the ranking in the top tier, in percent; at least one model.
-    stratified : bool
-        Draw items of each task by its share of the full score, as the paper samples each scenario;
-        otherwise draw from all items alike.
-    ranked_by : {"full", "same"}
-        Rank a target's mean among the sources' full scores, or among their means on the same
-        items.
+    - `tiers`: Number of tiers. Each tier is a top share of the ranking; shares fall from all models
+      to `top` by equal factors.
+    - `ratio`: Items of a tier divided by items of the tier below.
+    - `least`: Least items of a tier, unless the budget is lower.
+    - `top`: Share of the ranking in the top tier, in percent; at least one model.
+    - `stratified`: Draw items of each task by its share of the full score, as the paper samples
+      each scenario; otherwise draw from all items alike.
+    - `ranked_by` ("full", "same"): Rank a target's mean among the sources' full scores, or among
+      their means on the same items.
     """
 
     tiers: int = 5

@@ -57,27 +57,20 @@ class Fluid(Method):
     sign, and abilities are not cut to -4 to 4. The seed breaks ties between equally informative
     items.
 
-    Parameters
-    ----------
-    form : {"2pl", "1pl", "3pl"}
-        The item response model; the paper uses the 2PL.
-    random : float
-        Share of the budget for random items, from 0 to 1. They are asked first, all at once.
-    first : int, optional
-        Number of informative items in the first step; by default `step`. The paper's program
-        begins with 1, at the sources' mean ability.
-    step : int
-        Number of items per later step. With the paper's 1, a target runs once per informative
-        item.
-    estimate : {"corrected", "answers", "expected"}
-        Answers where there are any and expected scores elsewhere, corrected or not; both are exact
-        when all items are run. Or expected scores of all items.
-    spread : float
-        Standard deviation of the prior of a target's ability, with mean 0; the sources' abilities
-        have mean 0 and standard deviation 1.
-    until : float, optional
-        Stop before the budget is spent, once the ability's standard error is at most this (the
-        paper's dynamic stopping).
+    - `form` ("2pl", "1pl", "3pl"): The item response model; the paper uses the 2PL.
+    - `random`: Share of the budget for random items, from 0 to 1. They are asked first, all at
+      once.
+    - `first`: Number of informative items in the first step; by default `step`. The paper's program
+      begins with 1, at the sources' mean ability.
+    - `step`: Number of items per later step. With the paper's 1, a target runs once per informative
+      item.
+    - `estimate` ("corrected", "answers", "expected"): Answers where there are any and expected
+      scores elsewhere, corrected or not; both are exact when all items are run. Or expected scores
+      of all items.
+    - `spread`: Standard deviation of the prior of a target's ability, with mean 0; the sources'
+      abilities have mean 0 and standard deviation 1.
+    - `until`: Stop before the budget is spent, once the ability's standard error is at most this
+      (the paper's dynamic stopping).
 
     Examples
     --------

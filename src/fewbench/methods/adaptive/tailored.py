@@ -32,40 +32,29 @@ class Tailored(Method):
     ties between medoids; `AS_PRINTED` follows its equations. Of sources equally near a target, the
     first in the table is taken; of medoids equally near an item, a random one.
 
-    Parameters
-    ----------
-    probe : int
-        Items of the probe set (the G-set), at most the budget.
-    metric : {"manhattan", "euclidean", "cosine", "correlation"}
-        Distance between items and between models.
-    standardise : bool
-        First scale each column to mean 0 and variance 1: each source's scores for distances
-        between items, each probe item's for distances between models.
-    search : {"swap", "alternate"}
-        Find medoids by swaps while the total distance falls, or by Eq. 6-7.
-    natives : {"average", "dynamic", "own", "all"}
-        How many native sources a target has (see `algorithms.clustering.distances`).
-    inclusive : bool
-        Whether sources at exactly the mean distance count as near.
-    company : {"targets", "sources"}
-        Average the number of native sources over the session's targets, which then wait for each
-        other, or over the sources, each treated as a target, so that targets are independent. A
-        single target always uses the sources.
-    anchored : bool
-        Keep the probe items as medoids. Otherwise they are run and count only as answers.
-    calibrate : bool
-        Calibrate by the native sources' means (Eq. 8-9).
-    clip : {"none", "above", "both"}
-        Leave items' expected scores unclipped, clip them at 1, or to [0, 1].
-    ties : {"one", "shared"}
-        Whether an item equally near several medoids takes its score from one or from all.
-    corrected : bool
-        Subtract from each item's expected score the mean error of the same estimate on the native
-        sources: it is too low for targets stronger than most.
-    restarts : int
-        Random starts of the swap search; the cheapest clustering is kept.
-    candidates : int
-        Most items, drawn at random, that the swap search tries as medoids of a target.
+    - `probe`: Items of the probe set (the G-set), at most the budget.
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation"): Distance between items and
+      between models.
+    - `standardise`: First scale each column to mean 0 and variance 1: each source's scores for
+      distances between items, each probe item's for distances between models.
+    - `search` ("swap", "alternate"): Find medoids by swaps while the total distance falls, or by
+      Eq. 6-7.
+    - `natives` ("average", "dynamic", "own", "all"): How many native sources a target has (see
+      `algorithms.clustering.distances`).
+    - `inclusive`: Whether sources at exactly the mean distance count as near.
+    - `company` ("targets", "sources"): Average the number of native sources over the session's
+      targets, which then wait for each other, or over the sources, each treated as a target, so
+      that targets are independent. A single target always uses the sources.
+    - `anchored`: Keep the probe items as medoids. Otherwise they are run and count only as answers.
+    - `calibrate`: Calibrate by the native sources' means (Eq. 8-9).
+    - `clip` ("none", "above", "both"): Leave items' expected scores unclipped, clip them at 1, or
+      to [0, 1].
+    - `ties` ("one", "shared"): Whether an item equally near several medoids takes its score from
+      one or from all.
+    - `corrected`: Subtract from each item's expected score the mean error of the same estimate on
+      the native sources: it is too low for targets stronger than most.
+    - `restarts`: Random starts of the swap search; the cheapest clustering is kept.
+    - `candidates`: Most items, drawn at random, that the swap search tries as medoids of a target.
     """
 
     probe: int = 10

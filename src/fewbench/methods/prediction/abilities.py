@@ -40,10 +40,8 @@ class Ability:
     and each task are learned separately, clipped to [0, 1], and continue along straight lines
     beyond the sources. Fractional scores are cut into right and wrong for the ability only.
 
-    Parameters
-    ----------
-    uses : {"both", "ability", "score"}
-        Predict the full score from the ability and the score on the subset, or from one of them.
+    - `uses` ("both", "ability", "score"): Predict the full score from the ability and the score on
+      the subset, or from one of them.
     """
 
     uses: Uses = "both"
@@ -95,14 +93,10 @@ class PIRT:
     answers can drive an ability to infinity (like a `spread` of 100). Fractional scores are cut
     into right and wrong to estimate abilities.
 
-    Parameters
-    ----------
-    dimensions : int, optional
-        Abilities of the item response model; by default the number that best predicts held-out
-        cells.
-    spread : float
-        Standard deviation of the prior of a target's ability. The sources' is 1, and a target may
-        exceed all sources (docs/methods/p-irt.md has the numbers).
+    - `dimensions`: Abilities of the item response model; by default the number that best predicts
+      held-out cells.
+    - `spread`: Standard deviation of the prior of a target's ability. The sources' is 1, and a
+      target may exceed all sources (docs/methods/p-irt.md has the numbers).
     """
 
     dimensions: int | None = None

@@ -38,13 +38,9 @@ class AIPW:
     is the mean prediction, unbiased up to a term in 1 / n. With `folds`, each answer corrects a
     regression fitted without it; a simple random sample is then unbiased for any sources.
 
-    Parameters
-    ----------
-    alpha : float, optional
-        Ridge penalty (the authors' program: 10); `none` takes, for each target, the one with the
-        least leave-one-out error over the items run.
-    folds : int
-        Number of parts of the answers; 1 does not split them.
+    - `alpha`: Ridge penalty (the authors' program: 10); `none` takes, for each target, the one with
+      the least leave-one-out error over the items run.
+    - `folds`: Number of parts of the answers; 1 does not split them.
     """
 
     alpha: float | None = 10.0

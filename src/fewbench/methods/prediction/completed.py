@@ -143,11 +143,8 @@ class AnchorLines:
     As in the paper, the least squared residual decides, even if the line is not from the nearest
     medoid.
 
-    Parameters
-    ----------
-    logit : bool
-        Fit the lines to log odds, as the paper does for option probabilities; useful if scores are
-        probabilities of the right option.
+    - `logit`: Fit the lines to log odds, as the paper does for option probabilities; useful if
+      scores are probabilities of the right option.
     """
 
     logit: bool = False
@@ -183,17 +180,12 @@ class GenericAssessor:
     more of its difficulty. The estimate is the mean of the answers and the predicted
     probabilities.
 
-    Parameters
-    ----------
-    interaction : bool
-        Weight an answer by the similarity of its item and the predicted one: the paper's partial
-        cross products of similarity and success. Otherwise only a model's level and an item's
-        difficulty count.
-    alpha : float, optional
-        Penalty on squared weights (the authors' program: 1); by default the one that best predicts
-        held-out sources' mean scores.
-    pairs : int
-        Train on about this many (source, item) pairs: all sources, on random items.
+    - `interaction`: Weight an answer by the similarity of its item and the predicted one: the
+      paper's partial cross products of similarity and success. Otherwise only a model's level and
+      an item's difficulty count.
+    - `alpha`: Penalty on squared weights (the authors' program: 1); by default the one that best
+      predicts held-out sources' mean scores.
+    - `pairs`: Train on about this many (source, item) pairs: all sources, on random items.
     """
 
     interaction: bool = False
@@ -230,10 +222,7 @@ class LowRankCompletion:
     differ from the mean of `Prediction.items`, where each item is clipped to [0, 1] (see
     `fewbench.algorithms.completion.low_rank`).
 
-    Parameters
-    ----------
-    rank : int, optional
-        Number of abilities; by default the one that best predicts held-out sources.
+    - `rank`: Number of abilities; by default the one that best predicts held-out sources.
     """
 
     rank: int | None = None
@@ -282,15 +271,11 @@ class Imputation:
     product. The authors' program chooses the rank without hiding its held-out cells and so always
     takes the first, 2; here they are hidden.
 
-    Parameters
-    ----------
-    rank : int, optional
-        Number of components; by default 2, 5, 10 or 20, with the least error on a held-out quarter
-        of the sources.
-    steps : int, optional
-        Steps of imputation; fewer steps shrink more towards the sources' mean. By default 100,
-        1,000 or 10,000, chosen with the rank: with few of many items run, 100 are far too few. The
-        authors' program amounts to `rank=2,steps=100`.
+    - `rank`: Number of components; by default 2, 5, 10 or 20, with the least error on a held-out
+      quarter of the sources.
+    - `steps`: Steps of imputation; fewer steps shrink more towards the sources' mean. By default
+      100, 1,000 or 10,000, chosen with the rank: with few of many items run, 100 are far too few.
+      The authors' program amounts to `rank=2,steps=100`.
     """
 
     rank: int | None = None

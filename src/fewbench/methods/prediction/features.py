@@ -175,10 +175,7 @@ class NoReduction:
 class PCA:
     """Principal components (DISCO's default: 256).
 
-    Parameters
-    ----------
-    components : int
-        At most; limited to sources - 1 and to the rank of the features.
+    - `components`: At most; limited to sources - 1 and to the rank of the features.
     """
 
     components: int = 256
@@ -200,10 +197,7 @@ class PCA:
 class UMAP:
     """Uniform manifold approximation (Table 2 d of DISCO); needs the extra `umap`.
 
-    Parameters
-    ----------
-    components : int
-        At most; limited to sources - 2.
+    - `components`: At most; limited to sources - 2.
     """
 
     components: int = 64

@@ -68,10 +68,7 @@ class FittedMean:
 class AnchorRatio:
     """P = s_X · full / s_X of the anchor, or of all source models together.
 
-    Parameters
-    ----------
-    anchor : str, optional
-        Name of a source model; by default sums over all.
+    - `anchor`: Name of a source model; by default sums over all.
     """
 
     anchor: str | None = None
@@ -116,13 +113,9 @@ class Difference:
     weighted mean of the answers is. A task's score uses its own items; a task without any follows
     from the full score by a line over the sources.
 
-    Parameters
-    ----------
-    proxy : {"scores", "probabilities"}
-        As in the selector `strata`.
-    tune : bool
-        λ is the slope of the target's answers over the proxy, clipped to [0, 1], as in PPI++
-        (Angelopoulos et al. 2023, arXiv 2311.01453); otherwise 1.
+    - `proxy` ("scores", "probabilities"): As in the selector `strata`.
+    - `tune`: λ is the slope of the target's answers over the proxy, clipped to [0, 1], as in PPI++
+      (Angelopoulos et al. 2023, arXiv 2311.01453); otherwise 1.
     """
 
     proxy: Proxy = "scores"

@@ -58,10 +58,7 @@ class Linear:
 class Ridge:
     """Ridge regression.
 
-    Parameters
-    ----------
-    alpha : float, optional
-        The penalty (DISCO: 10); by default the one with the least leave-one-out error.
+    - `alpha`: The penalty (DISCO: 10); by default the one with the least leave-one-out error.
     """
 
     alpha: float | None = None
@@ -77,12 +74,8 @@ class Ridge:
 class Neighbours:
     """Mean of the nearest sources' full scores.
 
-    Parameters
-    ----------
-    k : int
-        Number of nearest sources (DISCO: 1).
-    metric : {"cosine", "euclidean"}
-        Cosine as in DISCO's program; its paper says Euclidean.
+    - `k`: Number of nearest sources (DISCO: 1).
+    - `metric` ("cosine", "euclidean"): Cosine as in DISCO's program; its paper says Euclidean.
     """
 
     k: int = 1
@@ -160,10 +153,7 @@ class MLP:
     DISCO trains with AdamW (learning rate 1e-3); here scikit-learn's Adam with its L2 penalty is
     used.
 
-    Parameters
-    ----------
-    layers : int
-        2 (one hidden layer, 200 epochs) or 3 (two hidden layers, 700 epochs).
+    - `layers`: 2 (one hidden layer, 200 epochs) or 3 (two hidden layers, 700 epochs).
     """
 
     layers: int = 2

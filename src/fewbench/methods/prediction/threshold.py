@@ -32,16 +32,11 @@ class Threshold:
     100 items: an error of 6.0 percentage points; plain sampling 2.6). The sources give the order,
     so any selector works, with any setting of its own.
 
-    Parameters
-    ----------
-    by_task : bool
-        One threshold per task; otherwise one over all items, as in the paper. A task without run
-        items follows from the others by a line over the sources.
-    order : {"sum", "confidence", "recursive"}
-        As in the selector `sorted`.
-    keep : bool
-        Keep the answers on the chosen items; otherwise the threshold also replaces these, as in
-        the paper.
+    - `by_task`: One threshold per task; otherwise one over all items, as in the paper. A task
+      without run items follows from the others by a line over the sources.
+    - `order` ("sum", "confidence", "recursive"): As in the selector `sorted`.
+    - `keep`: Keep the answers on the chosen items; otherwise the threshold also replaces these, as
+      in the paper.
     """
 
     by_task: bool = True

@@ -30,14 +30,10 @@ from fewbench.scores import Scores
 class Medoids:
     """Items at the center of clusters of source-score columns, weighted by cluster.
 
-    Parameters
-    ----------
-    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
-        Distance between two items' columns of source scores.
-    standardise : bool
-        First scale each source's scores to mean 0 and variance 1.
-    restarts : int
-        Random starts; the cheapest clustering is kept.
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"): Distance
+      between two items' columns of source scores.
+    - `standardise`: First scale each source's scores to mean 0 and variance 1.
+    - `restarts`: Random starts; the cheapest clustering is kept.
     """
 
     metric: Metric = "manhattan"
@@ -58,10 +54,7 @@ class Medoids:
 class Clusters:
     """Items nearest the k-means centers of each task's source-score columns.
 
-    Parameters
-    ----------
-    restarts : int
-        Random starts of k-means; the best is kept.
+    - `restarts`: Random starts of k-means; the best is kept.
     """
 
     restarts: int = 1
@@ -108,13 +101,9 @@ def cluster_subset(
 class IRTAnchors:
     """Items nearest the k-means centers of discriminations and intercepts, weighted by cluster.
 
-    Parameters
-    ----------
-    dimensions : int, optional
-        Abilities of the item response model; by default the number that best predicts held-out
-        cells.
-    restarts : int
-        Random starts of k-means; the best is kept.
+    - `dimensions`: Abilities of the item response model; by default the number that best predicts
+      held-out cells.
+    - `restarts`: Random starts of k-means; the best is kept.
     """
 
     dimensions: int | None = None

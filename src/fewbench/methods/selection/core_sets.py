@@ -36,11 +36,8 @@ NEEDS = (Need("distinct sources", 20, "few sources to choose many items by"),)
 class Greedy:
     """Items that, one by one, most lower the loss of ridge regression to the sources' full scores.
 
-    Parameters
-    ----------
-    alpha : float
-        Ridge penalty of the choice. Larger values prefer items that each follow the full score to
-        items that fit it closely together.
+    - `alpha`: Ridge penalty of the choice. Larger values prefer items that each follow the full
+      score to items that fit it closely together.
     """
 
     alpha: float = 1.0
@@ -121,14 +118,9 @@ class BestOfRandom:
     The best has the least mean squared error on sources held out from the line, over several
     splits of the sources; the paper fits a smooth curve and splits once.
 
-    Parameters
-    ----------
-    subsets : int
-        Number of subsets tried.
-    held_out : float
-        Share of the sources held out.
-    divisions : int
-        Number of splits.
+    - `subsets`: Number of subsets tried.
+    - `held_out`: Share of the sources held out.
+    - `divisions`: Number of splits.
     """
 
     subsets: int = 10_000
@@ -165,12 +157,8 @@ class RidgeSearch:
     The best has the least mean absolute error on held-out sources, split once as in the authors'
     program. That program tries 10,000 subsets, which takes ten times as long.
 
-    Parameters
-    ----------
-    subsets : int
-        Number of subsets tried.
-    held_out : float
-        Share of the sources held out.
+    - `subsets`: Number of subsets tried.
+    - `held_out`: Share of the sources held out.
     """
 
     subsets: int = 1000
@@ -198,14 +186,9 @@ class Informative:
     fitted to the sources' answers on it. For each ability, lowest first, the remaining item with
     the highest Fisher information is taken.
 
-    Parameters
-    ----------
-    preselected : float
-        Preselected items per chosen item: 350 for 143 on average in the paper.
-    grid : {"quantiles", "range"}
-        Abilities distributed like the sources', or at equal distances.
-    subsets, held_out, divisions
-        Of the preselection, see `BestOfRandom`.
+    - `preselected`: Preselected items per chosen item: 350 for 143 on average in the paper.
+    - `grid` ("quantiles", "range"): Abilities distributed like the sources', or at equal distances.
+    - `subsets`, `held_out`, `divisions`: Of the preselection, see `BestOfRandom`.
     """
 
     preselected: float = 2.5

@@ -32,12 +32,8 @@ from fewbench.scores import Scores
 class Disagreement(ABC):
     """Settings and selection that the three share.
 
-    Parameters
-    ----------
-    models : int, optional
-        Use the disagreement among this many random sources (the paper's M); by default all.
-    stratified : bool
-        Choose equal numbers of items per task (Table 2 b) instead of the top of all.
+    - `models`: Use the disagreement among this many random sources (the paper's M); by default all.
+    - `stratified`: Choose equal numbers of items per task (Table 2 b) instead of the top of all.
     """
 
     models: int | None = None
@@ -71,10 +67,8 @@ class Disagreement(ABC):
 class PredictiveDiversity(Disagreement):
     """Predictive diversity score, PDS (Eq. 1).
 
-    Parameters
-    ----------
-    normalise : {"options", "none", "excess"}
-        See `fewbench.algorithms.disagreement.predictive_diversity`.
+    - `normalise` ("options", "none", "excess"): See
+      `fewbench.algorithms.disagreement.predictive_diversity`.
     """
 
     normalise: Normalisation = "options"

@@ -76,16 +76,12 @@ class Strata:
     mean is the Horvitz-Thompson estimate, unbiased for any proxy. If items weigh differently
     (macro averages), their probabilities within a stratum are proportional to their weights.
 
-    Parameters
-    ----------
-    strata : int
-        Most strata.
-    allocation : {"proportional", "neyman"}
-        A stratum's number of items is proportional to its share of the full score, or to that
-        share times the expected standard deviation of right and wrong there, sqrt(p (1 - p)) of
-        the mean proxy p.
-    proxy : {"scores", "probabilities"}
-        The sources' mean score on an item, or their mean probability of the right option.
+    - `strata`: Most strata.
+    - `allocation` ("proportional", "neyman"): A stratum's number of items is proportional to its
+      share of the full score, or to that share times the expected standard deviation of right and
+      wrong there, sqrt(p (1 - p)) of the mean proxy p.
+    - `proxy` ("scores", "probabilities"): The sources' mean score on an item, or their mean
+      probability of the right option.
     """
 
     strata: int = 10

@@ -292,20 +292,13 @@ class Semantic:
     Embeddings come from `embeddings`, else from `model`, else from the items' column `text` by
     TF-IDF and truncated SVD. The sources do not affect the choice.
 
-    Parameters
-    ----------
-    embeddings : path, ndarray or callable, optional
-        A .npz with arrays `items` (ids) and `embeddings` (n × d); a .npy or an array in the order
-        of the items; or a function from a list of texts to n × d numbers. The last few results of
-        a hashable function are kept.
-    model : path, optional
-        Local folder of a model2vec model; needs the extra `text`. Not with `embeddings`.
-    dimensions : int
-        Dimensions kept by the SVD.
-    restarts : int
-        Random starts of k-means; the best is kept.
-    hash : str, optional
-        Hash of a file, array or model from `describe`; other content is an error.
+    - `embeddings`: A .npz with arrays `items` (ids) and `embeddings` (n × d); a .npy or an array in
+      the order of the items; or a function from a list of texts to n × d numbers. The last few
+      results of a hashable function are kept.
+    - `model`: Local folder of a model2vec model; needs the extra `text`. Not with `embeddings`.
+    - `dimensions`: Dimensions kept by the SVD.
+    - `restarts`: Random starts of k-means; the best is kept.
+    - `hash`: Hash of a file, array or model from `describe`; other content is an error.
     """
 
     embeddings: str | os.PathLike[str] | NDArray[Any] | Vectors | Embedder | None = None

@@ -27,15 +27,11 @@ class SortedItems:
 
     Each chosen item has its slice's share of the full score as weight.
 
-    Parameters
-    ----------
-    by_task : bool
-        Sort each task's items, with items per task by its share of the full score; otherwise sort
-        all items together, as in the paper.
-    order : {"sum", "confidence", "recursive"}
-        Sort by the mean source score; by the sources' mean probability of the right option; or by
-        the score, with ties resolved by the sources whose thresholds lie among them (see
-        `fewbench.algorithms.completion.staircase.reorder`).
+    - `by_task`: Sort each task's items, with items per task by its share of the full score;
+      otherwise sort all items together, as in the paper.
+    - `order` ("sum", "confidence", "recursive"): Sort by the mean source score; by the sources'
+      mean probability of the right option; or by the score, with ties resolved by the sources whose
+      thresholds lie among them (see `fewbench.algorithms.completion.staircase.reorder`).
     """
 
     by_task: bool = True

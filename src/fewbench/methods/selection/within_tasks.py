@@ -49,18 +49,12 @@ class WholeTasks:
 class TaskSettings:
     """Settings that each task chooser has in addition to its own.
 
-    Parameters
-    ----------
-    tasks : int
-        Number of tasks; 0 takes as few as hold the budget.
-    share : float
-        With `tasks=0`, the part of a task's items that counts as its size: 0.05 takes as many
-        tasks as hold the budget in a twentieth of their items.
-    matrix : str
-        What tasks are compared by: a transferability file, `scores` of the source models, or
-        `text` of the items (BM25). Required by choosers that compare tasks.
-    hash : str, optional
-        Hash of the file from `describe`; other content is an error.
+    - `tasks`: Number of tasks; 0 takes as few as hold the budget.
+    - `share`: With `tasks=0`, the part of a task's items that counts as its size: 0.05 takes as
+      many tasks as hold the budget in a twentieth of their items.
+    - `matrix`: What tasks are compared by: a transferability file, `scores` of the source models,
+      or `text` of the items (BM25). Required by choosers that compare tasks.
+    - `hash`: Hash of the file from `describe`; other content is an error.
     """
 
     tasks: int = 0

@@ -81,10 +81,7 @@ class RandomTasks:
 class ListedTasks:
     """Tasks that a user names, in order.
 
-    Parameters
-    ----------
-    names : str
-        Names joined by |, with special characters percent-encoded: a comma is %2C.
+    - `names`: Names joined by |, with special characters percent-encoded: a comma is %2C.
     """
 
     names: str = ""
@@ -174,10 +171,7 @@ class FittedTasks:
 
     The comparison for BenTo: it needs source models' results, and no transferability.
 
-    Parameters
-    ----------
-    exchange : bool
-        Then exchange single tasks while that lowers the error.
+    - `exchange`: Then exchange single tasks while that lowers the error.
     """
 
     exchange: bool = True
@@ -230,17 +224,12 @@ EXACT_LIMIT = 400
 class BentoSim:
     """Representative tasks by S: distances of what they transfer to (BenTo-sim).
 
-    Parameters
-    ----------
-    scaling, distance
-        See `Similarity`.
-    exact : bool
-        The best choice, by mixed-integer programming; up to 400 tasks.
-    match : float, optional
-        Exchange tasks, at the least loss of coverage, until the chosen tasks are as easy as all
-        within this share (ours; 0.01 is 1 %).
-    tie : {"first", "last"}
-        Which of tasks with equal gain is taken; the authors' program takes the last.
+    - `scaling`, `distance`: See `Similarity`.
+    - `exact`: The best choice, by mixed-integer programming; up to 400 tasks.
+    - `match`: Exchange tasks, at the least loss of coverage, until the chosen tasks are as easy as
+      all within this share (ours; 0.01 is 1 %).
+    - `tie` ("first", "last"): Which of tasks with equal gain is taken; the authors' program takes
+      the last.
     """
 
     scaling: Scaling = "centre"

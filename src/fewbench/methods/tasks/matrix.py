@@ -229,20 +229,15 @@ IDENTITY = 1e-6
 class Similarity:
     """Settings that turn a transferability matrix into similarities of tasks.
 
-    Parameters
-    ----------
-    scaling : {"centre", "none", "sum", "z-score"}
-        Treatment of each target's column: subtract its mean (Eq. 2), nothing, divide by its sum
-        (needed for the published selection), or subtract the mean and divide by the standard
-        deviation (the paper's FLAN). Centering changes no Euclidean or Chebyshev distance.
-    distance : {"euclidean", "cosine", "chebyshev"}
-        Between rows (Eq. 3; the others: Table 4).
-    components : int
-        Eigenvectors of the Laplacian eigenmaps, below the number of tasks; 0 takes ten, or a third
-        of the tasks if there are fewer than thirty, at least two.
-    self_loops : bool
-        Whether a task's similarity with itself counts in the Laplacian, as Eq. 4 is printed; the
-        authors' program leaves it out.
+    - `scaling` ("centre", "none", "sum", "z-score"): Treatment of each target's column: subtract
+      its mean (Eq. 2), nothing, divide by its sum (needed for the published selection), or subtract
+      the mean and divide by the standard deviation (the paper's FLAN). Centering changes no
+      Euclidean or Chebyshev distance.
+    - `distance` ("euclidean", "cosine", "chebyshev"): Between rows (Eq. 3; the others: Table 4).
+    - `components`: Eigenvectors of the Laplacian eigenmaps, below the number of tasks; 0 takes ten,
+      or a third of the tasks if there are fewer than thirty, at least two.
+    - `self_loops`: Whether a task's similarity with itself counts in the Laplacian, as Eq. 4 is
+      printed; the authors' program leaves it out.
     """
 
     scaling: Scaling = "centre"
