@@ -99,9 +99,9 @@ def test_settings_are_typed():
         ("mean+random", "out of place"),
         ("random+random+mean", "out of place"),
         ("random+ridge+pca", "out of place"),
-        ("answers+ridge", "does not begin with a selector"),
-        ("random+answers", "does not end with a predictor"),
-        ("random+answers+mean", "takes the answers as they are"),
+        ("answers+ridge", "has no selector"),
+        ("random+answers", "has no predictor"),
+        ("random+answers+mean", "takes plain answers"),
         ("random-ridge(alpha=1)", "fixed settings"),
     ],
 )

@@ -98,7 +98,7 @@ def test_tasks_says_how_many(scores, k):
 
 
 def test_more_tasks_than_there_are(scores):
-    with pytest.raises(MethodError, match="tasks=7: there are 6"):
+    with pytest.raises(MethodError, match="tasks=7, but there are 6"):
         subset("bento-sim(tasks=7,matrix=scores)+mean", scores, 5)
 
 
@@ -307,7 +307,7 @@ def test_needs_follow_from_the_parts():
         ("random+bento-sim(matrix=scores)+mean", "'bento-sim' is out of place"),
         ("bento-sim(matrix=scores)+bento-le(matrix=scores)+mean", "'bento-le' is out of place"),
         ("bento-sim", "'bento-sim' is a"),
-        ("bento-sim(matrix=scores)+random", "does not end with a predictor"),
+        ("bento-sim(matrix=scores)+random", "has no predictor"),
         ("tasks-odd+mean", "'tasks-odd'"),
     ],
 )

@@ -31,23 +31,15 @@ def predictive_diversity(
 ) -> FloatArray:
     """Predictive diversity score (PDS): the sum over options of the largest probability.
 
-    Parameters
-    ----------
-    by_model : iterable of ndarray, shape (items, options)
-        Each model's probabilities, 0 for options that an item lacks, NaN where not run.
-    n_options : ndarray of int, shape (items,)
-        Number C of options of each item.
-    normalise : {"options", "none", "excess"}
-        Divide by C (Eq. 1), do not divide (the authors' program; the same ranking for equal C), or
-        take (PDS - 1) / (C - 1), which is 0 for agreement and 1 for full disagreement for any C.
+    - `by_model`, arrays of shape (items, options): Each model's probabilities, 0 for options that
+      an item lacks, NaN where not run.
+    - `n_options`, shape (items,): Number C of options of each item.
+    - `normalise` ("options", "none", "excess"): Divide by C (Eq. 1), do not divide (the authors'
+      program; the same ranking for equal C), or take (PDS - 1) / (C - 1), which is 0 for agreement
+      and 1 for full disagreement for any C.
 
-    Returns
-    -------
-    ndarray, shape (items,)
-        0 for an item that no model was run on.
+    Returns an array of shape (items,), 0 for an item that no model was run on.
 
-    Examples
-    --------
     >>> agree, differ = [[1.0, 0.0]], [[0.0, 1.0]]
     >>> predictive_diversity([np.array(agree), np.array(differ)], np.array([2])).tolist()
     [1.0]
@@ -156,16 +148,11 @@ def right_options(
     For an item that all models get right it is the most believed option; for one that none gets
     right, the least believed.
 
-    Parameters
-    ----------
-    by_model : iterable of ndarray, shape (items, options)
-        Each model's probabilities, NaN where not run.
-    values : ndarray, shape (models, items)
-        Scores in [0, 1], NaN where not run; a fractional score counts as partly right.
-    n_options : ndarray of int, shape (items,)
+    - `by_model`, arrays of shape (items, options): Each model's probabilities, NaN where not run.
+    - `values`, shape (models, items): Scores in [0, 1], NaN where not run; a fractional score
+      counts as partly right.
+    - `n_options`, shape (items,)
 
-    Examples
-    --------
     >>> p = np.array([[[0.7, 0.2, 0.1]], [[0.1, 0.3, 0.6]], [[0.2, 0.1, 0.7]]])
     >>> right_options(p, np.array([[1.0], [0.0], [0.0]]), np.array([3])).tolist()
     [0]

@@ -439,7 +439,7 @@ def _read(pieces: list[Piece]) -> Method:
         return cast(Method, with_settings(ADAPTIVE[whole[0]], pieces[0].settings, whole[0]))
     if whole:
         raise MethodError(
-            f"{whole[0]} is a whole method, to which no part is joined",
+            f"{whole[0]} is a whole method and takes no other parts",
             hint=f"write {whole[0]} by itself, or with settings as in {whole[0]}(name=value)",
         )
     return StaticMethod(*combine(pieces))

@@ -16,7 +16,7 @@ from fewbench.methods.needs import Need
 from fewbench.scores import Scores
 
 Proxy = Literal["scores", "probabilities"]
-PROBABILITIES = Need("probabilities", 1, "there are no probabilities to go by", required=True)
+PROBABILITIES = Need("probabilities", 1, "the scores have no option probabilities", required=True)
 
 
 def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
@@ -34,9 +34,7 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     if proxy == "scores":
         return np.asarray(np.round(scores.filled.mean(axis=0), 12))  # a hair of rounding apart
     if scores.probabilities is None:
-        raise MethodError(
-            "the scores have no option probabilities", hint="go by the scores themselves"
-        )
+        raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
     right = right_options(scores.probabilities.by_model(), scores.values, n_options)
     believed = probabilities_of(scores.probabilities.by_model(), right)

@@ -21,17 +21,12 @@ from fewbench.scores import Scores
 class Need:
     """One thing that a part needs.
 
-    Attributes
-    ----------
-    what : {"sources", "distinct sources", "tasks", "probabilities", "text", "task text"}
-        Models; models without near copies; tasks; option probabilities (1 or 0); a text of each
-        item, or of some item of each task (1 or 0).
-    least : int
-        How many.
-    without : str
-        What happens to the method with fewer, as words after "cannot:" or "but:".
-    required : bool
-        Whether the method refuses to run with fewer.
+    - `what` ("sources", "distinct sources", "tasks", "probabilities", "text", "task text"): Models;
+      models without near copies; tasks; option probabilities (1 or 0); a text of each item, or of
+      some item of each task (1 or 0).
+    - `least`: How many.
+    - `without`: What happens to the method with fewer, as words after "cannot:" or "but:".
+    - `required`: Whether the method refuses to run with fewer.
     """
 
     what: Literal["sources", "distinct sources", "tasks", "probabilities", "text", "task text"]
@@ -175,7 +170,7 @@ def _lack(need: Need, scores: Scores) -> MethodError:
             ),
         )
     if need.what == "probabilities":
-        return MethodError(need.without, hint="go by the scores themselves")
+        return MethodError(need.without, hint="use the scores instead")
     if need.what == "tasks":
         return MethodError(f"{need.without}: there is {counted(len(scores.tasks), 'task')}")
     there = f"there {'is' if scores.n_models == 1 else 'are'} "

@@ -131,18 +131,16 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
         tasks, inside = made.pop("tasks"), made.get("selector")
         made["selector"] = tasks if inside is None else replace(tasks, inside=inside)
     if "selector" not in made:
-        raise MethodError("the method does not begin with a selector", hint=some(SELECTORS, 9))
+        raise MethodError("the method has no selector", hint=some(SELECTORS, 9))
     if "predictor" in made:
         if len(made) > 2:
             name = next(piece.name for piece in pieces if piece.name in PREDICTORS)
             raise MethodError(
-                f"{name} takes the answers as they are", hint=f"selector + {name}, nothing between"
+                f"{name} takes plain answers", hint=f"put nothing between the selector and {name}"
             )
         return cast(Selector, made["selector"]), cast(Predictor, made["predictor"])
     if "regressor" not in made:
-        raise MethodError(
-            "the method does not end with a predictor", hint=some([*PREDICTORS, *REGRESSORS], 9)
-        )
+        raise MethodError("the method has no predictor", hint=some([*PREDICTORS, *REGRESSORS], 9))
     return cast(Selector, made["selector"]), regression.Regression(
         cast(regression.Regressor, made["regressor"]),
         cast(features.Features, made.get("features", features.Signature())),

@@ -12,13 +12,9 @@ from fewbench._types import FloatArray, IntArray
 class Answers:
     """Answers of targets to the same items.
 
-    Attributes
-    ----------
-    items : ndarray of int, shape (n,)
-        Positions of the items in the source scores.
-    scores : ndarray, shape (targets, n)
-        Scores in [0, 1].
-    probabilities : ndarray, shape (targets, n, options), optional
+    - `items`, shape (n,): Positions of the items in the source scores.
+    - `scores`, shape (targets, n): Scores in [0, 1].
+    - `probabilities`, shape (targets, n, options)
     """
 
     items: IntArray
@@ -32,8 +28,6 @@ class Record:
     A session computes its next items and its predictions from the record alone, so a reopened
     evaluation needs no replay.
 
-    Examples
-    --------
     >>> record = Record(["new"], n_items=5)
     >>> record.add_round("new", np.array([3, 1]))
     >>> record.tell("new", Answers(np.array([3]), np.array([[1.0]])))

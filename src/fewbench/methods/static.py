@@ -64,10 +64,8 @@ class StaticMethod(Method):
     ) -> "StaticSession":
         """Choose the items and open a session.
 
-        Raises
-        ------
-        MethodError, MissingExtraError
-            If the scores or this installation lack what the parts need, before any target runs.
+        Raises MethodError, MissingExtraError if the scores or this installation lack what the parts
+        need, before any target runs.
         """
         require(self, scores)
         subset = self.selector.select(scores, budget, seed)

@@ -41,8 +41,6 @@ class Subset(BaseModel):
     A subset is meaningful only with its method's predictor; `provenance` names both. `notes` tell
     users about the choice.
 
-    Examples
-    --------
     >>> subset = Subset(items=("q1", "q7"), weights=(0.25, 0.75))
     >>> Subset.from_json(subset.to_json()) == subset
     True

@@ -42,15 +42,10 @@ def play(
 ) -> Played:
     """Run a session to its end, checking at every step that it keeps the protocol.
 
-    Parameters
-    ----------
-    sources, targets : Scores
-        Of the same items; the method gets only the answers that it asks for.
-    whole_budget : bool
-        Whether every target must be asked exactly `budget` items, or at most as many.
-    one_by_one : bool
-        Tell the last target all it is asked for, then the one before it, and so on. By default
-        all targets that are asked are told, in the order of the asking.
+    - `sources`, `targets`: Of the same items; the method gets only the answers that it asks for.
+    - `whole_budget`: Whether every target must be asked exactly `budget` items, or at most as many.
+    - `one_by_one`: Tell the last target all it is asked for, then the one before it, and so on. By
+      default all targets that are asked are told, in the order of the asking.
     """
     names = targets.model_ids
     session = method.start(sources, budget, seed, names)
@@ -118,21 +113,14 @@ def reordered(played: Played, order: IntArray) -> Played:
 class Promises:
     """The traits of a method, which a subclass may set, and the tables that it is tried on.
 
-    Attributes
-    ----------
-    needs_probabilities : bool
-        The method works on option probabilities only: every table has them.
-    supports_missing : bool
-        Sources may have missing cells.
-    whole_budget : bool
-        Every target is asked exactly as many items as the budget allows; a method that says
-        otherwise by its own `whole_budget` is believed.
-    exact : bool
-        With every item run, the method's own estimate is the full score, before fewbench cuts it
-        to what the answers allow. Regressions over models are not exact; means are.
-    estimates : bool
-        Estimates with intervals are made too, for which the method is run some 20 times on parts
-        of the sources. Without, predictions alone are judged, at a third of the time.
+    - `needs_probabilities`: The method works on option probabilities only: every table has them.
+    - `supports_missing`: Sources may have missing cells.
+    - `whole_budget`: Every target is asked exactly as many items as the budget allows; a method
+      that says otherwise by its own `whole_budget` is believed.
+    - `exact`: With every item run, the method's own estimate is the full score, before fewbench
+      cuts it to what the answers allow. Regressions over models are not exact; means are.
+    - `estimates`: Estimates with intervals are made too, for which the method is run some 20 times
+      on parts of the sources. Without, predictions alone are judged, at a third of the time.
     """
 
     needs_probabilities: ClassVar[bool] = False

@@ -116,12 +116,8 @@ class Dependence(Promises):
     ) -> tuple[list[IntArray], FloatArray]:
         """Return what three targets are asked, and their estimates; no table outlives the call.
 
-        Parameters
-        ----------
-        kept : list of ndarray, optional
-            Items of each target that keep their answers; all other answers are changed.
-        seen : bool
-            Run the method first on a table in which the targets are source models.
+        - `kept`: Items of each target that keep their answers; all other answers are changed.
+        - `seen`: Run the method first on a table in which the targets are source models.
         """
         whole = simulate(17, 40, options=4)
         values, options = whole.values.copy(), all_options(whole)

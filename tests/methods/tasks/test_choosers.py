@@ -151,7 +151,7 @@ def test_listed_tasks_are_taken_in_their_order():
         ("a|x|y", 2, "no such task: 'x', 'y'"),
         ("a|a", 2, "listed twice"),
         ("a|%61", 2, "listed twice"),
-        ("a", 2, "1 tasks are listed and 2 are to be chosen"),
+        ("a", 2, "1 tasks are listed, but 2 are needed"),
         ("", 1, "0 tasks are listed"),
     ],
 )
@@ -226,7 +226,7 @@ def test_settings_that_do_not_fit(chooser, said):
 def test_tasks_that_cannot_be_compared():
     with pytest.raises(MethodError, match="one task"):
         TaskMatrix(np.ones((1, 2)), ("a",), np.ones(1, dtype=int), None, "x")
-    with pytest.raises(MethodError, match="x of the tasks are not all known"):
+    with pytest.raises(MethodError, match="some of the tasks' x is missing"):
         TaskMatrix(np.full((2, 2), np.nan), ("a", "b"), np.ones(2, dtype=int), None, "x")
 
 

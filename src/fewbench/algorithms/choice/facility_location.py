@@ -60,24 +60,14 @@ def facility_location(
 ) -> FacilityLocation:
     """Choose k columns that cover all rows, greedily.
 
-    Parameters
-    ----------
-    similarity : array, shape (rows, candidates)
-        Finite; S[i, j] is how well candidate j represents row i.
-    k : int
-        From 1 to the number of candidates.
-    floor : float
-        Value of a row that no candidate represents; lower similarities count as this.
-    tie : {"first", "last"}
-        Which of several candidates of equal gain is chosen, by position.
+    - `similarity`, shape (rows, candidates): Finite; S[i, j] is how well candidate j represents row
+      i.
+    - `k`: From 1 to the number of candidates.
+    - `floor`: Value of a row that no candidate represents; lower similarities count as this.
+    - `tie` ("first", "last"): Which of several candidates of equal gain is chosen, by position.
 
-    Raises
-    ------
-    ValueError
-        If the similarity is not a finite matrix or `k` is out of range.
+    Raises ValueError if the similarity is not a finite matrix or `k` is out of range.
 
-    Examples
-    --------
     >>> S = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]]
     >>> facility_location(S, 2).chosen.tolist()
     [0, 2]

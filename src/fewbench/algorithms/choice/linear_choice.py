@@ -72,26 +72,18 @@ def ridge_forward(
     Each group of rows is held out once. Each step uses the best penalty of a grid; the intercept
     is not penalized.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-        At most the number of columns.
-    groups : ndarray of int, shape (rows,), optional
-        Rows with the same number are held out together; by default each row alone.
-    penalties : ndarray
-        Multiples of the columns' mean squared size.
+    - `x`, shape (rows, columns)
+    - `y`, shape (rows,)
+    - `k`: At most the number of columns.
+    - `groups`, shape (rows,): Rows with the same number are held out together; by default each row
+      alone.
+    - `penalties`: Multiples of the columns' mean squared size.
 
-    Returns
-    -------
-    chosen : ndarray of int, shape (k,)
-        In the order of choice; the first of equally good columns wins.
-    errors : ndarray, shape (k,)
-        Root mean square held-out error with the columns chosen so far.
+    Returned arrays:
 
-    Examples
-    --------
+    - `chosen`, shape (k,): In the order of choice; the first of equally good columns wins.
+    - `errors`, shape (k,): Root mean square held-out error with the columns chosen so far.
+
     >>> rng = np.random.default_rng(0)
     >>> x = rng.random((40, 6))
     >>> ridge_forward(x, x[:, 4] + 2 * x[:, 1], 2)[0].tolist()

@@ -51,14 +51,11 @@ def line_losses(
     The loss is the mean squared error, on held-out models, of the least-squares line through the
     other models, averaged over divisions of the models.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-    full : ndarray, shape (models,)
-    weights : ndarray, shape (items,)
-        Weights of the items in the full score and in the score on a subset.
-    held_out : ndarray of bool, shape (models, divisions)
-        Which models each division holds out.
+    - `values`, shape (models, items)
+    - `full`, shape (models,)
+    - `weights`, shape (items,): Weights of the items in the full score and in the score on a
+      subset.
+    - `held_out`, shape (models, divisions): Which models each division holds out.
     """
     y = full - full.mean()
     x_mean = float((values @ weights).mean() / weights.sum())

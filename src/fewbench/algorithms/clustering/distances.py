@@ -30,27 +30,17 @@ def item_distances(
     stay equal: where each model gives only two values (right or wrong), one matrix product sums
     whole numbers. Memory is the result and some blocks of rows.
 
-    Parameters
-    ----------
-    columns : (n_items, n_models) array
-        Finite scores, a column per model.
-    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
-        The last three are 1 minus the cosine, the Pearson correlation or its absolute value. An
-        item of zeros (for the correlations: of equal scores) is at 0 from items like it, at 1 from
-        others.
-    standardise : bool
-        First scale each model's column to mean 0 and (population) variance 1; a constant column
-        becomes 0.
-    among : (n_some,) array of int, optional
-        Positions of the items to measure distances to; by default all.
+    - `columns`, shape (n_items, n_models): Finite scores, a column per model.
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"): The last
+      three are 1 minus the cosine, the Pearson correlation or its absolute value. An item of zeros
+      (for the correlations: of equal scores) is at 0 from items like it, at 1 from others.
+    - `standardise`: First scale each model's column to mean 0 and (population) variance 1; a
+      constant column becomes 0.
+    - `among`, shape (n_some,): Positions of the items to measure distances to; by default all.
 
-    Raises
-    ------
-    ValueError
-        If `columns` is not a non-empty matrix of finite numbers, or the metric is unknown.
+    Raises ValueError if `columns` is not a non-empty matrix of finite numbers, or the metric is
+    unknown.
 
-    Examples
-    --------
     >>> item_distances([[0, 1, 1], [1, 1, 0], [1, 1, 1]]).tolist()
     [[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
@@ -189,23 +179,16 @@ def native_sources(
     Returns one array of positions per target, ascending; of equally near sources the first is
     taken.
 
-    Parameters
-    ----------
-    sources, targets : ndarrays, shapes (sources, probe items) and (targets, probe items)
-    metric : {"manhattan", "euclidean", "cosine", "correlation"}
-        Distance between two models.
-    standardise : bool
-        First scale each probe item to mean 0 and variance 1 over all models.
-    count : {"average", "dynamic", "own", "all"}
-        How many, at least one. With d the mean distance over all pairs of models (Eq. 4): the
-        average number within d over the targets, rounded down (Eq. 5); at least that many, and all
-        within d ("dynamic", Table 9 of the paper); those within d of each target; or all sources.
-        For a single target the average is over the sources, each treated as a target.
-    inclusive : bool
-        Whether a source at exactly d is within d.
+    - `sources`, `targets`, shapes (sources, probe items) and (targets, probe items)
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation"): Distance between two models.
+    - `standardise`: First scale each probe item to mean 0 and variance 1 over all models.
+    - `count` ("average", "dynamic", "own", "all"): How many, at least one. With d the mean distance
+      over all pairs of models (Eq. 4): the average number within d over the targets, rounded down
+      (Eq. 5); at least that many, and all within d ("dynamic", Table 9 of the paper); those within
+      d of each target; or all sources. For a single target the average is over the sources, each
+      treated as a target.
+    - `inclusive`: Whether a source at exactly d is within d.
 
-    Examples
-    --------
     >>> sources = np.array([[0.0, 0], [0, 1], [1, 1], [1, 1]])
     >>> [natives.tolist() for natives in native_sources(sources, np.array([[1.0, 1], [0, 0]]))]
     [[2, 3], [0, 1]]

@@ -28,28 +28,17 @@ def representatives(
 ) -> tuple[IntArray, IntArray]:
     """Find k distinct points nearest the k-means centers, and each point's cluster.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, dimensions)
-        Finite, at least k of them.
-    k : int
-        At least 1.
-    seed : int
-    restarts : int
-        Random starts of k-means; the best is kept.
-    weights : ndarray, shape (n,), optional
-        Positive weights of the points in k-means; by default equal. They do not affect which point
-        of a cluster is nearest its center.
+    - `points`, shape (n, dimensions): Finite, at least k of them.
+    - `k`: At least 1.
+    - `restarts`: Random starts of k-means; the best is kept.
+    - `weights`, shape (n,): Positive weights of the points in k-means; by default equal. They do
+      not affect which point of a cluster is nearest its center.
 
-    Returns
-    -------
-    chosen : ndarray of int, shape (k,)
-        Positions in `points`, one per cluster.
-    labels : ndarray of int, shape (n,)
-        Each point's cluster as a position in `chosen`.
+    Returned arrays:
 
-    Examples
-    --------
+    - `chosen`, shape (k,): Positions in `points`, one per cluster.
+    - `labels`, shape (n,): Each point's cluster as a position in `chosen`.
+
     >>> points = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0], [13.0]])
     >>> chosen, labels = representatives(points, 2, seed=0)
     >>> sorted(chosen.tolist()), np.bincount(labels).tolist()
@@ -160,29 +149,16 @@ RESTARTS = 20  # of k-means: an embedding is small
 def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = False) -> FloatArray:
     """Embed rows by the first eigenvectors of L = I - D^-1/2 S D^-1/2, D = diag(S 1).
 
-    Parameters
-    ----------
-    similarity : array, shape (n, n)
-        Symmetric, without negative entries.
-    components : int
-        Eigenvectors kept, from 1 to n - 1. With all n, every row is at a right angle to every
-        other, whatever the similarity.
-    self_loops : bool
-        Whether the diagonal counts, as the equation is printed. The default ignores the diagonal,
-        as scipy's Laplacian, which the authors used, does.
+    - `similarity`, shape (n, n): Symmetric, without negative entries.
+    - `components`: Eigenvectors kept, from 1 to n - 1. With all n, every row is at a right angle to
+      every other, whatever the similarity.
+    - `self_loops`: Whether the diagonal counts, as the equation is printed. The default ignores the
+      diagonal, as scipy's Laplacian, which the authors used, does.
 
-    Returns
-    -------
-    ndarray, shape (n, components)
-        Each eigenvector's first largest entry is positive.
+    Returns an array of shape (n, components). Each eigenvector's first largest entry is positive.
 
-    Raises
-    ------
-    ValueError
-        If `components` is out of range, or the similarity cannot be used.
+    Raises ValueError if `components` is out of range, or the similarity cannot be used.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> S = np.kron(np.eye(2), np.ones((2, 2))) + 0.1
     >>> np.round(eigenmaps(S, 2)[:, 1], 3).tolist()

@@ -71,32 +71,20 @@ def kmedoids(
     The result is a local optimum: no exchange of one medoid for one candidate lowers the cost by
     more than rounding, unless `max_passes` ended the search early (Schubert & Rousseeuw 2021).
 
-    Parameters
-    ----------
-    distances : (n_points, n_candidates) array
-        Finite distances from points to candidates; they need not be symmetric. To cluster points
-        by points, candidate ``j`` is point ``j``. float32 and float64 are used as they are, other
-        types as float64. A matrix neither symmetric nor in Fortran order is copied once.
-    k : int
-        From 1 to n_candidates.
-    rng : numpy.random.Generator
-        Draws the random first medoids.
-    init : "random" or (k,) array of int
-        First medoids: drawn uniformly without replacement, or given.
-    max_passes : int
-        Most rounds over all candidates.
-    restarts : int
-        Runs from new random medoids; the first of the cheapest runs is kept.
+    - `distances`, shape (n_points, n_candidates): Finite distances from points to candidates; they
+      need not be symmetric. To cluster points by points, candidate ``j`` is point ``j``. float32
+      and float64 are used as they are, other types as float64. A matrix neither symmetric nor in
+      Fortran order is copied once.
+    - `k`: From 1 to n_candidates.
+    - `rng`: Draws the random first medoids.
+    - `init`: First medoids: drawn uniformly without replacement, or given.
+    - `max_passes`: Most rounds over all candidates.
+    - `restarts`: Runs from new random medoids; the first of the cheapest runs is kept.
 
-    Raises
-    ------
-    ValueError
-        If `distances` is not a finite, non-empty matrix, `k` is out of range, `init` does not name
-        `k` different candidates, `max_passes` or `restarts` is below 1, or several restarts are
-        requested from given medoids.
+    Raises ValueError if `distances` is not a finite, non-empty matrix, `k` is out of range, `init`
+    does not name `k` different candidates, `max_passes` or `restarts` is below 1, or several
+    restarts are requested from given medoids.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
     >>> result = kmedoids(abs(x[:, None] - x), 2, np.random.default_rng(0))

@@ -69,27 +69,18 @@ def fit_assessor(
 ) -> Assessor:
     """Train an assessor on the sources.
 
-    Parameters
-    ----------
-    values : ndarray, shape (sources, items)
-        In [0, 1] without missing cells; fractional scores count as shares of successes.
-    reference : ndarray of int, shape (n,)
-        Positions of the reference items.
-    alpha : float, optional
-        Penalty: half of it times the squared weights is added to the sum of the losses. By default
-        the one of `PENALTIES` times the number of training items with the least squared error of
-        held-out sources' mean scores.
-    interaction : bool
-        Whether an answer counts by the reference item's similarity to the item.
-    pairs : int
-        Train on at most about this many pairs: all sources, on items drawn at random.
-    item_weights : ndarray, shape (items,), optional
-        Weights in the mean score by which `alpha` is chosen; by default equal.
-    rng : Generator, optional
-        Draws training items and folds; by default seed 0.
+    - `values`, shape (sources, items): In [0, 1] without missing cells; fractional scores count as
+      shares of successes.
+    - `reference`, shape (n,): Positions of the reference items.
+    - `alpha`: Penalty: half of it times the squared weights is added to the sum of the losses. By
+      default the one of `PENALTIES` times the number of training items with the least squared error
+      of held-out sources' mean scores.
+    - `interaction`: Whether an answer counts by the reference item's similarity to the item.
+    - `pairs`: Train on at most about this many pairs: all sources, on items drawn at random.
+    - `item_weights`, shape (items,): Weights in the mean score by which `alpha` is chosen; by
+      default equal.
+    - `rng`: Draws training items and folds; by default seed 0.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> ability, easy = np.linspace(-2, 2, 30), np.linspace(-1, 1, 50)
     >>> values = (rng.random((30, 50)) < 1 / (1 + np.exp(-ability[:, None] - easy))).astype(float)

@@ -108,24 +108,14 @@ def fit_low_rank(
     A rank or noise that is not given is chosen by the least squared error of held-out rows' mean
     scores, observed on random items.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        In [0, 1], without missing cells.
-    rank : int, optional
-        Number of abilities; by default one of `RANKS`. It is cut to models - 2, to items - 1, and
-        to the rank of the rows.
-    noise : {"same", "own"}, optional
-        One variance for all items, or one per item.
-    observed : int, optional
-        Number of items on which held-out rows are observed; by default a tenth.
-    weights : ndarray, shape (items,), optional
-        Weights of the items in the mean score; by default equal.
-    rng : Generator, optional
-        Draws folds and observed items; by default seed 0.
+    - `values`, shape (models, items): In [0, 1], without missing cells.
+    - `rank`: Number of abilities; by default one of `RANKS`. It is cut to models - 2, to items - 1,
+      and to the rank of the rows.
+    - `noise` ("same", "own"): One variance for all items, or one per item.
+    - `observed`: Number of items on which held-out rows are observed; by default a tenth.
+    - `weights`, shape (items,): Weights of the items in the mean score; by default equal.
+    - `rng`: Draws folds and observed items; by default seed 0.
 
-    Examples
-    --------
     >>> rows = np.outer([0.0, 0.5, 1.0], [0.2, 0.4, 0.8]) + 0.1
     >>> model = fit_low_rank(rows, rank=1)
     >>> model.complete(np.array([0]), np.array([[0.25]])).round(2).tolist()

@@ -156,34 +156,21 @@ def fit_irt(
 ) -> ItemResponse:
     """Fit an item response model.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        Scores in [0, 1], NaN where a model was not run. Fractional scores count as that share of a
-        right answer; `binary` makes them right or wrong first.
-    dimensions : int
-        Number of abilities; 1 in the 1PL model. It is cut to models - 1 and to items.
-    form : {"1pl", "2pl", "3pl"}
-    estimation : {"marginal", "variational", "map"}, optional
-        "marginal" integrates over one ability exactly, on a grid (the default for one).
-        "variational" integrates approximately, with priors learned from all items (the default for
-        more). "map" takes the most likely values of all parameters.
-    steps : int
-        Most rounds.
+    - `values`, shape (models, items): Scores in [0, 1], NaN where a model was not run. Fractional
+      scores count as that share of a right answer; `binary` makes them right or wrong first.
+    - `dimensions`: Number of abilities; 1 in the 1PL model. It is cut to models - 1 and to items.
+    - `form` ("1pl", "2pl", "3pl")
+    - `estimation` ("marginal", "variational", "map"): "marginal" integrates over one ability
+      exactly, on a grid (the default for one). "variational" integrates approximately, with priors
+      learned from all items (the default for more). "map" takes the most likely values of all
+      parameters.
+    - `steps`: Most rounds.
 
-    Returns
-    -------
-    ItemResponse
-        Abilities have mean 0 and variance 1 over the models, are uncorrelated and ordered by their
-        part of the items' discrimination, which is mostly positive.
+    Returns ItemResponse. Abilities have mean 0 and variance 1 over the models, are uncorrelated and
+    ordered by their part of the items' discrimination, which is mostly positive.
 
-    Raises
-    ------
-    ValueError
-        If the form or estimation allows one ability only, and `dimensions` is larger.
+    Raises ValueError if the form or estimation allows one ability only, and `dimensions` is larger.
 
-    Examples
-    --------
     >>> ability, difficulty = np.linspace(-2, 2, 50)[:, None], np.linspace(-1, 1, 30)
     >>> model = fit_irt((ability > difficulty).astype(float))
     >>> bool(np.corrcoef(model.sources.means[:, 0], ability[:, 0])[0, 1] > 0.97)

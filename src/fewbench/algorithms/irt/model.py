@@ -86,20 +86,12 @@ class ItemResponse:
     def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
         """Estimate the most likely abilities from answers, with a normal prior.
 
-        Parameters
-        ----------
-        items : ndarray of int, shape (n,)
-            Positions of the answered items; n may be 0.
-        answers : ndarray, shape (models, n)
-            Scores in [0, 1], NaN where not run; fractional scores count as that share of a right
-            answer.
-        spread : float
-            Standard deviation of the prior; the sources' is 1.
+        - `items`, shape (n,): Positions of the answered items; n may be 0.
+        - `answers`, shape (models, n): Scores in [0, 1], NaN where not run; fractional scores count
+          as that share of a right answer.
+        - `spread`: Standard deviation of the prior; the sources' is 1.
 
-        Returns
-        -------
-        Abilities
-            Covariances are the inverse information, prior included.
+        Returns Abilities. Covariances are the inverse information, prior included.
         """
         a = self.discrimination[items]
         run = ~np.isnan(answers)

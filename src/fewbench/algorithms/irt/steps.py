@@ -27,19 +27,11 @@ def most_likely_abilities(
     Newton's method on the slope of the log posterior, with bisection where a step leaves the
     interval that holds the maximum. With guessing, that maximum may be one of several.
 
-    Parameters
-    ----------
-    model : ItemResponse
-        Of one ability.
-    items : ndarray of int, shape (models, n)
-        Positions of the items of each model.
-    right : ndarray, shape (models, n)
-        1 for right answers, else 0.
-    spread : float
-        Standard deviation of the prior with mean 0.
+    - `model`: Of one ability.
+    - `items`, shape (models, n): Positions of the items of each model.
+    - `right`, shape (models, n): 1 for right answers, else 0.
+    - `spread`: Standard deviation of the prior with mean 0.
 
-    Examples
-    --------
     >>> from fewbench.algorithms.irt import Abilities
     >>> nobody = Abilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
     >>> model = ItemResponse(np.ones((2, 1)), np.zeros(2), np.zeros(2), nobody)

@@ -21,21 +21,14 @@ UNLIKELY = 0.1  # what an approximation calls likelier is not worth drawing
 class Missingness:
     """Evidence against missing at random.
 
-    Attributes
-    ----------
-    by_model : ndarray, shape (models,)
-        Share of items that each model was not run on.
-    by_task : ndarray, shape (models, tasks)
-        The same within each task.
-    p_task, p_item : float
-        Probability that chance spreads the cells so unevenly over tasks (chi-squared), or
-        concentrates them so on the same items (dispersion).
-    easier : ndarray, shape (models,)
-        How much better the others score on the model's missing items than on its other items; NaN
-        where nothing is missing.
-    p_easier : ndarray, shape (models,)
-        Two-sided upper bound of the probability of such a difference; NaN where nothing is
-        missing.
+    - `by_model`, shape (models,): Share of items that each model was not run on.
+    - `by_task`, shape (models, tasks): The same within each task.
+    - `p_task`, `p_item`: Probability that chance spreads the cells so unevenly over tasks
+      (chi-squared), or concentrates them so on the same items (dispersion).
+    - `easier`, shape (models,): How much better the others score on the model's missing items than
+      on its other items; NaN where nothing is missing.
+    - `p_easier`, shape (models,): Two-sided upper bound of the probability of such a difference;
+      NaN where nothing is missing.
     """
 
     by_model: FloatArray

@@ -88,7 +88,7 @@ class Tailored(Method):
             check_number(name, getattr(self, name), 1)
         check_number("restarts", self.restarts, 1, 1000)
         if self.search == "alternate" and self.restarts > 1:
-            raise MethodError("only the swap search starts several times", hint="use search=swap")
+            raise MethodError("restarts work only with the swap search", hint="use search=swap")
         return TailoredSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:

@@ -137,7 +137,7 @@ class FittedSignature:
         if answers.probabilities is None:
             raise AnswersError(
                 "the method compares option probabilities, and the answers have none",
-                hint="tell the option probabilities too, or use a method on answers, such as "
+                hint="pass the option probabilities too, or use a method that needs none, such as "
                 "greedy-ridge",
             )
         options = answers.probabilities  # NaN of a source in the place of a target

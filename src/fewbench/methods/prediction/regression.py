@@ -92,7 +92,8 @@ class Neighbours:
         check_number("k", self.k, 1)
         if self.k > len(x):
             raise MethodError(
-                f"{self.k} neighbours of {len(x)} source models", hint=f"use k={len(x)} or fewer"
+                f"k={self.k} neighbors need as many source models; there are {len(x)}",
+                hint=f"use k={len(x)} or fewer",
             )
         return lambda rows: np.asarray(y[nearest(rows, x, self.k, self.metric)].mean(axis=1))
 

@@ -99,7 +99,7 @@ def filled_up(scores: Scores, chosen: IntArray, budget: int, rng: np.random.Gene
     if short > 0:
         others = np.setdiff1d(np.arange(scores.n_items), chosen)
         items = np.concatenate([chosen, rng.permutation(others)[:short]])
-        notes = (f"{short} of {budget} items were drawn at random: the sources choose no more",)
+        notes = (f"{short} of {budget} items were drawn at random: the sources determine no more",)
     return Subset(items=tuple(scores.item_ids[items]), notes=notes)
 
 

@@ -68,21 +68,12 @@ ARRAYS = "write it with numpy.savez(FILE, items=ids, embeddings=vectors)"
 class Vectors:
     """One vector per item, with the items' ids or in the order of the items.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n, d)
-        Finite numbers.
-    items : ndarray of str, shape (n,), optional
-        Ids; without them the vectors are in the order of the items.
-    where : str
-        Name in messages.
-    digest : str, optional
-        Hash of the content; by default of the values.
+    - `values`, shape (n, d): Finite numbers.
+    - `items`, shape (n,): Ids; without them the vectors are in the order of the items.
+    - `where`: Name in messages.
+    - `digest`: Hash of the content; by default of the values.
 
-    Raises
-    ------
-    MethodError
-        If the values are not such an array, or an id appears twice.
+    Raises MethodError if the values are not such an array, or an id appears twice.
     """
 
     def __init__(
@@ -118,7 +109,7 @@ class Vectors:
             raise MethodError(
                 f"{self.where}: no embedding for {len(lacking)} of {scores.n_items} items: "
                 f"{some(lacking)}",
-                hint=f"its items look like {some(self.index[:2])}; those of other items may stay",
+                hint=f"its items look like {some(self.index[:2])}; vectors of other items are ignored",
             )
         return self.values[at]
 
@@ -145,7 +136,7 @@ def checked(values: Any, where: str) -> FloatArray:
     if len(bad):
         raise MethodError(
             f"{where}: {len(bad)} rows hold NaN or infinity, first row {bad[0] + 1}",
-            hint="every item needs a whole vector",
+            hint="each item needs a finite vector",
         )
     copy = given.astype(np.float64, order="C")
     copy.flags.writeable = False
@@ -235,12 +226,9 @@ class LocalModel:
 def local_model(folder: str | os.PathLike[str]) -> LocalModel:
     """Return the model of a local folder.
 
-    Raises
-    ------
-    MethodError
-        If there is no such folder: names are never looked up elsewhere.
-    MissingExtraError
-        If model2vec is not installed.
+    Raises MethodError if there is no such folder: names are never looked up elsewhere.
+
+    Raises MissingExtraError if model2vec is not installed.
     """
     source = Path(folder)
     if not source.is_dir():

@@ -132,7 +132,7 @@ class WithinTasks:
         if self.settings.tasks:
             k = self.settings.tasks
             if k > len(sizes):
-                raise MethodError(f"tasks={k}: there are {len(sizes)}")
+                raise MethodError(f"tasks={k}, but there are {len(sizes)}")
             ordered = self.chooser.order(matrix, k, seed)
             return ordered.tasks, ordered.notes
         needed = min(budget / self.settings.share, int(sizes.sum()))
@@ -158,7 +158,7 @@ class WithinTasks:
             raise MethodError(
                 f"{self.settings.matrix}: {len(lacking)} of {len(scores.tasks)} tasks are not in "
                 f"it: {some(lacking)}",
-                hint=f"its tasks are called {some(transfer.tasks)}",
+                hint=f"its tasks are {some(transfer.tasks)}",
             )
         at = np.array([transfer.tasks.index(task) for task in scores.tasks])
         whole = TaskMatrix.of_transfer(transfer)

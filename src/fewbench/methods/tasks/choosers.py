@@ -36,17 +36,11 @@ from fewbench.methods.written import Piece, check_number, check_words, split, wi
 class Ordered:
     """Chosen tasks in the order of choice.
 
-    Attributes
-    ----------
-    tasks : ndarray of int, shape (k,)
-    nested : bool
-        Whether the first j tasks are the choice for j.
-    gains : ndarray, shape (k,), optional
-        What each task adds to the coverage, if tasks are chosen by it.
-    coverage, bound : float, optional
-        Coverage of the choice, and its upper bound over all choices.
-    notes : tuple of str
-        What a user should know about the choice.
+    - `tasks`, shape (k,)
+    - `nested`: Whether the first j tasks are the choice for j.
+    - `gains`, shape (k,): What each task adds to the coverage, if tasks are chosen by it.
+    - `coverage`, `bound`: Coverage of the choice, and its upper bound over all choices.
+    - `notes`: What a user should know about the choice.
     """
 
     tasks: IntArray
@@ -98,8 +92,8 @@ class ListedTasks:
             raise MethodError("a task is listed twice")
         if len(names) < k:
             raise MethodError(
-                f"{len(names)} tasks are listed and {k} are to be chosen",
-                hint="list as many, by --list or in names=a|b|c",
+                f"{len(names)} tasks are listed, but {k} are needed",
+                hint="list more tasks, by --list or in names=a|b|c",
             )
         return Ordered(np.array([matrix.names.index(name) for name in names[:k]], dtype=np.intp))
 

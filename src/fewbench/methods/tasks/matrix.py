@@ -24,21 +24,14 @@ PAST_SCORES = "past models' scores"
 class TaskMatrix:
     """Tasks with a row of numbers each, their sizes and how easy they are.
 
-    Attributes
-    ----------
-    rows : ndarray, shape (tasks, columns)
-        Transferability to each target, scores of each source model, or BM25 with each task's text.
-    names : tuple of str, length tasks
-    sizes : ndarray, shape (tasks,)
-        Questions of each task; all 1 if unknown.
-    ease : ndarray, shape (tasks,), optional
-        Score on each task, of one model or of the source models on average.
-    kind : str
-        What the rows are, in words.
-    weigh_tasks : bool
-        Whether the full score is the mean over tasks instead of questions.
-    models, families : tuple of str
-        Of source scores: names and families ("" for none) of the columns' models.
+    - `rows`, shape (tasks, columns): Transferability to each target, scores of each source model,
+      or BM25 with each task's text.
+    - `sizes`, shape (tasks,): Questions of each task; all 1 if unknown.
+    - `ease`, shape (tasks,): Score on each task, of one model or of the source models on average.
+    - `kind`: What the rows are, in words.
+    - `weigh_tasks`: Whether the full score is the mean over tasks instead of questions.
+    - `models`, `families`: Of source scores: names and families ("" for none) of the columns'
+      models.
     """
 
     rows: FloatArray
@@ -113,9 +106,9 @@ class TaskMatrix:
 
     def __post_init__(self) -> None:
         if len(self.names) < 2:
-            raise MethodError("there is one task: nothing to choose from")
+            raise MethodError("there is only one task, so there is nothing to choose")
         if not np.isfinite(self.rows).all():
-            raise MethodError(f"{self.kind} of the tasks are not all known")
+            raise MethodError(f"some of the tasks' {self.kind} is missing")
 
 
 def families_of(scores: Scores) -> tuple[str, ...]:
@@ -164,12 +157,9 @@ def bm25(texts: Sequence[str]) -> FloatArray:
     Entry [i, j] scores text i for the words of text j, with repetitions (Robertson & Zaragoza
     2009; k1 = 1.5, b = 0.75). There is one text per task: its instruction, questions and answers.
 
-    Raises
-    ------
-    MissingExtraError
-        If bm25s is not installed.
-    MethodError
-        If a text has no words.
+    Raises MissingExtraError if bm25s is not installed.
+
+    Raises MethodError if a text has no words.
     """
     try:
         import bm25s
@@ -199,7 +189,7 @@ def bm25(texts: Sequence[str]) -> FloatArray:
 def of_texts(texts: Mapping[str, str], names: Sequence[str], sizes: IntArray) -> TaskMatrix:
     """Compare tasks by their whole texts, by name; MethodError if a task has none."""
     if lacking := [name for name in names if name not in texts]:
-        raise MethodError(f"no text is given of {len(lacking)} tasks: {some(lacking)}")
+        raise MethodError(f"{len(lacking)} tasks have no text: {some(lacking)}")
     return TaskMatrix(bm25([texts[name] for name in names]), tuple(names), sizes, None, "BM25")
 
 
@@ -282,8 +272,8 @@ class Similarity:
         least = min(2, n - 1)
         if not least <= components < n:
             why = (
-                "with all of them every task is at a right angle to every other, and the choice "
-                "hangs on rounding"
+                "with all of them each task is at a right angle to each other, and rounding "
+                "decides the choice"
                 if components >= n
                 else "they do not tell tasks apart"
             )

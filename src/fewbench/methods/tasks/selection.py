@@ -115,29 +115,18 @@ class Plan(_Record):
 class TaskSelection(_Record):
     """Chosen tasks, in the order of choice.
 
-    Attributes
-    ----------
-    method : str
-        As `read_chooser` reads it.
-    steps : dict of int to tuple of str
-        The choice for k tasks, and for fewer if those are the first of the k.
-    sizes : dict of str to int
-        Questions of each task of the benchmark.
-    clusters : dict of str to int
-        Each task's spectral cluster.
-    coverage, bound : float, optional
-        Coverage of the choice, and its upper bound over all choices (exact choice only).
-    models : dict of str to str, optional
-        The source models that tasks were compared by, with a digest of each one's scores.
-    formula : Formula, optional
-        Of source scores: the full score from scores on the chosen tasks.
-    estimator : {"mean", "ridge"}
-        Whether the estimate is the plain score on the chosen tasks, or the formula.
-    plan : Plan, optional
-        If only some questions of the chosen tasks are run: how many, and why.
+    - `method`: As `read_chooser` reads it.
+    - `steps`: The choice for k tasks, and for fewer if those are the first of the k.
+    - `sizes`: Questions of each task of the benchmark.
+    - `clusters`: Each task's spectral cluster.
+    - `coverage`, `bound`: Coverage of the choice, and its upper bound over all choices (exact
+      choice only).
+    - `models`: The source models that tasks were compared by, with a digest of each one's scores.
+    - `formula`: Of source scores: the full score from scores on the chosen tasks.
+    - `estimator` ("mean", "ridge"): Whether the estimate is the plain score on the chosen tasks, or
+      the formula.
+    - `plan`: If only some questions of the chosen tasks are run: how many, and why.
 
-    Examples
-    --------
     >>> from fewbench.methods.tasks import Transferability, read_chooser, select_tasks
     >>> transfer = Transferability(
     ...     np.array([[[0.9, 0.2, 0.2], [0.8, 0.2, 0.2], [0.1, 0.6, 0.7]]]),
@@ -233,25 +222,15 @@ def select_tasks(
 ) -> TaskSelection:
     """Choose k tasks, and measure how stable the choice is.
 
-    Parameters
-    ----------
-    chooser : TaskChooser
-    given : Transferability or TaskMatrix
-        What tasks are compared by. For a measurement with several seeds, the choice is repeated on
-        seeds drawn with replacement.
-    k : int
-        From 1 to the number of tasks.
-    seed : int
-        Random seed.
-    bootstraps : int, optional
-        Repetitions, 0 for none; by default 100, and 20 for more than 200 tasks.
-    weigh_tasks : bool
-        Of a measurement: whether the full score is the mean over tasks instead of questions.
+    - `given`: What tasks are compared by. For a measurement with several seeds, the choice is
+      repeated on seeds drawn with replacement.
+    - `k`: From 1 to the number of tasks.
+    - `seed`: Random seed.
+    - `bootstraps`: Repetitions, 0 for none; by default 100, and 20 for more than 200 tasks.
+    - `weigh_tasks`: Of a measurement: whether the full score is the mean over tasks instead of
+      questions.
 
-    Raises
-    ------
-    MethodError
-        If `k` is out of range, or the matrix or a setting cannot be used.
+    Raises MethodError if `k` is out of range, or the matrix or a setting cannot be used.
     """
     transfer = given if isinstance(given, Transferability) else None
     matrix = TaskMatrix.of_transfer(transfer, weigh_tasks=weigh_tasks) if transfer else given
@@ -259,7 +238,7 @@ def select_tasks(
     n = len(matrix.names)
     check_number("seed", seed, 0)
     if not 1 <= k <= n:
-        raise MethodError(f"{k} tasks are to be chosen of {n}", hint=f"use 1 to {n}")
+        raise MethodError(f"cannot choose {k} of {n} tasks", hint=f"use 1 to {n}")
     ordered = chooser.order(matrix, k, seed)
     notes = ordered.notes
     stability = noise = None

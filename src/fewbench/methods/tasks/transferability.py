@@ -28,28 +28,17 @@ Metric = Literal["accuracy", "loss", "exact-match"]
 class Transferability:
     """Scores of one model on target tasks with in-context examples of source tasks.
 
-    Parameters
-    ----------
-    values : ndarray, shape (seeds, sources, targets)
-        Mean metric over the target's questions, larger is better (Eq. 1); losses are negative. NaN
-        where nothing was measured.
-    tasks : tuple of str, length sources
-        The benchmark's tasks, each a source.
-    targets : tuple of str, length targets
-        The tasks whose questions were asked; all, or some in a cheaper design.
-    n_questions : ndarray of int, shape (sources,)
-        Questions of each task in the whole benchmark; all 1 if unknown.
-    metric : {"accuracy", "loss", "exact-match"}
-    about : mapping of str to str
-        What is known of the measurement: model, date, settings.
+    - `values`, shape (seeds, sources, targets): Mean metric over the target's questions, larger is
+      better (Eq. 1); losses are negative. NaN where nothing was measured.
+    - `tasks`: The benchmark's tasks, each a source.
+    - `targets`: The tasks whose questions were asked; all, or some in a cheaper design.
+    - `n_questions`, shape (sources,): Questions of each task in the whole benchmark; all 1 if
+      unknown.
+    - `metric` ("accuracy", "loss", "exact-match")
+    - `about`: What is known of the measurement: model, date, settings.
 
-    Raises
-    ------
-    MethodError
-        If shapes or names do not fit, or nothing was measured.
+    Raises MethodError if shapes or names do not fit, or nothing was measured.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> t = Transferability(np.ones((2, 3, 3)), ("a", "b", "c"), ("a", "b", "c"), np.ones(3, int))
     >>> t.mean.shape, t.n_seeds
@@ -74,13 +63,13 @@ class Transferability:
             if len(set(names)) < len(names):
                 raise MethodError(f"a task is named twice: {some(_twice(names))}")
         if unknown := sorted(set(self.targets) - set(self.tasks)):
-            raise MethodError(f"targets that are no tasks: {some(unknown)}")
+            raise MethodError(f"targets that are not tasks: {some(unknown)}")
         if len(self.tasks) < 2:
-            raise MethodError("there is one task: nothing to choose from")
+            raise MethodError("there is only one task, so there is nothing to choose")
         if not self.targets:
             raise MethodError("no task was a target: nothing was measured")
         if self.n_questions.shape != shape[:1] or (self.n_questions < 1).any():
-            raise MethodError("every task has a number of questions, at least 1")
+            raise MethodError("each task needs at least 1 question")
         if np.isinf(self.values).any():
             raise MethodError("transferability has infinite entries")
 
@@ -110,7 +99,7 @@ class Transferability:
         if self.metric != "loss":
             raise MethodError(
                 f"--transform {transform} is for losses; the matrix holds {self.metric}",
-                hint="leave it out, or say --metric loss for a .csv of losses",
+                hint="leave it out, or pass --metric loss for a .csv of losses",
             )
         about = {**self.about, "transform": "exp(-loss)"}
         return replace(self, values=np.exp(self.values), metric="exp(-loss)", about=about)
@@ -125,9 +114,9 @@ class Transferability:
         if (lacking := ~measured.any(axis=0)).any():
             source, target = np.argwhere(lacking)[0]
             raise MethodError(
-                f"nothing was measured of {self.tasks[source]} on {self.targets[target]} "
+                f"source task {self.tasks[source]} was not measured on {self.targets[target]} "
                 f"({int(lacking.sum())} such pairs)",
-                hint="go on with fewbench transfer measure, or leave those targets out",
+                hint="continue with fewbench transfer measure, or leave those targets out",
             )
         return np.asarray(np.where(measured, self.values, 0.0).sum(axis=0) / measured.sum(axis=0))
 
@@ -172,17 +161,10 @@ class Transferability:
         sources' names are in the first column, which a square table may lack. A .csv has no
         numbers of questions (`n_questions` is 1).
 
-        Parameters
-        ----------
-        path : str or os.PathLike
-        metric : {"accuracy", "loss", "exact-match"}, optional
-            What the entries are, if the file does not say; by default accuracies. Positive losses
-            become negative, so that larger is better.
+        - `metric` ("accuracy", "loss", "exact-match"): What the entries are, if the file does not
+          say; by default accuracies. Positive losses become negative, so that larger is better.
 
-        Raises
-        ------
-        MethodError
-            If the file cannot be read or used, or has another metric.
+        Raises MethodError if the file cannot be read or used, or has another metric.
         """
         path = Path(path)
         if path.is_dir():
@@ -245,7 +227,7 @@ def _as_metric(read: Transferability, metric: Metric | None) -> Transferability:
     if len(known) and (known.min() < 0 or known.max() > 1):
         raise MethodError(
             f"entries run from {known.min():g} to {known.max():g}, and accuracies from 0 to 1",
-            hint="say --metric loss for losses; divide percentages by 100",
+            hint="pass --metric loss for losses; divide percentages by 100",
         )
     return replace(read, metric=metric or "accuracy")
 
@@ -263,7 +245,7 @@ def _from_npz(path: Path) -> Transferability:
     values = next((arrays[key] for key in VALUES if key in arrays), None)
     if values is None or "tasks" not in arrays:
         raise MethodError(
-            f"has {some(list(arrays))}, not transferability (or acc) and tasks",
+            f"has {some(list(arrays))}, but needs transferability (or acc) and tasks",
             hint="fewbench transfer measure writes such a file",
         )
     tasks = _names("tasks", arrays["tasks"])
@@ -272,7 +254,7 @@ def _from_npz(path: Path) -> Transferability:
         if array.dtype.kind not in "fiu":
             raise MethodError(f"{name} holds {array.dtype}, not numbers")
     if not ((np.abs(numbers) < 2**53).all() and (numbers == np.round(numbers)).all()):
-        raise MethodError("n_questions are no whole numbers")
+        raise MethodError("n_questions are not whole numbers")
     metric, about = _facts(arrays.get("facts"))
     return Transferability(
         np.atleast_3d(values.T).T.astype(np.float64),
@@ -286,7 +268,9 @@ def _from_npz(path: Path) -> Transferability:
 
 def _names(what: str, array: NDArray[Any]) -> tuple[str, ...]:
     if array.ndim != 1 or array.dtype.kind not in "Uiu":
-        raise MethodError(f"{what} is no list of texts", hint="write names as fixed-width strings")
+        raise MethodError(
+            f"{what} is not a list of texts", hint="write names as fixed-width strings"
+        )
     return tuple(map(str, array.tolist()))
 
 
