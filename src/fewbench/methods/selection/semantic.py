@@ -109,7 +109,7 @@ class Vectors:
             raise MethodError(
                 f"{self.where}: no embedding for {len(lacking)} of {scores.n_items} items: "
                 f"{some(lacking)}",
-                hint=f"its items look like {some(self.index[:2])}; vectors of other items are ignored",
+                hint=f"its items look like {some(self.index[:2])}; other items are ignored",
             )
         return self.values[at]
 

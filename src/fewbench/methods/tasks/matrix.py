@@ -126,23 +126,14 @@ def column_groups(rows: FloatArray, families: tuple[str, ...] = ()) -> IntArray:
     >>> column_groups(np.array([[0.1], [0.2], [0.3], [0.2]]), ("x", "", "x", "")).tolist()
     [0, 1, 0, 1]
     """
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    n = len(rows)
-    same = np.unique(np.round(rows, 12), axis=0, return_inverse=True)[1].reshape(n)
-    known = np.array([bool(family) for family in families], dtype=bool)
-    _, family = np.unique(np.array(families, dtype=object), return_inverse=True)
-    # Models are joined to a node for their scores and to one for their family.
-    at, to = np.arange(n), [same + n]
-    rows_of, offset = [at], n + int(same.max(initial=-1)) + 1
-    if known.any():
-        rows_of.append(np.flatnonzero(known))
-        to.append(family[known] + offset)
-    ends = np.concatenate(rows_of), np.concatenate(to)
-    size = offset + n
-    graph = coo_array((np.ones(len(ends[0])), ends), (size, size))
-    labels = connected_components(graph, directed=False)[1][:n]
+    same = np.unique(np.round(rows, 12), axis=0, return_inverse=True)[1].reshape(len(rows))
+    linked = np.equal.outer(same, same)
+    if families:
+        names = np.array(families)
+        linked |= np.equal.outer(names, names) & (names != "")[:, None]
+    labels = connected_components(linked, directed=False)[1]
     _, first, found = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[found], dtype=np.intp)
 
