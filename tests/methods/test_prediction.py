@@ -77,7 +77,7 @@ def test_as_many_neighbours_as_sources_are_their_mean_and_more_are_an_error():
     predict = Regression(Neighbours(4)).fit(scores, subset_at(scores, at), 0).predict
     said = predict(answers_of(scores, [0], at))
     assert said.scores[0] == pytest.approx(scores.full_scores().mean())
-    with pytest.raises(MethodError, match="k=9 neigh"):
+    with pytest.raises(MethodError, match="9 are needed"):
         Regression(Neighbours(9)).fit(scores, subset_at(scores, at), 0).predict(
             answers_of(scores, [0], at)
         )

@@ -85,7 +85,7 @@ class Neighbours:
     @property
     def needs(self) -> tuple[Need, ...]:
         """As many sources as neighbors."""
-        return (Need("sources", self.k, f"there are no k={self.k} neighbours", required=True),)
+        return (Need("sources", self.k, f"k={self.k} neighbors need as many sources", required=True),)
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Remember the sources."""
