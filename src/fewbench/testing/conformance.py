@@ -1,10 +1,4 @@
-"""What a method asks, that it repeats itself, and that it leaves all else alone.
-
-What a session keeps: it stands alone, takes targets in any order, and can be resumed.
-
-Tables of every kind: missing cells, few models or items, constant answers, twins.
-
-A pytest class of promises that every method must keep, your own methods too.
+"""A pytest class with the promises that every method must keep, your own methods too.
 
 A subclass supplies one fixture, the method:
 
@@ -17,23 +11,23 @@ A subclass supplies one fixture, the method:
 
 What a pass shows, on small simulated tables:
 
-- The method asks for the budget, no more and no less, and repeats itself under one seed, on any
-  number of threads, beside other sessions.
+- The method asks exactly the budget, and repeats itself under one seed, with any number of threads
+  and with other sessions running.
 - Estimates follow the answers. Nearly every answer counts, better targets get higher estimates,
-  and the mean error has no sign. With every item run, the estimates are near the full scores
-  before fewbench cuts them to what the answers allow.
-- Nothing else changes the estimates: hidden answers, other targets, the order of targets, of
-  telling, of source models and of items, the scale.
+  and the mean error is about 0. With all items run, the estimates are near the full scores before
+  fewbench clips them to what the answers allow.
+- Nothing else changes the estimates: hidden answers, other targets, the order of targets, answers,
+  source models and items, the scale.
 - Missing cells, constant scores, duplicate models and tables of a few models or items work, or
-  are refused by a `MethodError`.
+  raise a `MethodError`.
 
 What a pass does not show:
 
 - That the method is better than random sampling. `fewbench compare` measures that on your data.
 - That estimates hold for targets unlike the source models. Here, targets are drawn like them.
-- Small faults. Bias, the order of models and the order of items are judged by means over a few
-  tables: a bias below about two percentage points passes.
-- That the code cannot read files or other processes. Reading hidden answers is found where it
+- Small faults. Bias and order effects are judged by means over a few tables: a bias below about
+  two percentage points passes.
+- That the code cannot read files or other processes. Reading hidden answers is found only if it
   changes an estimate or a choice of items in these tests.
 """
 
@@ -72,7 +66,7 @@ __all__ = ["MethodConformance", "Played", "StaticConformance", "play"]
 
 
 class Asking(Promises):
-    """A method asks for its budget, repeats itself, and leaves all else alone."""
+    """A method asks its budget, repeats itself, and changes nothing else."""
 
     def test_says_what_it_is(self, method: Method) -> None:
         """The description is one line of text."""
@@ -105,7 +99,7 @@ class Asking(Promises):
         assert_same(*played)
 
     def test_sources_are_left_alone(self, method: Method) -> None:
-        """The sources are the same after a session as before."""
+        """A session does not change the sources."""
         sources, targets = self._tables(options=3)
         fingerprint = sources.fingerprint
         self._play(method, sources, targets, 8, tasks=True)
@@ -125,10 +119,10 @@ def _processors(n: int) -> Iterator[None]:
 
 
 class Sessions(Promises):
-    """Sessions stand alone, take targets in any order, and can be stopped and resumed."""
+    """Sessions are independent, accept targets in any order, and can be stopped and resumed."""
 
     def test_sessions_do_not_disturb_each_other(self, method: Method) -> None:
-        """Sessions of one method side by side ask and predict as each would alone."""
+        """Simultaneous sessions of one method ask and predict as each alone."""
         sources, targets = self._tables()
         name, others = targets.model_ids[0], targets.model_ids[1:]
         alone = self._play(method, sources, targets.take(models=[0]), 6)
@@ -208,7 +202,7 @@ class Sessions(Promises):
 
 
 class Tables(Promises):
-    """Tables of every kind are estimated, or refused by an error of ours."""
+    """Tables of every kind are estimated, or refused by a fewbench error."""
 
     def test_missing_cells_in_sources(self, method: Method) -> None:
         """Sources need not have run every item, with option probabilities or without."""
@@ -271,14 +265,14 @@ class Tables(Promises):
 
     @pytest.mark.parametrize("n_sources", [1, 2, 3])
     def test_few_sources(self, method: Method, n_sources: int) -> None:
-        """A handful of sources gives an estimate, or an error of ours that says so."""
+        """A few sources give an estimate, or a fewbench error."""
         sources, targets = self._tables(n_models=n_sources)
         with suppress(MethodError):
             self._predicts(method, sources, targets, 8)
 
     @pytest.mark.parametrize("n_items", [1, 2])
     def test_few_items(self, method: Method, n_items: int) -> None:
-        """A benchmark of one item, or two, gives an estimate, or an error of ours."""
+        """A benchmark of one or two items gives an estimate, or a fewbench error."""
         sources, targets = self._tables(n_items=n_items, n_tasks=2)
         for budget in range(1, n_items + 1):
             with suppress(MethodError):
@@ -286,11 +280,11 @@ class Tables(Promises):
 
 
 class StaticConformance(Asking, Dependence, Tables, Quality):
-    """The promises of the parts of a `StaticMethod`, a selector and a predictor.
+    """The promises of a `StaticMethod`'s parts, a selector and a predictor.
 
-    Its session is one class for all parts; the promises of sessions are tried on a few of them.
+    All parts share one session class, so the promises of sessions are tested on a few of them.
     """
 
 
 class MethodConformance(StaticConformance, Sessions):
-    """The promises of a method, each a test; see the module's docstring for how to use it."""
+    """The promises of a method, one test each; the module's docstring shows how to use them."""

@@ -1,7 +1,4 @@
-"""A method played on targets whose answers are known, checked at every step.
-
-What all promises share: the method, its traits, and small simulated tables.
-"""
+"""Play a method on targets with known answers, with checks at every step."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -23,7 +20,7 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """What a method asked and predicted; rows of the prediction are in the targets' order."""
+    """What a method asked and predicted; rows of the prediction follow the targets."""
 
     asked: dict[str, IntArray]
     prediction: Prediction
@@ -40,12 +37,12 @@ def play(
     tasks: bool = False,
     one_by_one: bool = False,
 ) -> Played:
-    """Run a session to its end, checking at every step that it keeps the protocol.
+    """Run a session to its end, checking the protocol at every step.
 
-    - `sources`, `targets`: Of the same items; the method gets only the answers that it asks for.
-    - `whole_budget`: Whether every target must be asked exactly `budget` items, or at most as many.
-    - `one_by_one`: Tell the last target all it is asked for, then the one before it, and so on. By
-      default all targets that are asked are told, in the order of the asking.
+    `sources` and `targets` have the same items; the method gets only the answers that it asks.
+    `whole_budget` requires exactly `budget` items per target, otherwise at most. `one_by_one`
+    tells the last target all its items first, then the one before it; by default all targets are
+    told in the order asked.
     """
     names = targets.model_ids
     session = method.start(sources, budget, seed, names)
@@ -85,7 +82,7 @@ def play(
 
 
 def answers_of(targets: Scores, row: int, items: IntArray) -> Answers:
-    """Look up the answers of one target to the items asked of it, and no others."""
+    """Return the answers of one target to the asked items only."""
     options = None
     if targets.probabilities is not None:
         options = targets.probabilities.take(np.array([row])).of_items(items)
@@ -111,16 +108,16 @@ def reordered(played: Played, order: IntArray) -> Played:
 
 
 class Promises:
-    """The traits of a method, which a subclass may set, and the tables that it is tried on.
+    """The traits of a method, which a subclass may set, and the tables for its tests.
 
-    - `needs_probabilities`: The method works on option probabilities only: every table has them.
+    - `needs_probabilities`: The method needs option probabilities: all tables have them.
     - `supports_missing`: Sources may have missing cells.
-    - `whole_budget`: Every target is asked exactly as many items as the budget allows; a method
-      that says otherwise by its own `whole_budget` is believed.
-    - `exact`: With every item run, the method's own estimate is the full score, before fewbench
-      cuts it to what the answers allow. Regressions over models are not exact; means are.
-    - `estimates`: Estimates with intervals are made too, for which the method is run some 20 times
-      on parts of the sources. Without, predictions alone are judged, at a third of the time.
+    - `whole_budget`: Each target is asked exactly the budget, unless the method's own
+      `whole_budget` says otherwise.
+    - `exact`: With all items run, the method's own estimate is the full score before fewbench clips
+      it. Regressions over models are not exact; means are.
+    - `estimates`: Also make estimates with intervals, which runs the method some 20 times on parts
+      of the sources. Otherwise only predictions are tested, in a third of the time.
     """
 
     needs_probabilities: ClassVar[bool] = False
@@ -165,7 +162,7 @@ class Promises:
 def like(
     table: Scores, values: FloatArray, options: FloatArray | None, names: list[str] | None = None
 ) -> Scores:
-    """Return models with these scores and option probabilities on the items of a table."""
+    """Return models with these scores and option probabilities on a table's items."""
     names = names or [f"new-{row:03}" for row in range(len(values))]
     models = pd.DataFrame(index=pd.Index(names, dtype=object))
     probabilities = None if options is None else OptionProbabilities(options)
@@ -191,7 +188,7 @@ def answer_all(evaluation: Evaluation, targets: Scores) -> dict[str, list[str]]:
 
 
 def check_estimates(evaluation: Evaluation, targets: Scores, asked: dict[str, list[str]]) -> None:
-    """Check what holds of every estimate: it is within its interval, and that within bounds."""
+    """Check that each estimate is within its interval, and the interval within bounds."""
     sources = evaluation.scores
     for row, (name, estimate) in enumerate(evaluation.estimate().items()):
         items = sources.positions(asked[name])

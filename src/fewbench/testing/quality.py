@@ -1,7 +1,4 @@
-"""What estimates may depend on: the answers of the target, and no more.
-
-How good estimates are: answers count, and estimates follow the truth.
-"""
+"""What estimates depend on, and how good they are."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,14 +23,14 @@ from fewbench.testing.simulation import simulate
 
 
 class Dependence(Promises):
-    """Estimates follow from the target's answers and the sources, and from nothing else."""
+    """Estimates follow only from the target's answers and the sources."""
 
     def test_order_of_models_and_items_does_not_matter(self, method: Method) -> None:
-        """Weak source models first or strong ones, easy items first or hard ones: the same mean.
+        """The order of source models, weak or strong first, and of items does not change the mean.
 
-        Draws and folds may fall on other models or items, so single estimates may change. The
-        mean over targets and tables may not, beyond five percentage points and four standard
-        errors.
+        Draws and folds may fall on other models or items, so single estimates may change. The mean
+        over targets and tables may not change by more than five percentage points plus four
+        standard errors.
         """
         said = []
         for seed in range(5):
@@ -87,10 +84,10 @@ class Dependence(Promises):
         np.testing.assert_allclose(some, full[[2, 0]], atol=CLOSE, rtol=0)
 
     def test_hidden_answers_do_not_matter(self, method: Method) -> None:
-        """Nothing is known of a target but what was told.
+        """A method knows of a target only what was told.
 
-        The same answers to the items that are asked, and other answers to all other items, give
-        the same estimates. So do targets whose answers were all seen before, as source models.
+        Other answers to the items that are not asked change no estimate. Nor does it matter that a
+        target's answers were all seen before, as a source model.
         """
         items, before = self._replay_hidden(method)
         for what, (again, after) in {
@@ -116,8 +113,8 @@ class Dependence(Promises):
     ) -> tuple[list[IntArray], FloatArray]:
         """Return what three targets are asked, and their estimates; no table outlives the call.
 
-        - `kept`: Items of each target that keep their answers; all other answers are changed.
-        - `seen`: Run the method first on a table in which the targets are source models.
+        All answers change except those to `kept`, items of each target. `seen` first runs the
+        method on a table with the targets as source models.
         """
         whole = simulate(17, 40, options=4)
         values, options = whole.values.copy(), all_options(whole)
@@ -166,11 +163,12 @@ class Quality(Promises):
     """Every answer counts, and estimates follow the truth."""
 
     def test_every_answer_counts(self, method: Method) -> None:
-        """Changing one answer of eight targets changes an estimate, for most items asked.
+        """Changing one answer of eight targets changes an estimate, for at least three quarters of
+        items.
 
-        For at least three quarters of them: a tree may not use an item, and the nearest source
-        model may stay the nearest. A target that is right wherever any source model is must get
-        a higher estimate than one that is wrong wherever any is.
+        A tree may not use an item, and the nearest source model may stay the nearest. A target
+        that is right wherever any source model is must get a higher estimate than one that is
+        wrong wherever any is.
         """
         sources, targets = self._tables(n_targets=8)
         filled = sources.filled
@@ -203,9 +201,9 @@ class Quality(Promises):
         )
 
     def test_estimates_follow_the_truth(self, method: Method) -> None:
-        """Half of the items tell who is better and by how much, better than a tenth of them.
+        """Half of the items tell who is better and by how much, at least as well as a tenth.
 
-        See `_assert_follows`. As good as a tenth of the items is an error at most 0.02 larger.
+        See `_assert_follows`. The error with half may exceed that with a tenth by at most 0.02.
         """
         few, many, truth, past = [], [], [], []
         for seed in range(N_TABLES):
@@ -263,12 +261,11 @@ class Quality(Promises):
 
 
 def _assert_follows(said: FloatArray, truth: FloatArray, past: FloatArray) -> None:
-    """Check estimates of targets that are drawn like the source models, (tables, targets).
+    """Check estimates of targets drawn like the source models, shape (tables, targets).
 
-    Within tables, estimates and full scores correlate at 0.4 or more, and a better target gets at
-    least a tenth of what it is better by. The error is at most one and a half times that of the
-    source models' mean `past`, (tables,). Signed errors have no mean: targets of one table err
-    together, so that a table counts as one.
+    Within tables, estimates and full scores correlate at 0.4 or more, and the slope is at least a
+    tenth. The error is at most 1.5 times that of the source models' mean `past`, (tables,). Signed
+    errors have mean 0: targets of one table err together, so a table counts as one.
     """
     above, better = (one - one.mean(axis=1, keepdims=True) for one in (said, truth))
     both = (above * better).sum()

@@ -85,7 +85,9 @@ class Neighbours:
     @property
     def needs(self) -> tuple[Need, ...]:
         """As many sources as neighbors."""
-        return (Need("sources", self.k, f"k={self.k} neighbors need as many sources", required=True),)
+        return (
+            Need("sources", self.k, f"k={self.k} neighbors need as many sources", required=True),
+        )
 
     def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
         """Remember the sources."""
