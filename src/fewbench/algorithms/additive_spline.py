@@ -18,9 +18,9 @@ from fewbench._types import BoolArray, FloatArray
 
 KNOTS = 10
 ROUGHNESS = np.logspace(-4, 2, 7)
-"""Penalties on the bends of each function, against the size of its basis."""
+"""Penalties on the bends of each function, relative to the size of its basis."""
 SLOPES = np.logspace(-4, -1, 4)
-"""Penalties on the slopes: features that go together share what they tell."""
+"""Penalties on the slopes, so that correlated features share their effect."""
 
 
 @dataclass(frozen=True, eq=False)

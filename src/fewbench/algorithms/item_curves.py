@@ -16,7 +16,7 @@ PASSES, STEPS = 2, 12
 SLOPE_PRECISION = 3.0
 INTERCEPT_SHRINKAGE = 0.3
 LEAST = 1e-3
-"""Nothing is surer than this: an answer that no curve expects must not decide all."""
+"""Chances stay this far from 0 and 1, so that one unexpected answer does not decide all."""
 
 
 @dataclass(frozen=True, eq=False)

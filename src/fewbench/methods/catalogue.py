@@ -60,7 +60,6 @@ class Advice:
     below: int = 1_000_000
 
 
-# By docs/baselines.md, where the numbers are.
 STRONGER = ("fluid", "aipw", "ssepy")
 """Methods for a target that may be beyond the source models, by docs/baselines.md."""
 
@@ -81,13 +80,13 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         f"fewer than {FEW} distinct source models",
         ("fluid", "aipw", "random"),
-        "few source models show little of how items hang together; the estimate rests more on the "
+        "few source models say little about how items relate; the estimate relies more on the "
         "target's own answers",
         below=FEW,
     ),
 )
 
-# Methods that ask again when they have seen answers; their settings are written as a part's are.
+# Methods that choose further items after seeing answers; settings are written like a part's.
 ADAPTIVE: dict[str, type[Any]] = {
     "tailored": Tailored,
     "collaborative": Collaborative,

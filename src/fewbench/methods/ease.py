@@ -32,7 +32,7 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":
-        return np.asarray(np.round(scores.filled.mean(axis=0), 12))  # a hair of rounding apart
+        return np.asarray(np.round(scores.filled.mean(axis=0), 12))  # ties despite rounding
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)

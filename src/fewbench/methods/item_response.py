@@ -40,9 +40,9 @@ NEEDS = (
 )
 CUT = "scores between 0 and 1 count as right or wrong where abilities are estimated"
 MOST_DIMENSIONS = 50
-KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities takes 1 MB
+KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
-"""To be raised when models are fitted otherwise: kept ones are then not used."""
+"""Raise this number when the fit changes, so that kept models are not used."""
 _ARRAYS = ("discrimination", "intercept", "guessing")
 _SEED = 0  # which cells are held out to choose the number of abilities
 

@@ -143,11 +143,11 @@ class FlashHelmSession(Session):
         task_of, weights = scores.task_of[items], scores.item_weights[items]
         if self._method.stratified and n < scores.n_items:
             masses = np.bincount(scores.task_of, weights=scores.item_weights)
-            # Decided by n alone: to weigh by which tasks happened to be drawn would be biased.
+            # Decided by n alone: weights that depend on the drawn tasks would be biased.
             if n - len(masses) >= 1.0 / max(float(masses.min()), 1e-12):
                 counts = np.bincount(task_of, minlength=len(masses))
                 weights = (masses / np.maximum(counts, 1))[task_of]
-            else:  # by how many of its task were to be expected
+            else:  # by the expected number of the task's items
                 expected = expected_counts(n, masses, np.bincount(scores.task_of))
                 weights = (masses / np.maximum(expected, 1e-12))[task_of]
         return FittedMean(len(scores.tasks), task_of, weights, self._lines)

@@ -25,14 +25,14 @@ from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
-_AT_ONCE = 16  # targets whose items are chosen together: more would only leave the cache
+_AT_ONCE = 16  # targets whose items are chosen together, so that they fit in the cache
 CAUTION = 20.0
-"""The correction takes the mean residual by half at so many answers.
+"""Number of answers at which the correction is half of the mean residual.
 
-That of a target whose residuals average to 0 up to a standard deviation of .1.
+It suits mean residuals with mean 0 and standard deviation 0.1 over targets.
 """
 BY_CHANCE = 2.0
-"""Up to so many variances a gap between random and all items' residuals is left to chance."""
+"""Number of variances up to which chance explains a gap between random and all residuals."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class PIRT:
 
 
 ANCHORS = 4.0
-"""A weighted item counts as so many random ones, as in the authors' program."""
+"""A weighted item counts as this many random ones, as in the authors' program."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class FittedAIPW:
         features = self.features
         rest = self.weights.copy()
         rest[at] = 0.0
-        beyond = self.sampled - self.weights[at]  # what the sample stands for beside itself
+        beyond = self.sampled - self.weights[at]  # what the sample represents beyond itself
         known = answers.scores @ self.weights[at]
         unknown = np.zeros_like(known)
         items = np.zeros((len(answers.scores), len(features)))
@@ -93,7 +93,7 @@ class FittedAIPW:
             residuals = answers.scores[:, held] - expected[:, at[held]]
             unknown += expected @ rest + (n / len(held)) * (residuals @ beyond[held])
             items += expected
-        # No more than all of the rest can be right, and no fewer than none.
+        # The sum over the rest is at least 0 and at most its weight.
         means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
         items = np.clip(items / len(self.parts), 0.0, 1.0)
         items[:, at] = answers.scores

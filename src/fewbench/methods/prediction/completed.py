@@ -133,7 +133,7 @@ def lines_for(scores: Scores, task_of: IntArray, weights: FloatArray) -> TaskLin
 
 
 LEAST = 1e-6
-"""Scores are kept as far from 0 and 1 before their log-odds are taken."""
+"""Scores are clipped this far from 0 and 1 before log odds are taken."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Stratified:
             for task, count in enumerate(counts)
         ]
         chosen = np.concatenate(drawn)
-        # By what is sure, not by what was drawn: to weigh by luck would be biased.
+        # By inclusion, not by the draw: weights that depend on the draw would be biased.
         sure = bool((budget * masses > 1.0 - 1e-9).all())
         share = masses / counts if sure else np.full(len(counts), 1.0 / budget)
         return Subset(

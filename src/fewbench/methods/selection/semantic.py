@@ -33,7 +33,7 @@ from fewbench.methods.written import check_hash, check_number
 from fewbench.scores import Scores
 
 TOKEN = r"\w+|[^\w\s]"
-"""Words of any length and single signs: in '3 + 4' each of them tells."""
+"""Words of any length and single signs, so that '3 + 4' has three tokens."""
 
 
 def tfidf_embeddings(texts: Sequence[str], dimensions: int = 100) -> FloatArray:
@@ -56,7 +56,7 @@ def tfidf_embeddings(texts: Sequence[str], dimensions: int = 100) -> FloatArray:
     if min(words.shape) <= dimensions:
         return np.asarray(words.toarray(), dtype=np.float64)
     with one_thread():
-        # Transformed apart from the fit: there, the same text is the same row to the last bit.
+        # `transform` gives the same row for the same text to the last bit, unlike `fit_transform`.
         rows = TruncatedSVD(dimensions, random_state=0).fit(words).transform(words)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
@@ -86,12 +86,10 @@ class Vectors:
         self.values = checked(values, where)
         self.index = None if items is None else _index(items, len(self.values), where)
         self.where = where
-        self.digest = (
-            digest
-            or hashlib.sha256(repr(self.values.shape).encode() + self.values.tobytes()).hexdigest()[
-                :12
-            ]
-        )
+        if not digest:
+            content = repr(self.values.shape).encode() + self.values.tobytes()
+            digest = hashlib.sha256(content).hexdigest()[:12]
+        self.digest = digest
 
     def of(self, scores: Scores) -> FloatArray:
         """Return the vectors of the scores' items, in order, shape (items, d)."""
@@ -114,10 +112,9 @@ class Vectors:
         return self.values[at]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vectors) and (self.digest, self.where) == (
-            other.digest,
-            other.where,
-        )
+        if not isinstance(other, Vectors):
+            return False
+        return (self.digest, self.where) == (other.digest, other.where)
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -297,7 +294,7 @@ class Semantic:
     __pydantic_config__: ClassVar = ConfigDict(arbitrary_types_allowed=True)
 
     def __post_init__(self) -> None:
-        if isinstance(self.embeddings, np.ndarray):  # kept apart from the caller, and comparable
+        if isinstance(self.embeddings, np.ndarray):  # a copy that can be compared
             object.__setattr__(self, "embeddings", Vectors(self.embeddings))
 
     @property

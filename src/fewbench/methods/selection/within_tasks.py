@@ -30,8 +30,8 @@ from fewbench.methods.tasks.transferability import MATRIX, Transferability
 from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
 from fewbench.scores import Scores
 
-FROM_SCORES = (FittedTasks, RidgeTasks)  # what these compare tasks by goes without saying
-INSIDE = 1  # what is drawn inside the tasks does not follow from how the tasks were drawn
+FROM_SCORES = (FittedTasks, RidgeTasks)  # these need no matrix setting
+INSIDE = 1  # separates the draw inside the tasks from the draw of the tasks
 
 
 @dataclass(frozen=True)

@@ -385,7 +385,7 @@ CHOOSERS: dict[str, type[Any]] = {
     "tasks-listed": ListedTasks,
 }
 _NAMES = {chooser: name for name, chooser in CHOOSERS.items()}
-# Names that the command line knows besides: the paper's, and shorter ones.
+# Further names on the command line: the paper's, and shorter ones.
 SHORT: dict[str, tuple[str, dict[str, str]]] = {
     "kmedoids": ("tasks-medoids", {}),
     "km-raw": ("tasks-medoids", {"space": "raw"}),
