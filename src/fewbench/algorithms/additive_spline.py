@@ -138,8 +138,7 @@ class _Basis:
 
 
 def _second_derivatives(knots: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return two matrices, shape (knots, knots), of a natural spline with given values at the
-    knots.
+    """Return two matrices, shape (knots, knots), of a natural spline with given values.
 
     The first maps the values to second derivatives (0 at both ends). With the second, `values @
     rough @ values` is the integrated squared second derivative.

@@ -84,8 +84,7 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
 def expectation_error(
     scores: Scores, dimensions: int | None = None, spread: float = 1.0
 ) -> FloatArray:
-    """Return mean absolute errors in [0, 1] of expected scores of unseen items, shape (1 +
-    tasks,).
+    """Return mean absolute errors of the expected scores of unseen items, shape (1 + tasks,).
 
     The first is for the full score, the others for the tasks. For a held-out fifth of the sources,
     abilities with prior N(0, `spread`²) are estimated from a random half of the items and predict

@@ -99,9 +99,7 @@ class Record:
         self._rounds[target].append(items)
 
     def tell(self, target: str, answers: Answers) -> None:
-        """Record answers of one target; they replace earlier answers and their option
-        probabilities.
-        """
+        """Record a target's answers; they replace earlier answers and option probabilities."""
         changed = answers.items[self._scores[target][answers.items] != answers.scores[0]]
         for at in changed.tolist():
             self._options[target].pop(at, None)

@@ -163,8 +163,7 @@ class Quality(Promises):
     """Every answer counts, and estimates follow the truth."""
 
     def test_every_answer_counts(self, method: Method) -> None:
-        """Changing one answer of eight targets changes an estimate, for at least three quarters of
-        items.
+        """Changing one answer changes an estimate, for at least three quarters of the items.
 
         A tree may not use an item, and the nearest source model may stay the nearest. A target
         that is right wherever any source model is must get a higher estimate than one that is

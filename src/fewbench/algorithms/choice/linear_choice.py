@@ -66,8 +66,7 @@ def ridge_forward(
     groups: IntArray | None = None,
     penalties: FloatArray = PENALTIES,
 ) -> tuple[IntArray, FloatArray]:
-    """Choose columns one by one, each the one with the least held-out error of a ridge on all
-    chosen.
+    """Choose columns one by one for the least held-out error of a ridge on all chosen.
 
     Each group of rows is held out once. Each step uses the best penalty of a grid; the intercept
     is not penalized.
@@ -218,8 +217,7 @@ DECAY = 1e-4
 
 
 def choose_jointly(x: FloatArray, y: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Choose k columns and weights such that their weighted mean is near y; return the columns,
-    sorted.
+    """Choose k columns and weights with a weighted mean near y; return the sorted columns.
 
     Each column of `x`, shape (rows, columns), has a share in [0, 1] and a weight, initially normal
     at random; shares sum to k. The k columns with the largest shares are used. Shares and weights

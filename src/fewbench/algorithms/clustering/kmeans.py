@@ -91,8 +91,7 @@ def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> No
 
 
 def line_clusters(points: FloatArray, k: int) -> IntArray:
-    """Return each point's cluster, of the `k` with the least sum of squares; `points` has shape
-    (n,).
+    """Return the cluster of each point, shape (n,), of the `k` with the least squares.
 
     Clusters are numbered from the lowest points to the highest. There are at most as many clusters
     as distinct points.

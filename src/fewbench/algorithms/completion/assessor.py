@@ -45,8 +45,7 @@ class Assessor:
     alpha: float
 
     def probabilities(self, answers: FloatArray) -> FloatArray:
-        """Return expected scores, shape (models, items), from answers on the reference items,
-        (models, n).
+        """Return expected scores, shape (models, items), from answers, shape (models, n).
 
         Reference items are predicted like all others.
         """

@@ -36,9 +36,7 @@ class ItemLines:
     start: FloatArray
 
     def predict(self, answers: FloatArray) -> FloatArray:
-        """Return unclipped expectations, shape (targets, items), from answers, shape (targets,
-        anchors).
-        """
+        """Return unclipped expectations, (targets, items), from answers, (targets, anchors)."""
         return np.asarray((answers - self.start)[:, self.nearest] * self.slope + self.mean)
 
 
@@ -114,8 +112,7 @@ def cosine_similarities(rows: FloatArray, among: FloatArray) -> FloatArray:
 
 
 def most_similar(row: FloatArray, among: FloatArray, n: int, priority: IntArray) -> IntArray:
-    """Return the positions of the n rows with the highest cosine similarity to `row`, highest
-    first.
+    """Return the positions of the n rows with the highest cosine similarity to `row`.
 
     Ties go to the least Manhattan distance (to a row of zeros all rows are equally similar), then
     to the least priority. Fewer than n rows are all returned.
@@ -151,8 +148,7 @@ class ItemNeighbours:
     def predict(
         self, items: FloatArray, known: FloatArray, answers: FloatArray, fallback: FloatArray
     ) -> FloatArray:
-        """Predict answers to items, shape (items,), from `answers` to known items, shape (known
-        items,).
+        """Predict answers to items, shape (items,), from `answers`, shape (known items,).
 
         `items` and `known`, shapes (models, items) and (models, known items), are source scores.
         `fallback`, shape (items,), is for items without similar known items. The first of equally

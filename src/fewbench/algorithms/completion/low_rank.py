@@ -81,8 +81,7 @@ class LowRank:
         return np.asarray(completed)
 
     def average(self, items: IntArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return expected weighted sums of scores, shape (targets, sums), without completing each
-        item.
+        """Return expected weighted sums of scores, shape (targets, sums).
 
         `weights`, shape (items, sums), are not negative. Only the sum over the unknown items is
         clipped to its possible range, not each item (see the module).

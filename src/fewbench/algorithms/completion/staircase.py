@@ -29,8 +29,7 @@ def thresholds(values: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def mean_threshold(values: FloatArray, at: IntArray, size: int) -> FloatArray:
-    """Return the best threshold on some items as a position among all `size` items, shape
-    (models,).
+    """Return the best threshold on some items as a position among all, shape (models,).
 
     `values`, shape (models, n), are scores in [0, 1], the easiest item first, at the increasing
     positions `at`. A threshold between two items is midway between them; one before or after all

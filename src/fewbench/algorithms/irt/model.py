@@ -64,8 +64,7 @@ class ItemResponse:
         return int(self.discrimination.shape[1])
 
     def expected(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
-        """Return probabilities of right answers, shape (models, items), at abilities (models,
-        dimensions).
+        """Return chances to be right, (models, items), at abilities, (models, dimensions).
 
         `items` are positions; by default all items.
         """
@@ -214,7 +213,5 @@ def best_cuts(values: FloatArray, group_of: IntArray) -> FloatArray:
 
 
 def binary(values: FloatArray, cuts: FloatArray) -> FloatArray:
-    """Return 1 where a score, shape (models, items), is above its item's cut, else 0; NaN stays
-    NaN.
-    """
+    """Return 1 where a score, (models, items), is above its item's cut, else 0 or NaN."""
     return np.where(np.isnan(values), np.nan, (values > cuts).astype(np.float64))

@@ -22,9 +22,7 @@ class Discrimination:
     p: FloatArray
 
     def wrong_way(self, level: float = 0.05) -> BoolArray:
-        """Whether better models fail an item, at a false discovery rate of `level`, shape
-        (items,).
-        """
+        """Whether better models fail each item, at a false discovery rate of `level`."""
         from scipy.stats import false_discovery_control
 
         tested = ~np.isnan(self.p)

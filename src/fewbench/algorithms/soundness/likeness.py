@@ -176,8 +176,7 @@ def _counting_once(shared: FloatArray, same: BoolArray) -> FloatArray:
 
 
 def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> IntArray:
-    """Group models with a mean likeness of at least `least`; return group numbers, shape
-    (models,).
+    """Return group numbers of models with a mean likeness of at least `least`.
 
     Average linkage: a chain of similar pairs does not join its ends. Pairs within chance count as
     different, identical rows as fully similar.

@@ -40,8 +40,7 @@ class Missingness:
 
 
 def missingness(values: FloatArray, task_of: IntArray) -> Missingness:
-    """Test where cells of `values`, shape (models, items), are missing (NaN); `task_of` is by
-    item.
+    """Test where cells of `values`, shape (models, items), are missing (NaN).
 
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.random((8, 300))
@@ -84,9 +83,7 @@ def _by_task(row: IntArray, item: IntArray, task_of: IntArray, n_models: int) ->
 
 
 def _draws(lacks: IntArray, n_items: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Draw as many different items for each model as it lacks; yield models and items of the
-    cells.
-    """
+    """Draw as many different items per model as it lacks; yield their models and items."""
     rng = np.random.default_rng(0)
     models = np.arange(len(lacks))
     many = lacks > n_items / 5  # of all items in random order, the first; else until all differ

@@ -209,8 +209,7 @@ class ImportanceSession(Session):
 
 
 def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
-    """Share `budget` items among tasks in proportion to their `sizes`, with a minimum, shape
-    (tasks,).
+    """Share `budget` items among tasks by their `sizes`, with a minimum; shape (tasks,).
 
     A task of size s gets min(s, max(minimum, ratio * s)) items, with the ratio that spends the
     budget. A budget below the sum of minimums lowers the minimum. Fractions go to the largest

@@ -184,9 +184,7 @@ class FluidSession(Session):
         return int(np.isfinite(self.record.scores(target)[rounds[0]]).sum())
 
     def _alike(self, targets: Sequence[str]) -> list[list[str]]:
-        """Group targets by their numbers of asked and answered items, at most `_AT_ONCE` per
-        group.
-        """
+        """Group at most `_AT_ONCE` targets with equally many asked and answered items."""
         by_count: dict[tuple[int, int], list[str]] = {}
         for name in targets:
             counts = len(self.record.asked(name)), len(self.record.answered(name))

@@ -112,8 +112,7 @@ SEARCH_NEEDS = (
 
 @dataclass(frozen=True)
 class BestOfRandom:
-    """The random subset with a score from which a line best predicts held-out sources' full
-    scores.
+    """The random subset whose score best predicts held-out sources' full scores by a line.
 
     The best has the least mean squared error on sources held out from the line, over several
     splits of the sources; the paper fits a smooth curve and splits once.

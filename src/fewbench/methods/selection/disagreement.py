@@ -68,7 +68,7 @@ class PredictiveDiversity(Disagreement):
     """Predictive diversity score, PDS (Eq. 1).
 
     - `normalise` ("options", "none", "excess"): See
-      `fewbench.algorithms.disagreement.predictive_diversity`.
+      `fewbench.algorithms.option_probabilities.predictive_diversity`.
     """
 
     normalise: Normalisation = "options"

@@ -93,9 +93,7 @@ class Transferability:
         return replace(self, n_questions=sizes_of(self.tasks, sizes))
 
     def transformed(self, transform: Literal["exp"]) -> "Transferability":
-        """Return losses as exp(-loss), entry by entry (the paper's FLAN); MethodError if not
-        losses.
-        """
+        """Return losses as exp(-loss) (the paper's FLAN); MethodError for another metric."""
         if self.metric != "loss":
             raise MethodError(
                 f"--transform {transform} is for losses; the matrix holds {self.metric}",
