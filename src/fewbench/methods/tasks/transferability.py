@@ -69,7 +69,7 @@ class Transferability:
         if not self.targets:
             raise MethodError("no task was a target: nothing was measured")
         if self.n_questions.shape != shape[:1] or (self.n_questions < 1).any():
-            raise MethodError("each task needs at least 1 question")
+            raise MethodError("each task needs a number of questions, at least 1")
         if np.isinf(self.values).any():
             raise MethodError("transferability has infinite entries")
 
