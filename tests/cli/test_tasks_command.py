@@ -238,7 +238,7 @@ def wrong(cli):
         ("select {ict} -k 2 -m bento-sim(scaling=log)", "scaling=log"),
         ("select {ict} -k 2 -m random+mean", "several parts"),
         ("select {ict} -k 2 -m fit", "tasks are fitted to past models' scores"),
-        ("select {ict} -k 2 -m list", "0 tasks are listed and 2 are to be chosen"),
+        ("select {ict} -k 2 -m list", "0 tasks are listed, but 2 are needed"),
         ("select {ict} -k 2 -m list --list poetry", "1 tasks are listed"),
         ("select {ict} -k 2 -m list --list poetry,nope", "no such task: 'nope'"),
         ("select {ict} -k 2 -m list --list poetry,poetry", "listed twice"),
