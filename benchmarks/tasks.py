@@ -19,8 +19,7 @@ from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.tasks import Similarity, TaskMatrix, Transferability, read_chooser
-from fewbench.methods.tasks.bento import mismatch
-from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks
+from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers import read
 from fewbench.readers.tables import read_task_table

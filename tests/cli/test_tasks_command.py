@@ -223,22 +223,22 @@ def wrong(cli):
         ("select junk.csv -k 2", "junk.csv: not a table of numbers"),
         ("select {models} -k 2", "models.csv"),
         # how many
-        ("select {ict} -k 0", "0 tasks are to be chosen of 6"),
-        ("select {ict} -k 7", "7 tasks are to be chosen of 6"),
-        ("select {ict} -k -1", "-1 tasks are to be chosen of 6"),
+        ("select {ict} -k 0", "cannot choose 0 of 6 tasks"),
+        ("select {ict} -k 7", "cannot choose 7 of 6 tasks"),
+        ("select {ict} -k -1", "cannot choose -1 of 6 tasks"),
         ("select {ict} -k two", "-k"),
         ("select {ict}", "-k"),
         ("select {ict} -k 2 --bootstraps -1", "--bootstraps"),
         ("select {ict} -k 2 --seed -1", "seed"),
         # methods
-        ("select {ict} -k 2 -m nope", "no way of choosing tasks is called 'nope'"),
+        ("select {ict} -k 2 -m nope", "unknown task chooser 'nope'"),
         ("select {ict} -k 2 -m bento-le(components=6)", "6 eigenvectors of 6 tasks"),
         ("select {ict} -k 2 -m bento-le(components=-2)", "components is -2"),
         ("select {ict} -k 2 -m bento-sim(match=2)", "match is 2"),
         ("select {ict} -k 2 -m bento-sim(scaling=log)", "scaling=log"),
         ("select {ict} -k 2 -m random+mean", "several parts"),
         ("select {ict} -k 2 -m fit", "tasks are fitted to past models' scores"),
-        ("select {ict} -k 2 -m list", "0 tasks are listed and 2 are to be chosen"),
+        ("select {ict} -k 2 -m list", "0 tasks are listed, but 2 are needed"),
         ("select {ict} -k 2 -m list --list poetry", "1 tasks are listed"),
         ("select {ict} -k 2 -m list --list poetry,nope", "no such task: 'nope'"),
         ("select {ict} -k 2 -m list --list poetry,poetry", "listed twice"),
@@ -314,7 +314,7 @@ def test_texts_of_tasks(ok, wrong, here, tmp_path):
     found = json.loads(ok(*words))
     assert found["facts"]["rows"] == "BM25"
     assert "quarks" in [row["task"] for row in found["chosen"]]
-    assert "no text is given of 1 tasks: 'quarks'" in wrong(*words[:-2])
+    assert "1 tasks have no text: 'quarks'" in wrong(*words[:-2])
 
 
 # What a matrix in a .csv does not say, losses, and models that chose the tasks.
@@ -398,7 +398,7 @@ def test_a_square_matrix_needs_no_row_names(ok, loose):
 
 
 def test_losses_are_said_and_can_be_transformed(ok, wrong, loose):
-    assert "say --metric loss" in wrong("tasks", "select", "losses.csv", "-k", 2)
+    assert "pass --metric loss" in wrong("tasks", "select", "losses.csv", "-k", 2)
     assert "for losses" in wrong("tasks", "select", "matrix.csv", "-k", 2, "--transform", "exp")
     losses = np.loadtxt("losses.csv", delimiter=",", skiprows=1)
     plain("exp.csv", np.exp(-losses).tolist(), loose)

@@ -246,7 +246,7 @@ def test_a_signature_without_probabilities_can_be_mended(with_options, tmp_path)
     poor = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
     poor.save(tmp_path)
     poor.tell("model-13", answers)
-    with pytest.raises(AnswersError, match="tell the option probabilities too"):
+    with pytest.raises(AnswersError, match="pass the option probabilities too"):
         poor.estimate()
     poor.tell("model-13", answers, options)
     assert poor.estimate() == whole.estimate()

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 from fewbench.methods.tasks import TaskMatrix, Transferability, read_chooser, select_tasks
-from fewbench.methods.tasks.bento import mismatch
-from fewbench.methods.tasks.choosers import FittedTasks
+from fewbench.methods.tasks.choosers import FittedTasks, mismatch
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers.tables import read_task_table
 from fewbench.study.metrics import pearson

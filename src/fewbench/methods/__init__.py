@@ -1,4 +1,4 @@
-"""Methods: which items to run, and what their answers say of the full score."""
+"""Methods: which items to run, and how to predict the full score from their answers."""
 
 from fewbench.methods.base import (
     Answers,

@@ -8,8 +8,7 @@ import pandas as pd
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.algorithms.natives import nearest_first
+from fewbench.algorithms.clustering.distances import item_distances, nearest_first
 from fewbench.errors import StudyError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.opening import check_budget

@@ -18,8 +18,7 @@ from fewbench.methods.tasks import (
     describe_chooser,
     read_chooser,
 )
-from fewbench.methods.tasks.bento import BentoLe, BentoSim
-from fewbench.methods.tasks.choosers import TaskMedoids
+from fewbench.methods.tasks.choosers import BentoLe, BentoSim, TaskMedoids
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.methods.tasks.selection import model_digest
 from fewbench.study.inference import Figure

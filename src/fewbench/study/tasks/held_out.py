@@ -12,8 +12,7 @@ from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import StudyError
 from fewbench.methods.base import Answers, Predictor
 from fewbench.methods.prediction.features import TaskMeans
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Ridge
+from fewbench.methods.prediction.regression import Regression, Ridge
 from fewbench.methods.selection.random import Stratified
 from fewbench.methods.subset import Subset
 from fewbench.methods.tasks import TaskChooser, TaskMatrix

@@ -1,8 +1,11 @@
-"""How much models disagree on an item, from their option probabilities, in one pass.
+"""What models' option probabilities say of items: disagreement, and which option is right.
 
-DISCO (Rubinstein et al. 2025), Eq. 1 and Proposition 1. All take the models' probabilities one
-model at a time, so memory holds a few arrays of shape (items, options) whatever the number of
-models.
+Disagreement is that of DISCO (Rubinstein et al. 2025), Eq. 1 and Proposition 1. Functions read one
+model at a time, so memory holds a few arrays of shape (items, options) for any number of models.
+
+A table of scores has no answer key. The right option is the one to which models that score on the
+item give more probability, on average, than models that do not. A wrong option that most models
+believe is thus not mistaken for it.
 """
 
 from collections.abc import Iterable
@@ -28,24 +31,15 @@ def predictive_diversity(
 ) -> FloatArray:
     """Predictive diversity score (PDS): the sum over options of the largest probability.
 
-    Parameters
-    ----------
-    by_model : iterable of ndarray, shape (items, options)
-        Each model's probabilities, 0 for options that an item lacks, NaN where not run.
-    n_options : ndarray of int, shape (items,)
-        Number C of options of each item.
-    normalise : {"options", "none", "excess"}
-        Divide by C (Eq. 1), not at all (the authors' program; the same ranking when C is equal),
-        or take (PDS - 1) / (C - 1), which is 0 for agreement and 1 for full disagreement
-        whatever C.
+    - `by_model`, arrays of shape (items, options): Each model's probabilities, 0 for options that
+      an item lacks, NaN where not run.
+    - `n_options`, shape (items,): Number C of options of each item.
+    - `normalise` ("options", "none", "excess"): Divide by C (Eq. 1), do not divide (the authors'
+      program; the same ranking for equal C), or take (PDS - 1) / (C - 1), which is 0 for agreement
+      and 1 for full disagreement for any C.
 
-    Returns
-    -------
-    ndarray, shape (items,)
-        0 for an item that no model was run on.
+    Returns an array of shape (items,), 0 for an item that no model was run on.
 
-    Examples
-    --------
     >>> agree, differ = [[1.0, 0.0]], [[0.0, 1.0]]
     >>> predictive_diversity([np.array(agree), np.array(differ)], np.array([2])).tolist()
     [1.0]
@@ -71,22 +65,11 @@ def predictive_diversity(
 
 
 def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
-    """Generalised Jensen-Shannon divergence: entropy of the mean minus mean of the entropies.
+    """Generalized Jensen-Shannon divergence in nats: entropy of the mean minus mean entropy.
 
-    Equals the mutual information between the model's identity and its prediction
-    (Proposition 1), in nats.
+    It equals the mutual information between the model's identity and its prediction (Proposition
+    1). `by_model` is as in `predictive_diversity`; the result has shape (items,).
 
-    Parameters
-    ----------
-    by_model : iterable of ndarray, shape (items, options)
-        Each model's probabilities, 0 for options that an item lacks, NaN where not run.
-
-    Returns
-    -------
-    ndarray, shape (items,)
-
-    Examples
-    --------
     >>> split = [np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])]
     >>> jensen_shannon(split).round(4).tolist()  # log 2
     [0.6931]
@@ -106,9 +89,9 @@ def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
 
 
 def correctness_variance(values: FloatArray) -> FloatArray:
-    """Variance over models of the score on each item, shape (items,); NaN cells are left out.
+    """Variance over models of the score on each item, shape (items,), without NaN cells.
 
-    For binary scores with mean p this is p (1 - p); for an item that no model was run on, 0.
+    For binary scores with mean p this is p (1 - p). An item that no model was run on has 0.
     """
     run = ~np.isnan(values).all(axis=0)
     variance = np.zeros(values.shape[1])
@@ -117,15 +100,11 @@ def correctness_variance(values: FloatArray) -> FloatArray:
 
 
 def two_class(values: FloatArray) -> Iterable[FloatArray]:
-    """Yield each model's probabilities (c, 1 - c), for scores without option probabilities.
-
-    NaN stays NaN.
-    """
+    """Yield each model's probabilities (c, 1 - c) from scores; NaN stays NaN."""
     return (np.stack([row, 1.0 - row], axis=1) for row in values)
 
 
 def _without_missing(row: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous row with 0 for cells that were not run."""
     missing = np.isnan(row[:, 0])
     if missing.any():
         row = np.where(missing[:, None], 0, row)
@@ -133,7 +112,7 @@ def _without_missing(row: NDArray[Any]) -> NDArray[Any]:
 
 
 def _add_p_and_plogp(row: NDArray[Any], total: NDArray[np.float32], plogp: FloatArray) -> None:
-    """Add a model's p, and for each item its sum of p log p (0 for NaN), a few items at a time."""
+    """Add a model's p, and each item's sum of p log p (0 for NaN), a few items at a time."""
     step = max(1, _BLOCK // row.shape[1])
     for at in range(0, len(row), step):
         part = row[at : at + step]
@@ -159,3 +138,52 @@ def _some(array: Array | None) -> Array:
     if array is None:
         raise ValueError("there are no models to compare")
     return array
+
+
+def right_options(
+    by_model: Iterable[NDArray[Any]], values: FloatArray, n_options: IntArray
+) -> IntArray:
+    """Return each item's right option: the one that models with a right answer believe more.
+
+    For an item that all models get right it is the most believed option; for one that none gets
+    right, the least believed.
+
+    - `by_model`, arrays of shape (items, options): Each model's probabilities, NaN where not run.
+    - `values`, shape (models, items): Scores in [0, 1], NaN where not run; a fractional score
+      counts as partly right.
+    - `n_options`, shape (items,)
+
+    >>> p = np.array([[[0.7, 0.2, 0.1]], [[0.1, 0.3, 0.6]], [[0.2, 0.1, 0.7]]])
+    >>> right_options(p, np.array([[1.0], [0.0], [0.0]]), np.array([3])).tolist()
+    [0]
+    """
+    sums: list[FloatArray] = []  # right, wrong
+    counts = np.zeros((2, len(n_options)))
+    for row, block in zip(values, by_model, strict=True):
+        if not sums:
+            sums = [np.zeros(block.shape), np.zeros(block.shape)]
+        run = ~(np.isnan(row) | np.isnan(block).any(axis=1))
+        p = np.where(run[:, None], block, 0.0).astype(np.float64)
+        for at, share in enumerate((np.where(run, row, 0.0), np.where(run, 1.0 - row, 0.0))):
+            sums[at] += share[:, None] * p
+            counts[at] += share
+    means = [
+        total / np.where(count > 0, count, 1.0)[:, None]
+        for total, count in zip(sums, counts, strict=True)
+    ]
+    lead = np.round(means[0] - means[1], 12)
+    lead[np.arange(lead.shape[1]) >= n_options[:, None]] = -np.inf
+    return np.asarray(lead.argmax(axis=1))
+
+
+def probabilities_of(by_model: Iterable[NDArray[Any]], options: IntArray) -> FloatArray:
+    """Return the probability of one option per item for each model, shape (models, items).
+
+    `by_model` yields arrays of shape (items, options), NaN where not run.
+
+    >>> p = np.array([[[0.7, 0.3], [0.4, 0.6]]])
+    >>> probabilities_of(p, np.array([0, 1])).tolist()
+    [[0.7, 0.6]]
+    """
+    items = np.arange(len(options))
+    return np.array([block[items, options] for block in by_model], dtype=np.float64)

@@ -1,10 +1,11 @@
-"""Columns chosen one after another for a linear model: forward selection and the lasso.
+"""Columns chosen together for a linear model: forward selection, the lasso and gradient steps.
 
 `ridge_forward` minimizes a held-out error in closed form. Ridge regression is a linear smoother:
-with M the matrix that takes y to its residuals, the residuals of a group of rows under the fit
-without these rows are M_gg⁻¹ (M y)_g (the hat-matrix formula; Allen 1974 for single rows). Adding a
-column changes M by a matrix of rank one, so that all candidates are judged together, and nothing is
-refitted.
+with M the matrix that maps y to its residuals, the residuals of a group of rows under the fit
+without these rows are M_gg⁻¹ (M y)_g (the hat-matrix formula; Allen 1974 for single rows). Adding
+a column changes M by a rank-one matrix, so all candidates are judged together without refitting.
+
+`choose_jointly` relaxes the choice to shares and optimizes shares and weights together.
 """
 
 import warnings
@@ -22,29 +23,15 @@ _LEAST = 1e-9  # an own share below this would divide by rounding
 
 
 def forward_selection(x: FloatArray, y: FloatArray, k: int, alpha: float) -> IntArray:
-    """Choose columns one by one, each the one that lowers the ridge loss most.
+    """Choose columns one by one, each the column that lowers the ridge loss most.
 
-    The loss of a set of columns is the least of |y - X b|² + alpha |b|². With the residual-maker
-    P = (I + X Xᵀ / alpha)⁻¹ of the columns chosen so far, adding column x lowers it by
-    (xᵀPy)² / (alpha + xᵀPx); P changes by a matrix of rank one.
+    The loss of a set of columns is the least of |y - X b|² + alpha |b|², alpha > 0. With the
+    residual maker P = (I + X Xᵀ / alpha)⁻¹ of the chosen columns, adding column x lowers the loss
+    by (xᵀPy)² / (alpha + xᵀPx); P changes by a rank-one matrix.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-        How many at most.
-    alpha : float
-        The penalty, above 0.
+    `x` has shape (rows, columns), `y` (rows,). Returns at most `k` columns in the order of choice:
+    fewer if no remaining column explains anything. The first of equally good columns wins.
 
-    Returns
-    -------
-    ndarray of int
-        In the order of choice; of equally good columns the first. Fewer than k if no column is
-        left that explains anything.
-
-    Examples
-    --------
     >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> forward_selection(x, np.array([0.1, 1.0, 1.2, 0.2]), 2, 0.1).tolist()
     [0, 1]
@@ -79,31 +66,23 @@ def ridge_forward(
     groups: IntArray | None = None,
     penalties: FloatArray = PENALTIES,
 ) -> tuple[IntArray, FloatArray]:
-    """Choose columns one by one, each the one with the least held-out error of a ridge on all.
+    """Choose columns one by one for the least held-out error of a ridge on all chosen.
 
-    Every group of rows is held out once. The penalty is the best of a grid at each step; the
-    intercept is not penalized.
+    Each group of rows is held out once. Each step uses the best penalty of a grid; the intercept
+    is not penalized.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-        How many, at most the number of columns.
-    groups : ndarray of int, shape (rows,), optional
-        Rows of one number are held out together; by default each row alone.
-    penalties : ndarray
-        Multiples of the columns' mean squared size.
+    - `x`, shape (rows, columns)
+    - `y`, shape (rows,)
+    - `k`: At most the number of columns.
+    - `groups`, shape (rows,): Rows with the same number are held out together; by default each row
+      alone.
+    - `penalties`: Multiples of the columns' mean squared size.
 
-    Returns
-    -------
-    chosen : ndarray of int, shape (k,)
-        In the order of choice; of equally good columns the first.
-    errors : ndarray, shape (k,)
-        Root mean square held-out error with the columns chosen so far.
+    Returned arrays:
 
-    Examples
-    --------
+    - `chosen`, shape (k,): In the order of choice; the first of equally good columns wins.
+    - `errors`, shape (k,): Root mean square held-out error with the columns chosen so far.
+
     >>> rng = np.random.default_rng(0)
     >>> x = rng.random((40, 6))
     >>> ridge_forward(x, x[:, 4] + 2 * x[:, 1], 2)[0].tolist()
@@ -134,16 +113,10 @@ def ridge_forward(
 
 
 class _Path:
-    """The columns chosen so far, with one penalty.
+    """The columns chosen so far under one penalty.
 
-    Attributes
-    ----------
-    maker : ndarray, shape (rows, rows)
-        (I + X Xᵀ / penalty)⁻¹ of the chosen columns X.
-    left : ndarray, shape (rows, columns)
-        maker @ all columns.
-    residual : ndarray, shape (rows,)
-        maker @ y.
+    `maker` is (I + X Xᵀ / penalty)⁻¹ of the chosen columns X, `left` is maker @ all columns and
+    `residual` is maker @ y.
     """
 
     def __init__(self, x: FloatArray, y: FloatArray, penalty: float) -> None:
@@ -181,7 +154,6 @@ class _Path:
         return np.asarray(np.sqrt(total / n))
 
     def add(self, column: int) -> None:
-        """Add a column to the chosen."""
         left = self.left[:, column].copy()
         size = float(self._sizes[column])
         self.maker -= np.outer(left, left) / size
@@ -192,23 +164,11 @@ class _Path:
 def lasso_support(x: FloatArray, y: FloatArray, k: int) -> IntArray:
     """Return the first k columns that the lasso uses at once as its penalty falls.
 
-    The path is followed exactly from knot to knot (least angle regression, Efron et al. 2004).
-    A lasso never uses more columns than rows - 1; then the largest set of the path is returned.
-    Of identical columns only the first takes part.
+    Follows the path exactly from knot to knot (least angle regression, Efron et al. 2004). A lasso
+    never uses more columns than rows - 1; for a larger `k` the largest set of the path is
+    returned. Only the first of identical columns takes part. Columns with larger coefficient ×
+    spread come first.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, columns)
-    y : ndarray, shape (rows,)
-    k : int
-
-    Returns
-    -------
-    ndarray of int, at most k
-        Columns, those of larger coefficients × spread first.
-
-    Examples
-    --------
     >>> x = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> lasso_support(x, np.array([0.1, 1.0, 1.2, 0.2]), 1).tolist()
     [0]
@@ -247,3 +207,117 @@ def _path(x: FloatArray, y: FloatArray, steps: int) -> FloatArray:
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, _, coefficients = lars_path(x, y, method="lasso", max_iter=steps)
     return np.asarray(coefficients)
+
+
+STEPS = 1000
+PATIENCE = 100
+HELD = 0.2
+RATE_OF_WEIGHTS, RATE_OF_SHARES = 0.1, 0.001
+DECAY = 1e-4
+
+
+def choose_jointly(x: FloatArray, y: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+    """Choose k columns and weights with a weighted mean near y; return the sorted columns.
+
+    Each column of `x`, shape (rows, columns), has a share in [0, 1] and a weight, initially normal
+    at random; shares sum to k. The k columns with the largest shares are used. Shares and weights
+    follow the gradient of the mean squared error (for a share, as if the share itself were used),
+    and shares are projected back to their sum. The choice with the least error on a held-out fifth
+    of the rows is kept.
+
+    >>> x = np.random.default_rng(0).random((50, 6))
+    >>> choose_jointly(x, x[:, [1, 4]].mean(axis=1), 2, np.random.default_rng(2)).tolist()
+    [1, 4]
+    """
+    shares = np.full(x.shape[1], k / x.shape[1])
+    weights: FloatArray = rng.normal(size=(x.shape[1],))
+    train, held = _divided(len(x), rng)
+    rows, truth = x[train], y[train]
+    of_weights, of_shares = Adam(RATE_OF_WEIGHTS), Adam(RATE_OF_SHARES)
+    least, since = np.inf, 0
+    chosen = np.arange(k)
+    for _ in range(STEPS):
+        used = np.argsort(-shares, kind="stable")[:k]
+        error = float(((x[np.ix_(held, used)] @ weights[used] / k - y[held]) ** 2).mean())
+        since += 1
+        if error < least:
+            least, since, chosen = error, 0, used
+        elif since > PATIENCE:
+            break
+        residual = rows[:, used] @ weights[used] / k - truth
+        slope = (residual @ rows) * (2.0 / (len(train) * k))
+        on_used = np.zeros_like(slope)
+        on_used[used] = slope[used]
+        on_shares = slope * weights
+        weights = weights - of_weights(on_used + DECAY * weights)
+        shares = onto_simplex(shares - of_shares(on_shares + DECAY * shares), k)
+    return np.sort(chosen)
+
+
+def weights_by_steps(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Find weights, shape (columns, outputs), with y near x @ weights, without an intercept.
+
+    Takes the same steps as `choose_jointly` with all columns used. Each output, `y` having shape
+    (rows, outputs), keeps the weights with the least error on the held-out rows.
+    """
+    k = x.shape[1]
+    # All outputs begin at the same weights, so that none depends on how many there are.
+    weights: FloatArray = np.repeat(rng.normal(size=(k, 1)), y.shape[1], axis=1)
+    train, held = _divided(len(x), rng)
+    step = Adam(RATE_OF_WEIGHTS)
+    least, since = np.full(y.shape[1], np.inf), np.zeros(y.shape[1])
+    kept = weights.copy()
+    for _ in range(STEPS):
+        error = ((x[held] @ weights / k - y[held]) ** 2).mean(axis=0)
+        better = (error < least) & (since <= PATIENCE)
+        least = np.where(better, error, least)
+        kept[:, better] = weights[:, better]
+        since = np.where(better, 0, since + 1)
+        if (since > PATIENCE).all():
+            break
+        residual = x[train] @ weights / k - y[train]
+        slope = x[train].T @ residual * (2.0 / (len(train) * k))
+        weights = weights - step(slope + DECAY * weights)
+    return np.asarray(kept / k)
+
+
+def _divided(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Split rows into training and held-out rows; with fewer than 5 rows both are all rows."""
+    order = rng.permutation(n)
+    held = int(np.ceil(HELD * n))
+    return (order[:-held], order[-held:]) if n >= 5 else (order, order)
+
+
+class Adam:
+    """Steps of the optimizer Adam (Kingma & Ba 2015) with its usual settings."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._mean: FloatArray | float = 0.0
+        self._square: FloatArray | float = 0.0
+        self._n = 0
+
+    def __call__(self, gradient: FloatArray) -> FloatArray:
+        """Return what to subtract after this gradient."""
+        self._n += 1
+        self._mean = 0.9 * self._mean + 0.1 * gradient
+        self._square = 0.999 * self._square + 0.001 * gradient**2
+        mean = self._mean / (1.0 - 0.9**self._n)
+        square = self._square / (1.0 - 0.999**self._n)
+        return np.asarray(self._rate * mean / (np.sqrt(square) + 1e-8))
+
+
+def onto_simplex(values: FloatArray, total: float) -> FloatArray:
+    """Return the nearest numbers in [0, 1] with sum `total`, at most the number of values.
+
+    >>> onto_simplex(np.array([2.0, 0.5, 0.1]), 2.0).round(3).tolist()
+    [1.0, 0.7, 0.3]
+    """
+    low, high = float(values.min()) - 1.0, float(values.max())
+    for _ in range(60):  # halving finds the number to take off all
+        middle = (low + high) / 2
+        if np.clip(values - middle, 0.0, 1.0).sum() > total:
+            low = middle
+        else:
+            high = middle
+    return np.clip(values - (low + high) / 2, 0.0, 1.0)
