@@ -31,6 +31,10 @@ class ItemCurves:
     slope: FloatArray
     covariance: FloatArray
 
+    def at(self, abilities: FloatArray) -> FloatArray:
+        """Return the fitted curves themselves at abilities, shape (abilities, items)."""
+        return _logistic(self.intercept + np.asarray(abilities)[:, None] * self.slope)
+
     def expected(self, abilities: FloatArray) -> FloatArray:
         """Return the chance of a right answer at abilities, shape (abilities, items).
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from fewbench._names import did_you_mean
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.collaborative import Collaborative
+from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
@@ -88,6 +89,7 @@ ADVICE: tuple[Advice, ...] = (
 
 # Methods that choose further items after seeing answers; settings are written like a part's.
 ADAPTIVE: dict[str, type[Any]] = {
+    "fewbench": Fewbench,
     "tailored": Tailored,
     "collaborative": Collaborative,
     "flash-helm": FlashHelm,
@@ -111,6 +113,16 @@ ALONE = {"tasks": "a choice of tasks", "features": "features"}
 
 # DISCO measures disagreement among 100 random sources (its M for MMLU).
 CATALOGUE: dict[str, Entry] = {
+    "fewbench": Entry(
+        "fewbench",
+        "items that lower the score's variance most, by like sources and by curves beyond them",
+        "ours",
+    ),
+    "fewbench-static": Entry(
+        "optimal-design+kriging",
+        "the same models, items chosen once",
+        "ours",
+    ),
     "random": Entry(
         "random+mean",
         "random items, their mean",

@@ -21,6 +21,7 @@ from fewbench.methods.prediction import (
     aipw,
     completed,
     features,
+    kriging,
     mean,
     regression,
     threshold,
@@ -29,6 +30,7 @@ from fewbench.methods.selection import (
     clusters,
     core_sets,
     disagreement,
+    optimal_design,
     random,
     semantic,
     sorted_items,
@@ -55,6 +57,7 @@ SELECTORS: dict[str, type[Any]] = {
     "lasso-path": core_sets.LassoPath,
     "greedy": core_sets.Greedy,
     "joint": core_sets.Joint,
+    "optimal-design": optimal_design.OptimalDesign,
 }
 FEATURES: dict[str, type[Any]] = {
     "signature": features.Signature,
@@ -90,6 +93,7 @@ PREDICTORS: dict[str, type[Any]] = {
     "gp-irt": abilities.GPIRT,
     "difference": mean.Difference,
     "assessor": completed.GenericAssessor,
+    "kriging": kriging.Kriging,
 }
 STAGES = {
     "tasks": CHOOSERS,
