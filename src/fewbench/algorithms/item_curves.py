@@ -12,7 +12,9 @@ import numpy as np
 
 from fewbench._types import FloatArray
 
-PASSES, STEPS = 2, 12
+STEPS = 12
+FIRST_VARIANCE = 100.0
+"""Of the intercepts' prior, before their own variance is known."""
 SLOPE_PRECISION = 3.0
 INTERCEPT_SHRINKAGE = 0.3
 LEAST = 1e-3
@@ -60,9 +62,8 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
     """
     share = (answers.sum(axis=0) + 0.5) / (len(answers) + 1)
     b, a = np.log(share / (1 - share)), np.ones(answers.shape[1])
-    centre, slope = b.mean(), 1.0
-    variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
-    for _ in range(PASSES):
+    centre, variance, slope = 0.0, FIRST_VARIANCE, 1.0
+    for last in (False, True):
         for _ in range(STEPS):
             chance = _logistic(b + abilities[:, None] * a)
             h_bb, h_ab, h_aa = _information(chance, abilities, variance)
@@ -75,8 +76,12 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
             b, a = b + step_b, a + step_a
             if max(np.abs(step_b).max(), np.abs(step_a).max()) < 1e-4:
                 break
-        weights = share * (1 - share)
-        slope = float(weights @ a / weights.sum())
+        if last:
+            break
+        # Empirical Bayes: the priors of the second pass are what the first one found.
+        weights = share * (1 - share) / (share * (1 - share)).sum()
+        centre, slope = float(weights @ b), float(weights @ a)
+        variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
     h_bb, h_ab, h_aa = _information(_logistic(b + abilities[:, None] * a), abilities, variance)
     determinant = h_bb * h_aa - h_ab**2
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)
