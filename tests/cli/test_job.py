@@ -258,7 +258,7 @@ def test_methods(ok):
         assert any(line.startswith(row["name"]) and row["summary"] in line for line in lines)
     page = ok("methods", "greedy-ridge")
     assert "greedy+answers+ridge" in page
-    assert "The ridge penalty" in page
+    assert "`alpha`: The penalty" in page
     assert "random-search" not in page
     assert "medoids" in ok("methods", "--parts")
 

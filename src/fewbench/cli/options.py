@@ -10,7 +10,7 @@ from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
-from fewbench.scores import Average, Scale, Scores, load_scores
+from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
 
 ScoresPath = Annotated[
     Path,
@@ -93,7 +93,9 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
         raise EvaluationError(
             f"{folder}: its scores are not at {named}", hint="say where they are with --scores"
         )
-    scores = load(named, header.provenance.average)
+    average = header.provenance.average
+    is_saved = named.suffix == ".parquet"
+    scores = open_scores(named).averaged(average) if is_saved else load(named, average)
     with at_work(f"opening {folder}"):
         return Evaluation.open(folder, scores)
 

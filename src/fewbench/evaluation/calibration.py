@@ -17,6 +17,16 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
+from fewbench.evaluation.past_errors import (
+    FOLDS,
+    MOST_JUDGED,
+    MOST_JUDGED_BEYOND,
+    STEPS,
+    PastErrors,
+    equal_weights,
+    joined,
+    no_errors,
+)
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import (
     check_level,
@@ -27,81 +37,8 @@ from fewbench.evaluation.sampling import (
 from fewbench.methods.base import Method
 from fewbench.scores import Scores
 
-FOLDS = 5
-MOST_JUDGED = 100
-MOST_JUDGED_BEYOND = 40
 NEARLY_COMPLETE = 0.01
 SAMPLES = 20
-STEPS = ((0.75, 0.75), (0.7, 0.7), (0.6, 0.7), (0.5, 0.75))
-"""Frontier: the weakest share of the sources that is learned from, the share below those judged."""
-ADJACENT = 2
-"""So many first steps are of judged sources that follow those learned from."""
-
-
-@dataclass(frozen=True, eq=False)
-class PastErrors:
-    """Errors of a method on sources that it was not fitted on, one row a judgment.
-
-    Attributes
-    ----------
-    errors : ndarray, shape (judged,)
-        True full score less the estimate.
-    spreads : ndarray, shape (judged,)
-        The unit in which errors of different targets compare: the method's own standard error,
-        or that of plain sampling at the estimate and the number of items run.
-    random : ndarray, shape (judged,)
-        Expected absolute error of plain random sampling of as many items.
-    chance, distance : ndarray, shape (judged,)
-        Where the answers place the source among those learned from (see `beyond.Placement`).
-    models, groups : ndarray of int, shape (judged,)
-        Positions of the judged sources, and the numbers of their groups.
-    step : ndarray of int, shape (judged,)
-        The division of the sources that the judgment is of.
-    """
-
-    errors: FloatArray
-    spreads: FloatArray
-    random: FloatArray
-    chance: FloatArray
-    distance: FloatArray
-    models: IntArray
-    groups: IntArray
-    step: IntArray
-
-    def __len__(self) -> int:
-        return len(self.errors)
-
-    @property
-    def n_groups(self) -> int:
-        """How many independent groups of sources were judged."""
-        return len(np.unique(self.groups))
-
-    @property
-    def relative(self) -> FloatArray:
-        """Errors in units of their spreads, shape (judged,); 0 where all items were run."""
-        known = self.spreads > 0
-        return np.divide(self.errors, self.spreads, out=np.zeros(len(self)), where=known)
-
-    @property
-    def weights(self) -> FloatArray:
-        """Weights of sum 1 in which every group counts the same, shape (judged,)."""
-        return _equal_weights(self.groups)
-
-    @property
-    def mean_error(self) -> float | None:
-        """The mean absolute error, groups counting the same; None without any source."""
-        return float(self.weights @ np.abs(self.errors)) if len(self) else None
-
-    @property
-    def mean_random(self) -> float | None:
-        """What plain random sampling would err by on the same sources; None without any."""
-        return float(self.weights @ self.random) if len(self) else None
-
-    def typical(self, spread: float) -> float | None:
-        """Return the mean absolute error expected of a target of this spread."""
-        if not len(self):
-            return None
-        return float(self.weights @ np.abs(self.relative)) * spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +71,7 @@ class Calibration:
             quantile = self._quantile(self.past.weights * n_groups / (n_groups + 1), level)
             return quantile * spread, n_groups, None
         if n_sources >= needed:
-            weights = _equal_weights(self.past.models) * n_sources / (n_sources + 1)
+            weights = equal_weights(self.past.models) * n_sources / (n_sources + 1)
             return (
                 self._quantile(weights, level) * spread,
                 n_sources,
@@ -191,7 +128,7 @@ def cross_fit(
         Judge the method after so many answers of the budget.
     """
     if scores.n_models < 3:
-        return Calibration(_none(), scores.n_models)
+        return Calibration(no_errors(), scores.n_models)
     groups = source_groups(scores)
     apart = _apart(groups)
     n_groups = int(apart.max()) + 1
@@ -214,7 +151,7 @@ def cross_fit(
                     *(child_seed(own, 1, fold), fold, effect, limit),
                 )
             )
-    past = _joined(found)
+    past = joined(found)
     return Calibration(past, scores.n_models - len(np.unique(past.models)))
 
 
@@ -251,7 +188,7 @@ def frontier_fit(
                     *(own, step, effect, limit),
                 )
             )
-    return _joined(found)
+    return joined(found)
 
 
 def _judge(
@@ -268,12 +205,12 @@ def _judge(
 ) -> PastErrors:
     """Fit a method on some sources and judge it on others; nothing if it cannot be fitted."""
     if not len(judged):
-        return _none()
+        return no_errors()
     sources, targets = scores.take(models=learned), scores.complete().take(models=judged)
     try:
         said = replay(method, sources, targets, budget, seed, limit=limit)
     except (MethodError, ScoresError):  # too few sources are left for the method
-        return _none()
+        return no_errors()
     answers = [targets.values[row, items] for row, items in enumerate(said.items)]
     placed = place(sources, said.items, answers)
     truth = targets.full_scores()
@@ -358,27 +295,6 @@ def _apart(groups: IntArray) -> IntArray:
 
 def _known(scores: Scores) -> BoolArray:
     return np.asarray(np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE)
-
-
-def _none() -> PastErrors:
-    no, whole = np.empty(0), np.empty(0, dtype=np.intp)
-    return PastErrors(no, no, no, no, no, whole, whole, whole)
-
-
-def _joined(parts: list[PastErrors]) -> PastErrors:
-    if not parts:
-        return _none()
-    return PastErrors(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _none().__dict__)
-    )
-
-
-def _equal_weights(labels: IntArray) -> FloatArray:
-    """Weights of sum 1 in which every label counts the same."""
-    if not len(labels):
-        return np.empty(0)
-    _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / counts[inverse] / len(counts))
 
 
 def _folds(groups: IntArray, n_groups: int, folds: int, seed: int) -> IntArray:

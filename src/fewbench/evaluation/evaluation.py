@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,6 @@ from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
 from fewbench.evaluation.estimate import Estimates
-from fewbench.evaluation.estimating import Estimator, Heard
-from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import (
     FEWEST,
@@ -40,13 +39,18 @@ from fewbench.methods import (
     Session,
     StaticMethod,
     Subset,
-    find_method,
     obstacle,
 )
-from fewbench.methods.item_response import fits_kept_in, keep_fits
 from fewbench.methods.static import StaticSession
-from fewbench.scores import Scores, load_scores
+from fewbench.scores import Scores, open_scores
 from fewbench.scores.table import check_is_scores
+
+if TYPE_CHECKING:
+    from fewbench.evaluation.estimating import Estimator
+    from fewbench.evaluation.intervals import ErrorModel
+
+# `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
+# sources: these are imported, found and read where they are used.
 
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
@@ -104,34 +108,16 @@ class Evaluation:
         stop: Stop | None = None,
         subset: Subset | None = None,
     ) -> None:
-        self._prepare(scores, method, budget, targets, seed, stop, subset)
-        _ = self._session  # a method that cannot run says so now
-
-    def _prepare(
-        self,
-        scores: Scores,
-        method: str | Method,
-        budget: int | None,
-        targets: Sequence[str],
-        seed: int,
-        stop: Stop | None,
-        subset: Subset | None,
-    ) -> None:
         check_is_scores(scores)
         if (budget is None) == (stop is None):
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
             )
-        self.stop = Stop(items=budget) if stop is None else stop
-        self.scores = scores
-        self.method = find_method(method) if isinstance(method, str) else method
+        self._prepare(scores, method, targets, stop or Stop(items=budget), subset)
         items = self.stop.budget(self.method, scores)
         check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
-        if subset is not None:
-            self.method = with_items(self.method, subset)
-        self.targets = tuple(targets)
         self.provenance = Provenance(
             method=method if isinstance(method, str) else method.describe(),
             settings=self.method.describe(),
@@ -141,14 +127,64 @@ class Evaluation:
             average=scores.average,
             version=__version__,
         )
-        self.notes: tuple[str, ...] = ()
-        self._given = subset
+        _ = self._session  # a method that cannot run says so now
+
+    def _prepare(
+        self,
+        scores: Scores,
+        method: str | Method,
+        targets: Sequence[str],
+        stop: Stop,
+        subset: Subset | None,
+    ) -> None:
+        self.stop, self.scores, self.targets = stop, scores, tuple(targets)
+        self._chosen, self._given = method, subset
+        self._opened: Provenance | None = None
         self.record = Record(self.targets, scores.n_items)
         self._book = AnswerBook(scores, self.record)
         self._entries: list[Entry] = []
         self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
         self._journal: Journal | None = None
-        self._estimator = Estimator(self.method, scores, self.provenance)
+
+    @cached_property
+    def method(self) -> Method:
+        """The method, with the subset's items if it was given the user's own."""
+        from fewbench.methods.catalogue import find_method
+
+        found = find_method(self._chosen) if isinstance(self._chosen, str) else self._chosen
+        return found if self._given is None else with_items(found, self._given)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What makes the estimates; of a folder, with the settings that the method has now."""
+        assert self._opened is not None
+        now = {"settings": self.method.describe(), "version": __version__}
+        return self._opened.model_copy(update=now)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note if the method has changed since the folder was made."""
+        made = self._opened
+        if made is None or made.settings == self.provenance.settings:
+            return ()
+        return (
+            f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
+            f"version goes on from the recorded answers with {self.provenance.settings}",
+        )
+
+    @property
+    def _budget(self) -> int:
+        return (self._opened or self.provenance).budget
+
+    @cached_property
+    def _estimator(self) -> "Estimator":
+        from fewbench.evaluation.estimating import Estimator
+
+        return Estimator(self.method, self.scores, self.provenance, self._folder)
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self._journal is None else self._journal.folder
 
     @cached_property
     def _session(self) -> Session:
@@ -159,6 +195,8 @@ class Evaluation:
         if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
             if error := obstacle(method.predictor, self.scores):
                 raise error
+            if self.notes:  # its items are still those that were chosen
+                subset = subset.model_copy(update={"provenance": made})
             check_subset(subset, made)
             session = StaticSession(method.predictor, self.scores, subset, made.seed, self.targets)
         else:
@@ -172,7 +210,9 @@ class Evaluation:
     @contextmanager
     def _working(self) -> Iterator[None]:
         """While the method works: one thread, and fitted models kept in the folder."""
-        with one_thread(), fits_kept_in(None if self._journal is None else self._journal.folder):
+        from fewbench.methods.item_response import fits_kept_in
+
+        with one_thread(), fits_kept_in(self._folder):
             yield
 
     @property
@@ -196,6 +236,8 @@ class Evaluation:
         scores_path : path, optional
             Where the scores lie, so that `open` finds them by itself.
         """
+        from fewbench.methods.item_response import keep_fits
+
         journal = Journal(Path(folder))
         journal.create(
             Header(
@@ -209,7 +251,8 @@ class Evaluation:
         for entry in self._entries:
             journal.append(entry)
         keep_fits(self.scores, journal.folder)
-        self._keep_in(journal)
+        self._journal = journal
+        vars(self).pop("_estimator", None)  # which keeps its errors in the folder
 
     @classmethod
     def open(
@@ -245,27 +288,17 @@ class Evaluation:
                     f"{folder}: the evaluation does not record where its scores are",
                     hint="pass the scores when you open it",
                 )
-            scores = load_scores(header.scores).averaged(made.average)
+            scores = open_scores(header.scores).averaged(made.average)
         check_scores(scores, made, str(folder))
         evaluation = cls.__new__(cls)
         stop = header.stop or Stop(items=made.budget)
-        evaluation._prepare(
-            scores, method or made.method, None, header.targets, made.seed, stop, header.subset
-        )
-        evaluation._resume(made, journal)
+        evaluation._prepare(scores, method or made.method, header.targets, stop, header.subset)
+        evaluation._opened = made
+        if header.subset is None:
+            _ = evaluation.method  # of no known name, say, is refused now
+        evaluation._take_up(journal)
+        evaluation._journal = journal
         return evaluation
-
-    def _resume(self, made: Provenance, journal: Journal) -> None:
-        if self.provenance.settings != made.settings:
-            self.notes = (
-                f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
-                f"version goes on from the recorded answers with {self.provenance.settings}",
-            )
-            if self._given is not None:  # its items are still those that were chosen
-                self._given = self._given.model_copy(update={"provenance": self.provenance})
-        self.provenance = self.provenance.model_copy(update={"budget": made.budget})
-        self._take_up(journal)
-        self._keep_in(journal)
 
     def _take_up(self, journal: Journal) -> None:
         """Put into the record what the folder holds and is not there yet."""
@@ -294,10 +327,6 @@ class Evaluation:
             self._take_up(self._journal)
             yield
 
-    def _keep_in(self, journal: Journal) -> None:
-        self._journal = journal
-        self._estimator = Estimator(self.method, self.scores, self.provenance, journal.folder)
-
     def _note(self, entry: Entry) -> None:
         """Write an entry to the folder, if there is one, before anything follows from it."""
         if self._journal is not None:
@@ -324,7 +353,7 @@ class Evaluation:
             if self.stop.half_width is not None and len(items):
                 if self._is_narrow(target):
                     continue
-                items = items[: max(FEWEST, round(STEP * self.provenance.budget))]
+                items = items[: max(FEWEST, round(STEP * self._budget))]
             if len(items):
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
@@ -364,9 +393,10 @@ class Evaluation:
         return [name for name, items in asked.items() if not len(items)]
 
     def _is_on_record(self) -> bool:
-        """Whether every target has open items, and all that was asked is noted."""
+        """Whether every target has open items or a given subset, and what was asked is noted."""
+        n_given = self.scores.n_items + 1 if self._given is None else len(self._given.items)
         return all(
-            len(self.record.open(target))
+            (len(self.record.open(target)) or len(self.record.asked(target)) >= n_given)
             and self._written[target] == len(self.record.rounds(target))
             for target in self.targets
         )
@@ -606,6 +636,8 @@ class Evaluation:
         return names
 
     def _estimate(self, level: float, names: list[str]) -> Estimates:
+        from fewbench.evaluation.estimating import Heard
+
         waiting = self._advance()
         heard = []
         for name in names:
@@ -623,7 +655,7 @@ class Evaluation:
     def _rests_on(self, target: str, is_waiting: bool) -> tuple[str, ...]:
         """Return a warning if the estimate rests on fewer answers than were asked for."""
         answered, asked = len(self.record.answered(target)), len(self.record.asked(target))
-        left, budget = len(self.record.open(target)), self.provenance.budget
+        left, budget = len(self.record.open(target)), self._budget
         skipped = asked - answered - left
         found = []
         if left and self.stop.half_width is not None:
@@ -695,6 +727,6 @@ class Evaluation:
         ]
 
     @property
-    def error_model(self) -> ErrorModel:
+    def error_model(self) -> "ErrorModel":
         """What is known of the method's errors on the sources, with the whole budget."""
         return self._estimator.errors()

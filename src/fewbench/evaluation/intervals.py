@@ -22,16 +22,14 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.calibration import (
-    ADJACENT,
     Calibration,
-    PastErrors,
     cross_fit,
     frontier_fit,
     sample_error,
     sample_fit,
     typical_variance,
 )
-from fewbench.evaluation.journal import KeptErrors
+from fewbench.evaluation.past_errors import ADJACENT, KeptErrors, PastErrors
 from fewbench.evaluation.sampling import (
     betting_interval,
     error_within,
