@@ -27,7 +27,9 @@ def test_opened_scores_are_those_loaded(saved):
 
 
 def test_asking_and_telling_read_no_cells(saved, tmp_path):
-    Evaluation(load_scores(saved), "random-ridge", 8).save(tmp_path / "run", saved)
+    started = Evaluation(load_scores(saved), "random-ridge", 8)
+    started.ask()
+    started.save(tmp_path / "run", saved)
     evaluation = Evaluation.open(tmp_path / "run")
     asked = evaluation.ask()["target"]
     assert evaluation.tell("target", dict.fromkeys(asked, 1.0)) == 0

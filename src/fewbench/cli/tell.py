@@ -21,7 +21,7 @@ from fewbench.cli.options import (
     open_evaluation,
 )
 from fewbench.cli.text import say
-from fewbench.errors import AnswersError
+from fewbench.errors import AnswersError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.readers import Columns, are_logs, read
 from fewbench.readers.join.notes import NO_OPTIONS
@@ -129,17 +129,26 @@ def _read_answers(
         columns = Columns(None, item)
     else:
         columns = _columns(model, item, score, target, evaluation.targets)
-    reading = read(
-        answers,
-        columns=Columns() if is_logs else columns,
-        transposed=transposed,
-        metric=metric,
-        filter=filter_,
-        key=key,
-        like=evaluation.scores,
-        only_model=model if is_logs else None,
-        scale=evaluation.scores.scale,
-    )
+    scale = evaluation.scores.scale
+    try:
+        reading = read(
+            answers,
+            columns=Columns() if is_logs else columns,
+            transposed=transposed,
+            metric=metric,
+            filter=filter_,
+            key=key,
+            like=evaluation.scores,
+            only_model=model if is_logs else None,
+            scale=scale,
+        )
+    except ScoresError as error:
+        if "--range" not in (error.hint or ""):
+            raise
+        raise AnswersError(  # tell has no --range
+            error.message,
+            hint=f"write scores on the scale of the source models, {scale.low:g} to {scale.high:g}",
+        ) from error
     for note in reading.notes:
         if not note.startswith(NO_OPTIONS):  # which do not matter here
             say(f"note: {note}")
@@ -168,13 +177,15 @@ def _take(
         "all documents of these tasks once with any model (lm-eval's --model dummy costs nothing) "
         f"and take positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
     )
-    taken, unasked, others, notes = evaluation.tell_table(
+    taken, unasked, others, notes, unskipped = evaluation.tell_table(
         told,
         target,
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
         correct=correct,
     )
+    if unskipped:
+        say(f"note: {some(unskipped)} skipped earlier; now answered, so the estimate uses them")
     for note in notes if is_logs else ():
         say(f"note: {note}")
     if moved and not taken:

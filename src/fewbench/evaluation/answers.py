@@ -21,16 +21,25 @@ ENOUGH = 100  # answers of sources to a task; of fewer, all may be 0 or 1 by cha
 
 
 class Taken(NamedTuple):
-    """What became of a table of answers: how many were new, and what was not used.
+    """What became of a table of answers.
 
-    `notes` says how their prompts and settings differ from the sources', where that is
-    legitimate or was accepted, and how far they could be compared.
+    Attributes
+    ----------
+    answers : int
+        Number of new answers; with `correct`, of changed ones.
+    unasked_items, other_models : list of str
+        What the table holds beyond the asked items and the targets. It is not used.
+    notes : tuple of str
+        How prompts and settings differ from the sources', and what could not be compared.
+    unskipped_items : tuple of str
+        Items that a target had skipped and has answered now.
     """
 
     answers: int
     unasked_items: list[str]
     other_models: list[str]
     notes: tuple[str, ...] = ()
+    unskipped_items: tuple[str, ...] = ()
 
 
 class AnswerBook:

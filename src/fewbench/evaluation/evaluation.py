@@ -498,8 +498,7 @@ class Evaluation:
         Returns
         -------
         Taken
-            How many answers were new, which items and models of the table were not used, and
-            notes on prompts and settings.
+            How many answers were new, what was not used, and notes.
 
         Raises
         ------
@@ -521,7 +520,10 @@ class Evaluation:
         every = {name: self._book.from_table(table, row, name) for name, row in matched.items()}
         for name, answers in every.items():  # before any is taken
             self._book.check(name, answers, accept_fractions=accept_fractions, correct=correct)
+        unskipped: dict[str, None] = {}
         for name, answers in every.items():
+            again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
+            unskipped |= dict.fromkeys(self.scores.item_ids[again].tolist())
             before = self.record.scores(name)[answers.items]
             taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
             asked_of_any.update(self.scores.item_ids[self.record.asked(name)])
@@ -538,6 +540,7 @@ class Evaluation:
             [item for item in table.item_ids if item not in asked_of_any],
             [model for row, model in enumerate(table.model_ids) if row not in rows],
             (*compared.differences, *compared.notes),
+            tuple(unskipped),
         )
 
     def skip(self, target: str, items: Iterable[str]) -> int:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from fewbench._files import written_whole
 from fewbench._journal import Lines
 from fewbench._json import parse_json
+from fewbench._names import counted, some
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.opening import Stop
 from fewbench.methods.subset import Provenance, Subset
@@ -153,8 +154,26 @@ class Journal:
                 ) from error
 
     def repair(self) -> int:
-        """Drop damaged lines of the answers; return how many there were."""
-        self.header()
+        """Drop damaged lines of the answers; return how many there were.
+
+        EvaluationError if the header is lost: the answers do not say what it held.
+        """
+        try:
+            self.header()
+        except EvaluationError as error:
+            entries = [_parse(line) for _, line in self._lines.read() if _is_sound(line)]
+            if not entries and not (self.folder / HEADER).exists():
+                raise
+            asked = [one for one in entries if isinstance(one, Asked)]
+            targets = dict.fromkeys(name for one in asked for name in one.targets)
+            n_answers = sum(len(one.items) for one in entries if isinstance(one, Told))
+            raise EvaluationError(
+                f"{self.folder}: {HEADER} is lost or damaged, and with it the scores file, method, "
+                f"budget and seed; {ANSWERS} still holds {counted(n_answers, 'answer')}"
+                + (f" of {some(targets)}" if targets else ""),
+                hint=f"restore {HEADER} from a backup; or run fewbench start with the same scores "
+                f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
+            ) from error
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
 
 

@@ -72,9 +72,16 @@ class Stop(BaseModel):
             If `items` is missing and the method must know how many items it may ask, or is out of
             range.
         EvaluationError
-            If `cost` is given and the items have no costs.
+            If `cost` is given and the items have no costs, or `half_width` is no narrower than
+            the scale.
         """
-        n_items = scores.n_items
+        n_items, widest = scores.n_items, (scores.scale.high - scores.scale.low) / 2
+        if self.half_width is not None and self.half_width >= widest:
+            raise EvaluationError(
+                f"every interval is narrower than a half width of {self.half_width:g}: scores are "
+                f"from {scores.scale.low:g} to {scores.scale.high:g}",
+                hint=f"use a half width below {widest:g}, such as {0.06 * widest:g}",
+            )
         if self.items is not None:
             check_budget(self.items, n_items)
             return self.items
