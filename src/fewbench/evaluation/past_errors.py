@@ -15,33 +15,33 @@ FOLDS = 5
 MOST_JUDGED = 100
 MOST_JUDGED_BEYOND = 40
 STEPS = ((0.75, 0.75), (0.7, 0.7), (0.6, 0.7), (0.5, 0.75))
-"""Frontier: the weakest share of the sources that is learned from, the share below those judged."""
+"""Frontier: weakest share of the sources to learn from, and share below the judged ones."""
 ADJACENT = 2
-"""So many first steps are of judged sources that follow those learned from."""
+"""Number of first steps whose judged sources directly follow those learned from."""
 FILE = "calibration.json"
 FORMAT = 1
-"""To be raised when errors are measured otherwise."""
+"""Raise it when errors are measured differently."""
 
 
 @dataclass(frozen=True, eq=False)
 class PastErrors:
-    """Errors of a method on sources that it was not fitted on, one row a judgment.
+    """Errors of a method on held-out sources, one row per judgment.
 
     Attributes
     ----------
     errors : ndarray, shape (judged,)
-        True full score less the estimate.
+        Full score minus estimate.
     spreads : ndarray, shape (judged,)
-        The unit in which errors of different targets compare: the method's own standard error,
-        or that of plain sampling at the estimate and the number of items run.
+        Units of the errors: the method's own standard error, or that of plain sampling at the
+        estimate and number of items.
     random : ndarray, shape (judged,)
         Expected absolute error of plain random sampling of as many items.
     chance, distance : ndarray, shape (judged,)
-        Where the answers place the source among those learned from (see `beyond.Placement`).
+        Place of the source among those learned from (see `beyond.Placement`).
     models, groups : ndarray of int, shape (judged,)
-        Positions of the judged sources, and the numbers of their groups.
+        Positions of the judged sources, and their groups.
     step : ndarray of int, shape (judged,)
-        The division of the sources that the judgment is of.
+        Number of the division of the sources.
     """
 
     errors: FloatArray
@@ -58,32 +58,32 @@ class PastErrors:
 
     @property
     def n_groups(self) -> int:
-        """How many independent groups of sources were judged."""
+        """Number of judged groups of sources."""
         return len(np.unique(self.groups))
 
     @property
     def relative(self) -> FloatArray:
-        """Errors in units of their spreads, shape (judged,); 0 where all items were run."""
+        """Errors in units of their spreads; 0 where all items were run."""
         known = self.spreads > 0
         return np.divide(self.errors, self.spreads, out=np.zeros(len(self)), where=known)
 
     @property
     def weights(self) -> FloatArray:
-        """Weights of sum 1 in which every group counts the same, shape (judged,)."""
+        """Weights with sum 1, equal for all groups."""
         return equal_weights(self.groups)
 
     @property
     def mean_error(self) -> float | None:
-        """The mean absolute error, groups counting the same; None without any source."""
+        """The mean absolute error, all groups weighted equally; None without sources."""
         return float(self.weights @ np.abs(self.errors)) if len(self) else None
 
     @property
     def mean_random(self) -> float | None:
-        """What plain random sampling would err by on the same sources; None without any."""
+        """The mean error of random sampling on the same sources; None without sources."""
         return float(self.weights @ self.random) if len(self) else None
 
     def typical(self, spread: float) -> float | None:
-        """Return the mean absolute error expected of a target of this spread."""
+        """Return the expected absolute error of a target of this spread."""
         if not len(self):
             return None
         return float(self.weights @ np.abs(self.relative)) * spread
@@ -120,15 +120,9 @@ class _ErrorsFile(BaseModel):
 
 
 class KeptErrors:
-    """Past errors by name, in a file.
+    """Past errors by name, in a file of a folder; without a folder nothing is kept.
 
-    Parameters
-    ----------
-    folder : Path or None
-        Where the file lies; None keeps nothing.
-    made_of : object
-        All that the errors depend on, as its `repr`: what was kept of something else, or by
-        another version of fewbench, is not used.
+    Errors of another version, or with another `repr` of `made_of`, are not used.
     """
 
     def __init__(self, folder: Path | None, *made_of: object) -> None:
@@ -137,7 +131,7 @@ class KeptErrors:
         self._key = hashlib.sha256(repr((*how, *made_of)).encode()).hexdigest()
 
     def get(self, name: str) -> PastErrors | None:
-        """Return what was kept under a name, if anything fits."""
+        """Return the errors of a name, if there are any."""
         part = self._read().parts.get(name)
         if part is None or set(part) != {field.name for field in fields(PastErrors)}:
             return None
@@ -149,7 +143,7 @@ class KeptErrors:
         return PastErrors(**numbers)
 
     def put(self, name: str, past: PastErrors) -> None:
-        """Keep errors under a name; a folder that cannot be written to keeps nothing."""
+        """Keep errors under a name, if the folder can be written to."""
         if self._path is None:
             return
         file = self._read()

@@ -1,4 +1,4 @@
-"""The page of an audit: the findings, what they rest on, and pictures of the items."""
+"""The page of an audit: findings, their data, and charts of the items."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def item_cloud(numbers: dict[str, Any], table: dict[str, Any]) -> Markup | None:
 
 
 class Audited(Protocol):
-    """Anything that gives its findings as plain values, as `fewbench audit --json` prints them."""
+    """An object with the values of `fewbench audit --json`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return `table`, `findings`, `methods`, `use` and `numbers`."""
@@ -128,7 +128,7 @@ def write_audit(
     source: str = "",
     changed: dict[str, Any] | None = None,
 ) -> Path:
-    """Write an audit as one HTML file that needs nothing else.
+    """Write an audit as one self-contained HTML file.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def write_audit(
     source : str
         The name of the scores, for the title.
     changed : dict, optional
-        If scores were written without what was found: sentences `said`, and the file `written`.
+        If scores were written: sentences `said`, and the file `written`.
 
     Returns
     -------
@@ -178,7 +178,6 @@ def render(found: dict[str, Any], source: str = "", changed: dict[str, Any] | No
 
 
 def _marked(items: list[int]) -> str:
-    """How many items are marked in the picture; nothing if none is."""
     if len(items) <= MARKED:
         return f"{len(items):,}" if items else ""
     return f"{MARKED} worst of {len(items):,}"
@@ -197,7 +196,7 @@ def _shape(table: dict[str, Any]) -> str:
     parts = [
         f"{counted(table['models'], 'model')} on {counted(table['items'], 'item')} in "
         f"{counted(table['tasks'], 'task')}",
-        "right or wrong" if table["binary"] else "scores between the ends of the range",
+        "right or wrong" if table["binary"] else "continuous scores",
         f"{missing} of the cells missing" if table["missing"] else "no cell missing",
         f"{'with' if table['probabilities'] else 'without'} option probabilities",
     ]
@@ -209,13 +208,12 @@ def _average(average: str) -> str:
 
 
 def _finding(finding: dict[str, Any]) -> dict[str, Any]:
-    """A finding with its table and its names ready to be shown."""
+    """A finding with its table and names as text."""
     table = finding["table"]
     rows = [] if table is None else [[_cell(value) for value in row] for row in table["rows"]]
     numeric = [] if table is None else [_numeric(table["rows"], k) for k in range(len(rows[0]))]
     groups = finding["groups"]
     named = [", ".join(group) for group in groups] or list(finding["ids"])
-    # A table that names them all says more than the list of their names.
     listed = table is not None and len(rows) >= len(named)
     shown = len(rows) if listed or not named else len(named)
     what = "groups" if groups else finding["of"] or "rows"
@@ -232,7 +230,7 @@ def _finding(finding: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(words: str) -> Markup:
-    """A sentence from its beginning; options of commands are not broken at their hyphens."""
+    """A sentence with unbreakable command options."""
     if not words:
         return Markup("")
     pieces = re.split(r"(--[a-z][a-z-]*)", f"{words[0].upper()}{words[1:]}.")
@@ -269,7 +267,7 @@ def _tasks(found: dict[str, Any]) -> list[TaskRow]:
 
 
 def _missing(numbers: dict[str, Any]) -> dict[str, Any] | None:
-    """Models × tasks with missing cells, those that lack most first."""
+    """Models × tasks with missing cells, most missing first."""
     shares = numbers["missing"]
     if shares is None:
         return None

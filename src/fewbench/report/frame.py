@@ -1,4 +1,4 @@
-"""What all pages share: the frame around their content, the style, writing them whole."""
+"""The frame and style of all pages, and how to write them."""
 
 from __future__ import annotations
 
