@@ -169,8 +169,10 @@ def ask(
     """
     check_export(harness)
     evaluation = open_evaluation(folder, scores)
-    if target is not None:
-        _check_target(evaluation, target)
+    if target is not None and target not in evaluation.targets:
+        raise EvaluationError(
+            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
+        )
     pending = evaluation.ask(at_most)
     if target is not None:
         pending = {name: items for name, items in pending.items() if name == target}
@@ -203,13 +205,6 @@ def ask(
     if harness == "inspect":
         tasks = dict.fromkeys(sources.items["task"].loc[items])
         say(f"run exactly these tasks: {','.join(tasks)}")
-
-
-def _check_target(evaluation: Evaluation, target: str) -> None:
-    if target not in evaluation.targets:
-        raise EvaluationError(
-            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
-        )
 
 
 def _ran_with(sources: Scores, items: list[str]) -> str:

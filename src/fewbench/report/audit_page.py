@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from markupsafe import Markup
 
 from fewbench._names import counted
 from fewbench.report.cloud import cloud
-from fewbench.report.frame import render_page, write_page
+from fewbench.report.frame import HasValues, render_page, write_page
 from fewbench.report.identity import Look
 from fewbench.report.scales import Scale, nice_range, nice_step, nice_ticks
 from fewbench.report.svg import drawing, join, rule, tag, text
@@ -105,13 +105,6 @@ def item_cloud(numbers: dict[str, Any], table: dict[str, Any]) -> Markup | None:
     return drawing(WIDTH, HEIGHT, told, *body, cls="c0")
 
 
-class Audited(Protocol):
-    """An object with the values of `fewbench audit --json`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `table`, `findings`, `methods`, `use` and `numbers`."""
-
-
 @dataclass(frozen=True)
 class TaskRow:
     """One task: its size, as a share of the largest, and its mean score."""
@@ -123,16 +116,16 @@ class TaskRow:
 
 
 def write_audit(
-    audit: Audited,
+    audit: HasValues,
     path: str | os.PathLike[str],
     source: str = "",
     changed: dict[str, Any] | None = None,
 ) -> Path:
-    """Write an audit as one self-contained HTML file.
+    """Write an audit as one self-contained HTML file and return its path.
 
     Parameters
     ----------
-    audit : Audited
+    audit : object
         What `fewbench.audit.audit` returned.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
@@ -140,11 +133,6 @@ def write_audit(
         The name of the scores, for the title.
     changed : dict, optional
         If scores were written: sentences `said`, and the file `written`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     return write_page(render(audit.to_dict(), source, changed), path)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from markupsafe import Markup
 
 from fewbench._names import counted
-from fewbench.report.frame import render_page, write_page
+from fewbench.report.frame import HasValues, render_page, write_page
 from fewbench.report.native_pictures import (
     ERROR,
     TAU,
@@ -68,29 +68,17 @@ FIGURES = {
 }  # fmt: skip
 
 
-class Analysed(Protocol):
-    """An object with the values of `fewbench study native-sources --json`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `facts`, `warnings`, `findings`, `absent` and the parts."""
-
-
-def write_native(analysis: Analysed, path: str | os.PathLike[str], source: str = "") -> Path:
-    """Write a study of native sources as one self-contained HTML file.
+def write_native(analysis: HasValues, path: str | os.PathLike[str], source: str = "") -> Path:
+    """Write a study of native sources as one self-contained HTML file and return its path.
 
     Parameters
     ----------
-    analysis : Analysed
+    analysis : object
         What `fewbench.study.tailoredbench.analyze` returned.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
     source : str
         The name of the scores, for the title.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     return write_page(render(analysis.to_dict(), source), path)
 

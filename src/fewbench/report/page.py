@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
-    """Write the comparison as one self-contained HTML file.
+    """Write the comparison as one self-contained HTML file and return its path.
 
     The same comparison always gives the same bytes.
 
@@ -31,11 +31,6 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
         ``warnings``.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     return write_page(render(comparison), path)
 

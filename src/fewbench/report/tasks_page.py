@@ -6,12 +6,12 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from markupsafe import Markup
 
 from fewbench._names import counted
-from fewbench.report.frame import render_page, write_page
+from fewbench.report.frame import HasValues, render_page, write_page
 from fewbench.report.tasks_curves import (
     MOST_MODELS,
     at_k,
@@ -36,29 +36,17 @@ from fewbench.report.words import fixed, percent, points
 JUDGE = "fewbench tasks judge SELECTION RESULTS"
 
 
-class Chosen(Protocol):
-    """An object with the values of `fewbench tasks select --json`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `facts`, `warnings`, `chosen`, `answer` and the parts, None where not known."""
-
-
-def write_tasks(found: Chosen, path: str | os.PathLike[str], source: str = "") -> Path:
-    """Write a task selection as one self-contained HTML file.
+def write_tasks(found: HasValues, path: str | os.PathLike[str], source: str = "") -> Path:
+    """Write a task selection as one self-contained HTML file and return its path.
 
     Parameters
     ----------
-    found : Chosen
+    found : object
         A selection of tasks, with its errors if results of models were given.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
     source : str
         The name of the matrix, for the title.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     return write_page(render(found.to_dict(), source), path)
 
