@@ -183,7 +183,7 @@ def test_a_table_of_one_model_is_the_target_whatever_its_name(sources, targets):
     with pytest.raises(AnswersError, match="no answers of the targets"):
         evaluation.tell_table(renamed)
     both = replace(targets, models=targets.models.rename(index={"model-14": "x"}))
-    with pytest.raises(AnswersError, match="answers of 2 models"):
+    with pytest.raises(AnswersError, match="the table has 2 models"):
         evaluation.tell_table(both, "model-14")
     with pytest.raises(AnswersError, match="is not a target"):
         evaluation.tell_table(renamed, "nobody")
