@@ -180,7 +180,7 @@ def test_items_to_estimate(ok, here, answers, then):
     out = json.loads(ok("estimate", "run", "--json"))
     said = ok("estimate", "run")
     assert "items run" in said
-    assert "scores of tasks with 0 items run are read off the others" in said
+    assert "tasks with 0 items run: scores predicted" in said
     if not then:
         assert f"{np.mean([row[item] for item in asked]):.6f}"[:6] in json.dumps(out)
 
@@ -244,7 +244,7 @@ def wrong(cli):
         ("select {ict} -k 2 -m list --list poetry,poetry", "listed twice"),
         ("select {ict} -k 2 -m list --list junk.npz", "junk.npz: not a list of names"),
         ("select {ict} -k 2 -m bento-le --list poetry", "--list is for --method list"),
-        ("select {ict} -k 2 -m bm25", "none are given"),
+        ("select {ict} -k 2 -m bm25", "needs the texts"),
         ("select {ict} -k 2 -m bm25-le --texts nope.jsonl", "nope.jsonl"),
         ("select {ict} -k 2 --texts nope.jsonl", "--texts is for bm25-sim"),
         # results
@@ -260,7 +260,7 @@ def wrong(cli):
         ("judge nope.json {models}", "nope.json: no such file"),
         ("judge junk.csv {models}", "junk.csv: the file"),
         ("judge s.json nope.csv", "nope.csv: no such file"),
-        ("judge s.json {models} --matrix other.npz", "other.npz: is of other tasks than s.json"),
+        ("judge s.json {models} --matrix other.npz", "other.npz: not the tasks of s.json"),
         ("items nope.json {scores}", "nope.json: no such file"),
         ("items s.json nope.parquet", "nope.parquet: no such file"),
         ("items s.json other.parquet", "has no task"),
@@ -355,7 +355,7 @@ def test_without_numbers_of_questions_there_are_no_random_questions(ok, wrong, l
     assert found["facts"]["questions"] is None
     assert found["facts"]["weigh"] == "tasks"
     assert "random questions" not in Path("page.html").read_text("utf-8").split("<section")[1]
-    assert "how many questions" in wrong(*words, "--weigh", "questions")
+    assert "numbers of questions" in wrong(*words, "--weigh", "questions")
 
 
 @pytest.mark.parametrize("given", ["100", "counts.csv"])
@@ -369,9 +369,7 @@ def test_numbers_of_questions_can_be_given(ok, wrong, loose, given):
     assert json.loads(ok(*judged))["judgement"]["random_questions"] is None
     again = json.loads(ok(*judged, "--questions", given))["judgement"]["random_questions"]
     assert again["mean"] == found["judgement"]["random_questions"]["mean"]
-    assert "leave --questions out" in wrong(
-        "tasks", "judge", "s.json", "results.csv", "--questions", 9
-    )
+    assert "omit --questions" in wrong("tasks", "judge", "s.json", "results.csv", "--questions", 9)
 
 
 def test_results_of_single_questions_give_their_numbers(ok, here):
@@ -469,7 +467,7 @@ def test_a_budget_with_a_cost_for_each_task(ok, wrong, here, tmp_path):
     subset = json.loads(Path("subset.json").read_text())
     assert len(subset["items"]) == found[18]["plan"]["questions"]
     assert subset["provenance"]["settings"].endswith("stratified+task-means+ridge")
-    assert "one of them" in wrong(*words, 0, "-k", 2)
+    assert "give either" in wrong(*words, 0, "-k", 2)
     assert "is too small for a task" in wrong(*words, 200)
-    assert "needs past scores" in wrong("tasks", "select", here / "ict", "-m", "bento-sim",
+    assert "needs source scores" in wrong("tasks", "select", here / "ict", "-m", "bento-sim",
                                         "--budget", 9)  # fmt: skip

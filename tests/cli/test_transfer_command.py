@@ -72,7 +72,7 @@ def measure(run, tasks, *words):
 def test_a_dry_run_needs_no_server_and_no_folder(ok, tasks):
     out = measure(ok, tasks, *FEW, "--dry-run")
     assert "3 sources × 3 targets, accuracy" in out
-    assert "up to 4 questions of a target and seed" in out
+    assert "up to 4 questions per target and seed" in out
     assert ["prompts", "72", "540"] in [line.split() for line in out.splitlines()]
     assert "bytes / 4" in out
     assert "price" not in out
@@ -97,7 +97,7 @@ def test_a_design_that_is_the_paper_s_is_told_once(ok, tasks):
     out = measure(ok, tasks, *words)
     assert "to ask, as in the paper's design" in out
     assert [row.split()[1:] for row in out.splitlines() if row.startswith("prompts")] == [["540"]]
-    assert "running 2 of 3 tasks pays for this after 45 evaluated models" in out
+    assert "running 2 of 3 tasks saves more than this after 45 evaluated models" in out
 
 
 def test_a_dry_run_as_json(ok, tasks):
@@ -144,7 +144,7 @@ def test_the_same_command_again_asks_nothing(cli, tasks, model):
     before = Transferability.load("ict").values
     said = measure(cli, tasks, *SERVED)
     assert said.code == 0
-    assert "complete; nothing was asked" in said.err
+    assert "complete; no requests sent" in said.err
     assert model.asked == ALL
     np.testing.assert_array_equal(Transferability.load("ict").values, before)
 
@@ -191,7 +191,7 @@ def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
 def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, model):
     # one prompt that always fails must not keep the others from being used
     part = (*FEW, "-o", "ict", "--partial")
-    assert "holds no answers yet" in measure(cli, tasks, *part).err
+    assert "contains no answers" in measure(cli, tasks, *part).err
     model.broken = 71
     said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
@@ -200,7 +200,7 @@ def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, 
     assert said.code == 0
     assert "71 of 72" in said.out
     assert "note: 1 answer of 72 missing" in said.out
-    assert "of what is answered so far" in said.out
+    assert "from the answers so far" in said.out
     assert "Next" not in said.out
     matrix = Transferability.load("ict")
     assert matrix.about["answers"] == "71 of 72"
@@ -218,7 +218,7 @@ def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder)
     before = sorted(Path(tasks).iterdir())
     said = cli("transfer", "measure", *names, *SERVED, "-o", folder)
     assert said.code == 2
-    assert "the folder that the tasks are read from" in said.err
+    assert "is the folder of the tasks" in said.err
     assert sorted(Path(tasks).iterdir()) == before
     assert model.asked == 0
     assert measure(cli, tasks, *SERVED, "-o", "tasks/ict").code == 0
@@ -274,7 +274,7 @@ def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
     assert said.code == 1
     assert "10 of 72" in said.out
     assert "the limit of 1.00 is reached (1.00 spent)" in said.out
-    assert "higher limit goes on from here" in said.out
+    assert "higher limit to continue" in said.out
     assert not Path("ict/matrix.npz").exists()
     said = measure(cli, tasks, *SERVED, "--max-tokens", 1500, "--json", "--concurrency", 1)
     assert said.code == 1
@@ -303,7 +303,7 @@ def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
     assert "prompt of its own" not in measure(cli, tasks, *SERVED, "-o", "other").err
     monkeypatch.setattr(model, "prepare", echo)
     said = measure(cli, tasks, *SERVED)
-    assert "each option is a prompt of its own, 216 in all" in said.err
+    assert "each option needs a prompt: 216 prompts" in said.err
     assert Transferability.load("ict").about["template"] == "mmlu"
 
 
@@ -322,20 +322,23 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (FEW, "no folder to keep answers in"),
-        ((*FEW, "-o", "ict"), "no server and no local model"),
-        ((*SERVED, "--local"), "a server and a local model"),
+        (FEW, "no output folder"),
+        ((*FEW, "-o", "ict"), "neither --url nor --local"),
+        ((*SERVED, "--local"), "--url and --local are both given"),
         ((*SERVED, "--metric", "f1"), "'f1' is not one of"),
         ((*SERVED, "--scoring", "x"), "'x' is not one of"),
         ((*SERVED, "--template", "x"), "no template 'x'"),
-        ((*SERVED, "--questions", "few"), "--questions few"),
-        ((*SERVED, "--questions", "0"), "--questions 0 (hint: 1 or more, or all)"),
-        ((*SERVED, "--questions", "-5"), "--questions -5 (hint: 1 or more, or all)"),
+        ((*SERVED, "--questions", "few"), "--questions is few"),
+        ((*SERVED, "--questions", "0"), "--questions is 0 (hint: use 1 or more, or all)"),
+        ((*SERVED, "--questions", "-5"), "--questions is -5 (hint: use 1 or more, or all)"),
         ((*FEW, "--dry-run", "--concurrency", "0"), "concurrency=0 is too low"),
         ((*FEW, "--dry-run", "--rate", "-1"), "rate=-1"),
         ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
         ((*FEW, "--dry-run", "--metric", "f1"), "'f1' is not one of"),
-        ((*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"), "read from given text"),
+        (
+            (*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"),
+            "does not work with --scoring top",
+        ),
         ((*SERVED, "--columns", "4"), "columns=4 does not fit 3 tasks"),
         ((*SERVED, "--columns", "x"), "unknown tasks: 'x'"),
         ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
@@ -345,7 +348,7 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
         ((*SERVED, "--max-cost", "3"), "needs prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
         ((*SERVED, "--seed", "-1"), "seed=-1"),
-        ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl: a file"),
+        ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl is a file"),
     ],
 )
 def test_mistakes_are_one_line(cli, tasks, model, words, said):

@@ -111,10 +111,10 @@ def test_tell_counts_what_is_left(sources):
     ("target", "told", "error", "says"),
     [
         ("nobody", {0: 1.0}, AnswersError, "'nobody' is not a target"),
-        ("model-13", {0: 1.5}, AnswersError, "not within 0..1"),
-        ("model-13", {0: -0.1}, AnswersError, "not within 0..1"),
-        ("model-13", {0: float("nan")}, AnswersError, "not within 0..1"),
-        ("model-13", {0: float("inf")}, AnswersError, "not within 0..1"),
+        ("model-13", {0: 1.5}, AnswersError, "outside 0..1"),
+        ("model-13", {0: -0.1}, AnswersError, "outside 0..1"),
+        ("model-13", {0: float("nan")}, AnswersError, "outside 0..1"),
+        ("model-13", {0: float("inf")}, AnswersError, "outside 0..1"),
         ("model-13", {0: "right"}, AnswersError, "not a number"),
         ("model-13", {0: None}, AnswersError, "not a number"),
         ("model-13", {-1: 1.0}, AnswersError, "was not asked"),
@@ -180,10 +180,10 @@ def test_a_table_of_one_model_is_the_target_whatever_its_name(sources, targets):
     renamed = replace(one, models=one.models.rename(index={"model-13": "ckpt-7.json"}))
     evaluation = Evaluation(sources, "random", 5, NAMES)
     assert evaluation.tell_table(renamed, "model-14")[0] == 5
-    with pytest.raises(AnswersError, match="the answers include none"):
+    with pytest.raises(AnswersError, match="no answers of the targets"):
         evaluation.tell_table(renamed)
     both = replace(targets, models=targets.models.rename(index={"model-14": "x"}))
-    with pytest.raises(AnswersError, match="answers of 2 models"):
+    with pytest.raises(AnswersError, match="the table has 2 models"):
         evaluation.tell_table(both, "model-14")
     with pytest.raises(AnswersError, match="is not a target"):
         evaluation.tell_table(renamed, "nobody")
@@ -315,7 +315,7 @@ def test_estimates_are_on_the_users_scale(sources, targets, method, scale):
 def test_answers_are_told_on_the_users_scale(sources):
     evaluation = Evaluation(replace(sources, scale=Scale(0, 100)), "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
-    with pytest.raises(AnswersError, match=r"not within 0\.\.100"):
+    with pytest.raises(AnswersError, match=r"outside 0\.\.100"):
         evaluation.tell("model-13", {item: 101})
     evaluation.tell("model-13", {item: 100})
 

@@ -196,7 +196,7 @@ def test_other_scores_are_refused(sources, tmp_path):
     values = sources.values.copy()
     values[0, 0] = 1 - values[0, 0]
     for other in (replace(sources, values=values), sources.averaged("macro")):
-        with pytest.raises(EvaluationError, match="opened with other scores"):
+        with pytest.raises(EvaluationError, match="started with other scores"):
             Evaluation.open(tmp_path, other)
 
 

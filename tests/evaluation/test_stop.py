@@ -55,7 +55,7 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
         assert rounds[name] > 1
         assert (said.interval.high - said.interval.low) / 2 <= 0.08
         assert said.items_run < 400
-        assert any("the width of the interval decides" in one for one in said.warnings)
+        assert any("the interval's width decides" in one for one in said.warnings)
         fewer = evaluation.record.answered(name)[:-40]  # one batch less was not enough
         less = Evaluation(sources, "random", 400, [name])
         less.ask()

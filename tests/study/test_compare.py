@@ -2,8 +2,8 @@
 
 import json
 import os
-import sys
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -187,7 +187,7 @@ def test_a_failing_cell_leaves_all_others_standing(scores, how, workers, reason)
 
 
 def test_a_method_that_fails_in_one_repeat_keeps_the_others(scores, monkeypatch):
-    module = sys.modules["fewbench.study.compare"]
+    module = import_module("fewbench.study.compare")
     real = module.try_cell
 
     def sometimes(scores, cell):
@@ -208,7 +208,7 @@ def test_a_method_that_fails_in_one_repeat_keeps_the_others(scores, monkeypatch)
 
 
 def test_when_everything_fails_the_reasons_are_there(scores, monkeypatch):
-    module = sys.modules["fewbench.study.compare"]
+    module = import_module("fewbench.study.compare")
     monkeypatch.setattr(
         module, "try_cell", lambda scores, cell: Failure(cell.key(scores.fingerprint), "no")
     )

@@ -18,7 +18,6 @@ from fewbench.methods.base import (
     joined,
 )
 from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
-from fewbench.methods.parts import describe
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.methods.subset import Subset
@@ -73,6 +72,8 @@ class StaticMethod(Method):
 
     def describe(self) -> str:
         """Return the parts and their changed settings as the command line writes them."""
+        from fewbench.methods.parts import describe  # imports every part
+
         return describe(self.selector, self.predictor)
 
 

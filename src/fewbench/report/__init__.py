@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: about methods compared, a table of scores, a choice of tasks."""
+"""Self-contained HTML reports of comparisons, audits, task selections and native sources."""
 
 from fewbench.report.audit_page import write_audit
 from fewbench.report.native_page import write_native

@@ -110,7 +110,7 @@ def test_the_same_seed_gives_the_same_and_the_order_of_targets_does_not_matter(m
 
 def test_a_budget_that_does_not_fit_is_said():
     scores = simulate(30, 20)
-    with pytest.raises(MethodError, match="a budget of 21 items"):
+    with pytest.raises(MethodError, match="budget of 21"):
         open_trial(scores, Split(np.arange(20), np.arange(20, 30)), Tailored(), 21, 0)
 
 
