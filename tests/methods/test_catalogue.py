@@ -151,7 +151,6 @@ def test_same_seed_same_answer_in_another_process_with_other_threads_and_hashes(
 import json
 from fewbench.methods import CATALOGUE
 from fewbench.evaluation.replay import replay
-from fewbench.evaluation.replay import replay
 from fewbench.testing import simulate
 {inspect.getsource(play_all)}
 print(json.dumps(list(play_all())))

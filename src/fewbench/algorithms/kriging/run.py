@@ -98,9 +98,12 @@ class Run:
         of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
         variance = (1 - weight) * of_inside + weight * of_outside
         variance += weight * (1 - weight) * (outside - inside) ** 2
-        return Estimated(
-            np.clip((1 - weight) * inside + weight * outside, 0, 1), np.sqrt(variance), weight
-        )
+        # Never outside what the answers leave possible; exact when all items were answered.
+        own = self._model.beyond.weights[:, self.items]
+        least = own @ self.answers
+        most = least + np.maximum(1 - own.sum(axis=1), 0)
+        score = np.clip((1 - weight) * inside + weight * outside, least, most)
+        return Estimated(score, np.sqrt(variance), weight)
 
     def next(
         self, n: int, closed: IntArray | None = None, costs: FloatArray | None = None

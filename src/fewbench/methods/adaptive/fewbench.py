@@ -29,7 +29,7 @@ class Fewbench(Method):
     """Items that tell most of the full score, in rounds; inside and beyond the sources.
 
     The first rounds are small, as each shows which sources answer alike; each round brings the
-    number of answers to `growth` times what it was.
+    number of answers to `growth` times what it was: 5, 10, 20, 40, 80 ...
 
     - `first`: Items of the first round, the same for every target.
     - `growth`: How much each round adds; 1 asks item by item.
@@ -41,7 +41,7 @@ class Fewbench(Method):
     """
 
     first: int = 5
-    growth: float = 1.4
+    growth: float = 2.0
     cost: str | None = None
     needs: ClassVar[tuple[Need, ...]] = NEEDS
     extends: ClassVar[bool] = True
