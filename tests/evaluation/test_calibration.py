@@ -16,7 +16,7 @@ from fewbench.evaluation.calibration import (
     PastErrors,
     _folds,
     cross_fit,
-    frontier_fit,
+    frontier_fits,
     source_groups,
 )
 from fewbench.evaluation.intervals import Frontier
@@ -231,7 +231,7 @@ def test_more_divisions_settle_the_width():
 def test_the_frontier_is_learned_from_weaker_sources_only():
     table = simulate(24, 60, seed=1)
     full, spy = dict(zip(table.model_ids, table.full_scores(), strict=True)), Spy()
-    past = frontier_fit(spy, table, 6, 0)
+    past = frontier_fits(spy, table, 6, 0)[0]
     assert len(spy.seen) == len(STEPS)
     for sources, targets, _ in spy.seen:
         assert max(full[name] for name in sources.model_ids) <= min(full[t] for t in targets)

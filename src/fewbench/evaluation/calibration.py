@@ -6,6 +6,7 @@ Beyond the range, the method is fitted on the weaker sources and judged on the s
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ from fewbench.evaluation.past_errors import (
     joined,
     no_errors,
 )
-from fewbench.evaluation.replay import replay
+from fewbench.evaluation.replay import Replay, replays
 from fewbench.evaluation.sampling import (
     check_level,
     expected_random_error,
@@ -99,7 +100,6 @@ def cross_fit(
     *,
     folds: int = FOLDS,
     divisions: int = 1,
-    limit: int | None = None,
 ) -> Calibration:
     """Measure a method's errors on the sources, each estimated without its own group.
 
@@ -119,11 +119,23 @@ def cross_fit(
     divisions : int
         Number of random divisions. With one division of 40 sources, the width of an interval can
         vary by a factor of 2 with the seed.
-    limit : int, optional
-        Judge the method after so many answers of the budget.
     """
+    return cross_fits(method, scores, budget, seed, [None], folds=folds, divisions=divisions)[0]
+
+
+def cross_fits(
+    method: Method,
+    scores: Scores,
+    budget: int,
+    seed: int,
+    limits: Sequence[int | None],
+    *,
+    folds: int = FOLDS,
+    divisions: int = 1,
+) -> list[Calibration]:
+    """Return `cross_fit` after each of these numbers of answers, increasing, None last."""
     if scores.n_models < 3:
-        return Calibration(no_errors(), scores.n_models)
+        return [Calibration(no_errors(), scores.n_models) for _ in limits]
     groups = source_groups(scores)
     apart = _apart(groups)
     n_groups = int(apart.max()) + 1
@@ -143,22 +155,23 @@ def cross_fit(
             found.append(
                 _judge(
                     *(method, scores, rest, held, groups, budget),
-                    *(child_seed(own, 1, fold), fold, effect, limit),
+                    *(child_seed(own, 1, fold), fold, effect, limits),
                 )
             )
-    past = joined(found)
-    return Calibration(past, scores.n_models - len(np.unique(past.models)))
+    pasts = [joined(list(parts)) for parts in zip(*found, strict=True)]
+    return [Calibration(past, scores.n_models - len(np.unique(past.models))) for past in pasts]
 
 
-def frontier_fit(
-    method: Method, scores: Scores, budget: int, seed: int, limit: int | None = None
-) -> PastErrors:
+def frontier_fits(
+    method: Method, scores: Scores, budget: int, seed: int, limits: Sequence[int | None] = (None,)
+) -> list[PastErrors]:
     """Measure a method's errors on the strongest sources, learned from weaker ones only.
 
     Returns
     -------
-    PastErrors
-        `step` numbers `STEPS`. Empty if there are too few sources. Steps are left out if their
+    list of PastErrors
+        One for each of `limits` (numbers of answers, increasing, None last). `step` numbers
+        `STEPS`. Empty if there are too few sources. Steps are left out if their
         weaker sources hardly differ in ability.
     """
     groups = source_groups(scores)
@@ -180,10 +193,12 @@ def frontier_fit(
             found.append(
                 _judge(
                     *(method, scores, weaker, judged, groups, budget),
-                    *(own, step, effect, limit),
+                    *(own, step, effect, limits),
                 )
             )
-    return joined(found)
+    return [joined(list(parts)) for parts in zip(*found, strict=True)] or [no_errors()] * len(
+        limits
+    )
 
 
 def _judge(
@@ -196,20 +211,32 @@ def _judge(
     seed: int,
     step: int,
     effect: float,
-    limit: int | None,
-) -> PastErrors:
+    limits: Sequence[int | None],
+) -> list[PastErrors]:
     """Fit a method on some sources and judge it on others; no errors if it cannot be fitted."""
     if not len(judged):
-        return no_errors()
+        return [no_errors()] * len(limits)
     sources, targets = scores.take(models=learned), scores.complete().take(models=judged)
     try:
-        said = replay(method, sources, targets, budget, seed, limit=limit)
+        replayed = replays(method, sources, targets, budget, seed, limits)
     except (MethodError, ScoresError):  # too few sources are left for the method
-        return no_errors()
+        return [no_errors()] * len(limits)
+    return [_errors(said, sources, targets, judged, groups, step, effect) for said in replayed]
+
+
+def _errors(
+    said: Replay,
+    sources: Scores,
+    targets: Scores,
+    judged: IntArray,
+    groups: IntArray,
+    step: int,
+    effect: float,
+) -> PastErrors:
     answers = [targets.values[row, items] for row, items in enumerate(said.items)]
     placed = place(sources, said.items, answers)
     truth = targets.full_scores()
-    n_items = scores.n_items
+    n_items = sources.n_items
     counts = [len(items) for items in said.items]
     plain = [standard_error(p, n, n_items) for p, n in zip(said.scores, counts, strict=True)]
     return PastErrors(

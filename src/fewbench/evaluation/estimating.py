@@ -109,9 +109,15 @@ class Estimator:
             answered < ENOUGH * budget or budget == self._scores.n_items
         )
         if answered is not None and few and not exact:
-            steps = np.floor(np.log(answered / budget) / np.log(ENOUGH))
+            steps = int(np.floor(np.log(answered / budget) / np.log(ENOUGH)))
             limit = max(1, int(budget * ENOUGH ** (steps + 1)))
         if limit not in self._models:
+            together: list[int | None] = [limit]
+            if limit is not None and not self._method.asks_once:
+                # Later estimates of the same run, when the answers have doubled, ask for the rest.
+                later = {int(budget * ENOUGH**step) for step in range(steps - 2, 0, -3)} - {limit}
+                together = [*together, *sorted(later), None]
+            other = next(iter(self._models.values()), None)
             self._models[limit] = ErrorModel(
                 self._method,
                 self._scores,
@@ -119,6 +125,8 @@ class Estimator:
                 self._made.seed,
                 folder=self._folder,
                 limit=limit,
+                together=together,
+                kept=None if other is None else other.kept,
             )
         return self._models[limit]
 

@@ -22,8 +22,8 @@ from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.calibration import (
     Calibration,
-    cross_fit,
-    frontier_fit,
+    cross_fits,
+    frontier_fits,
     sample_error,
     sample_fit,
     typical_variance,
@@ -111,6 +111,11 @@ class ErrorModel:
         Where the errors are kept.
     limit : int, optional
         Judge the method after so many answers of the budget.
+    together : sequence of int or None, optional
+        Measure these limits at the same time, increasing, None last: a method that asks again and
+        again is then run once, not once for each.
+    kept : KeptErrors, optional
+        Where another model of the same method keeps its errors, in place of `folder`.
     """
 
     def __init__(
@@ -122,6 +127,8 @@ class ErrorModel:
         divisions: int | None = None,
         folder: Path | None = None,
         limit: int | None = None,
+        together: Sequence[int | None] | None = None,
+        kept: KeptErrors | None = None,
     ) -> None:
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
         self._limit = limit
@@ -130,8 +137,8 @@ class ErrorModel:
             divisions = DIVISIONS if quick and scores.values.size <= CHEAP else 1
         self._divisions = divisions
         made_of = (scores.fingerprint, scores.average, method.describe(), budget, seed, divisions)
-        self._suffix = "" if limit is None else f" after {limit}"
-        self._kept = KeptErrors(folder, *made_of)
+        self._together = (limit,) if together is None else tuple(together)
+        self.kept = KeptErrors(folder, *made_of) if kept is None else kept
         self._samples: dict[int, Calibration] = {}
         self._beyond: dict[str, PastErrors] = {}
         # With a macro average, the exact interval ignores tasks that were not drawn.
@@ -140,15 +147,14 @@ class ErrorModel:
     @cached_property
     def inside(self) -> Calibration:
         """The method's cross-fitted errors."""
-        past = self._kept.get(f"inside{self._suffix}")
+        past = self.kept.get(_name("inside", self._limit))
         if past is None:
             with one_thread():
-                past = cross_fit(
-                    *(self._method, self._scores, self._budget, self._seed),
+                found = cross_fits(
+                    *(self._method, self._scores, self._budget, self._seed, self._together),
                     divisions=self._divisions,
-                    limit=self._limit,
-                ).past
-            self._kept.put(f"inside{self._suffix}", past)
+                )
+            past = self._keep("inside", [one.past for one in found])
         return Calibration(past, self._scores.n_models - len(np.unique(past.models)))
 
     @cached_property
@@ -161,14 +167,19 @@ class ErrorModel:
     def _beyond_errors(self, kept_as: str, method: Method) -> PastErrors:
         if kept_as in self._beyond:
             return self._beyond[kept_as]
-        name = kept_as + self._suffix
-        past = self._kept.get(name)
+        past = self.kept.get(_name(kept_as, self._limit))
         if past is None:
+            how = (method, self._scores, self._budget, self._seed, self._together)
             with one_thread():
-                past = frontier_fit(method, self._scores, self._budget, self._seed, self._limit)
-            self._kept.put(name, past)
+                past = self._keep(kept_as, frontier_fits(*how))
         self._beyond[kept_as] = past
         return past
+
+    def _keep(self, kept_as: str, pasts: Sequence[PastErrors]) -> PastErrors:
+        """Keep what was measured together, and return what belongs to the limit."""
+        for limit, past in zip(self._together, pasts, strict=True):
+            self.kept.put(_name(kept_as, limit), past)
+        return pasts[self._together.index(self._limit)]
 
     def warn(self, unit: float) -> list[str]:
         """Return warnings about the method on these sources; `unit` is the scale's span."""
@@ -451,6 +462,10 @@ class _Line:
     slope: float
     mean: float
     variance: float
+
+
+def _name(kept_as: str, limit: int | None) -> str:
+    return kept_as if limit is None else f"{kept_as} after {limit}"
 
 
 def _logit(chance: FloatArray) -> FloatArray:

@@ -120,18 +120,21 @@ class _ErrorsFile(BaseModel):
 
 
 class KeptErrors:
-    """Past errors by name, in a file of a folder; without a folder nothing is kept.
+    """Past errors by name, in memory and, if there is a folder, in a file of it.
 
     Errors of another version, or with another `repr` of `made_of`, are not used.
     """
 
     def __init__(self, folder: Path | None, *made_of: object) -> None:
         self._path = None if folder is None else folder / FILE
+        self._known: dict[str, PastErrors] = {}
         how = (__version__, FORMAT, FOLDS, STEPS, MOST_JUDGED, MOST_JUDGED_BEYOND)
         self._key = hashlib.sha256(repr((*how, *made_of)).encode()).hexdigest()
 
     def get(self, name: str) -> PastErrors | None:
         """Return the errors of a name, if there are any."""
+        if name in self._known:
+            return self._known[name]
         part = self._read().parts.get(name)
         if part is None or set(part) != {field.name for field in fields(PastErrors)}:
             return None
@@ -144,6 +147,7 @@ class KeptErrors:
 
     def put(self, name: str, past: PastErrors) -> None:
         """Keep errors under a name, if the folder can be written to."""
+        self._known[name] = past
         if self._path is None:
             return
         file = self._read()

@@ -1,6 +1,7 @@
 """Playing an evaluation with targets whose answers are known already."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.evaluation.bounds import bound_score, fit_tasks
-from fewbench.methods.base import Answers, Method
+from fewbench.methods.base import Answers, Method, Session
 from fewbench.scores import Scores
 
 
@@ -63,26 +64,37 @@ def replay(
     limit : int, optional
         Most answers per target, to predict from a part of them.
     """
-    with one_thread():
-        return _replay(method, sources, targets, budget, seed, tasks, limit)
+    return replays(method, sources, targets, budget, seed, [limit], tasks=tasks)[0]
 
 
-def _replay(
+def replays(
     method: Method,
     sources: Scores,
     targets: Scores,
     budget: int,
     seed: int,
-    tasks: bool,
-    limit: int | None,
-) -> Replay:
-    names = targets.model_ids
-    rows = {name: row for row, name in enumerate(names)}
-    started = time.perf_counter()
-    session = method.start(sources, budget, seed, names)
+    limits: Sequence[int | None],
+    *,
+    tasks: bool = False,
+) -> list[Replay]:
+    """Run a method once and predict at each of these numbers of answers, increasing, None last."""
+    with one_thread():
+        started = time.perf_counter()
+        session = method.start(sources, budget, seed, targets.model_ids)
+        found = []
+        for limit in limits:
+            _answer(session, targets, targets.n_items if limit is None else limit)
+            chosen = time.perf_counter()
+            found.append(_said(session, sources, tasks, started, chosen))
+        return found
+
+
+def _answer(session: Session, targets: Scores, limit: int) -> None:
+    """Answer what a session asks, up to so many answers per target."""
     record = session.record
-    left = dict.fromkeys(names, targets.n_items if limit is None else limit)
-    while asked := {n: items for n, items in session.ask().items() if len(items) and left[n]}:
+    rows = {name: row for row, name in enumerate(targets.model_ids)}
+    left = {name: limit - len(record.answered(name)) for name in rows}
+    while asked := {n: items for n, items in session.ask().items() if len(items) and left[n] > 0}:
         for name, wanted in asked.items():
             items, row = wanted[: left[name]], rows[name]
             options = None
@@ -90,10 +102,13 @@ def _replay(
                 options = targets.probabilities.take(np.array([row])).of_items(items)
             session.tell(name, Answers(items, targets.values[[row]][:, items], options))
             left[name] -= len(items)
-    chosen = time.perf_counter()
+
+
+def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen: float) -> Replay:
+    names = session.record.targets
     prediction = session.predict(names, tasks=tasks)
     done = time.perf_counter()
-    told = [record.answers(name) for name in names]
+    told = [session.record.answers(name) for name in names]
     said = [
         bound_score(score, sources, answers.items, answers.scores[0])
         for score, answers in zip(prediction.scores.tolist(), told, strict=True)

@@ -9,6 +9,7 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 
 import hashlib
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -69,7 +70,7 @@ class FewbenchSession(Session):
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
         self._costs = item_costs(scores, method.cost)
         self._model = source_kriging(scores, seed, budget)
-        self._runs: dict[str, tuple[list[bytes], Run]] = {}
+        self._runs: dict[str, list[tuple[bytes, Run]]] = {}  # after each round
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return each target's next round."""
@@ -109,13 +110,22 @@ class FewbenchSession(Session):
             self._runs.clear()
         scores = record.scores(target)
         rounds = [items[np.isfinite(scores[items])] for items in record.rounds(target)]
-        told = [items.tobytes() + scores[items].tobytes() for items in rounds]
-        heard, run = self._runs.get(target, ([], None))
-        if run is None or told[: len(heard)] != heard:
-            key = int.from_bytes(hashlib.sha256(target.encode()).digest()[:4], "big")
-            start = np.random.default_rng(child_seed(self._seed, 7, key)).random()
-            heard, run = [], Run(self._model, float(start))
-        for items in rounds[len(heard) :]:
+        start = self._start(target)
+        known = self._runs.get(target, [])
+        runs: list[tuple[bytes, Run]] = []
+        for at, items in enumerate(rounds):
+            told = items.tobytes() + scores[items].tobytes()
+            if at < len(known) and known[at][0] == told:
+                runs.append(known[at])
+                continue
+            known = []
+            run = copy(runs[-1][1]) if runs else Run(self._model, start)
             run.hear(np.searchsorted(self._model.candidates, items), scores[items])
-        self._runs[target] = told, run
-        return run
+            runs.append((told, run))
+        self._runs[target] = runs
+        return runs[-1][1] if runs else Run(self._model, start)
+
+    def _start(self, target: str) -> float:
+        """Return the random start of a target's systematic sample."""
+        key = int.from_bytes(hashlib.sha256(target.encode()).digest()[:4], "big")
+        return float(np.random.default_rng(child_seed(self._seed, 7, key)).random())
