@@ -17,6 +17,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
+from fewbench.evaluation.auto import AUTO, check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.estimating import Estimator, Heard
 from fewbench.evaluation.intervals import ErrorModel
@@ -60,7 +61,8 @@ class Evaluation:
     scores : Scores
         The sources. A target may not be among them.
     method : str or Method
-        A name of the catalogue, a combination written out, or a method of your own.
+        A name of the catalogue, a combination written out, or a method of your own. `auto`
+        chooses one by a quick backtest on the sources; `provenance` names it, `reason` says why.
     budget : int, optional
         Number of items to run each target on; short for `Stop(items=budget)`.
     targets : sequence of str
@@ -105,6 +107,10 @@ class Evaluation:
         subset: Subset | None = None,
     ) -> None:
         self._prepare(scores, method, budget, targets, seed, stop, subset)
+        if method == AUTO:  # what it is follows from the checked arguments
+            chosen = choose_for(scores, self.stop, seed)
+            limits = self.stop
+            self._prepare(scores, chosen.method, None, targets, seed, limits, None, chosen.reason)
         _ = self._session  # a method that cannot run says so now
 
     def _prepare(
@@ -116,6 +122,7 @@ class Evaluation:
         seed: int,
         stop: Stop | None,
         subset: Subset | None,
+        reason: str | None = None,
     ) -> None:
         check_is_scores(scores)
         if (budget is None) == (stop is None):
@@ -124,6 +131,10 @@ class Evaluation:
             )
         self.stop = Stop(items=budget) if stop is None else stop
         self.scores = scores
+        self.reason = reason
+        if method == AUTO:
+            method = "random"  # only to check the arguments
+            check_given(subset)
         self.method = find_method(method) if isinstance(method, str) else method
         items = self.stop.budget(self.method, scores)
         check_targets(scores, targets)
@@ -204,6 +215,7 @@ class Evaluation:
                 subset=self.subset,
                 stop=self.stop,
                 provenance=self.provenance,
+                reason=self.reason,
             )
         )
         for entry in self._entries:
@@ -250,7 +262,8 @@ class Evaluation:
         evaluation = cls.__new__(cls)
         stop = header.stop or Stop(items=made.budget)
         evaluation._prepare(
-            scores, method or made.method, None, header.targets, made.seed, stop, header.subset
+            *(scores, method or made.method, None, header.targets, made.seed),
+            *(stop, header.subset, header.reason),
         )
         evaluation._resume(made, journal)
         return evaluation
