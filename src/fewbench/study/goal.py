@@ -25,6 +25,7 @@ def read_goal(
     scores: Scores, error: float | None, half_width: float | None, budget: int | None,
     decide: float | None, span: float,
 ) -> tuple[str, float]:  # fmt: skip
+    """Return the name and the value of the one goal that is given."""
     given = {"error": error, "half_width": half_width, "budget": budget, "decide": decide}
     named = {name: value for name, value in given.items() if value is not None}
     if len(named) != 1:
