@@ -227,6 +227,8 @@ class _Planner:
                 for t, one in backtests.items()
             ]
         )
+        if by_width:
+            chosen = {t: self._narrower(one, chosen[t], ladders[t]) for t, one in backtests.items()}
         made = [self._forecast(t, one, chosen[t], ladders[t]) for t, one in backtests.items()]
         return made, [
             row for t, one in backtests.items() for row in _curves(t, one, names[t], ladders[t])
@@ -252,6 +254,15 @@ class _Planner:
             first = next((c for n in names if (c := one.curve(n, self.measure, ladder))), None)
             at = at if first is None else first.needed(self._limit)
         return one.choose(names, at, self.measure, ladder)
+
+    def _narrower(self, one: Backtest, chosen: Chosen, ladder: list[int]) -> Chosen:
+        """Return random sampling in place of a method that needs more items for the width."""
+        curves = [one.curve(name, "half_width", ladder) for name in (chosen.method, RANDOM)]
+        ours, plain = (c.needed(self._limit) if c else self.table.n_items for c in curves)
+        if ours < plain or chosen.method == RANDOM:
+            return chosen
+        reason = f"{chosen.method} errs less, but its intervals are not narrower"
+        return Chosen(RANDOM, reason, False)
 
     def _items(self, one: Backtest, chosen: Chosen, ladder: list[int]) -> int:
         if self.goal == "budget":
