@@ -106,7 +106,7 @@ def _all(
     See it work:            fewbench demo
     Import source results:  fewbench import logs/ -o scores.parquet
     Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50
-    Plan an evaluation:     fewbench plan scores.parquet --error 0.02
+    Plan an evaluation:     fewbench plan scores.parquet --interval 0.03
     Choose items:           fewbench start scores.parquet --budget 50 -o run
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score

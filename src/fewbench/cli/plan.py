@@ -154,8 +154,9 @@ def _sure(made: Plan, one: Forecast) -> list[str]:
             f"How sure: the error is between {number(one.error_low, d)} and "
             f"{number(one.error_high, d)} (90% interval)"
         )
-        if one.items_low is not None and one.items_high is not None:
-            said[-1] += f"; {one.items_low:,} to {one.items_high:,} items may be needed"
+        low, high = one.items_low, one.items_high
+        if low is not None and high is not None and low < high:
+            said[-1] += f"; {low:,} to {high:,} items may be needed"
         said[-1] += "."
         needs = f"{one.random_items:,} items"
         if one.random_items >= made.n_items:
@@ -191,7 +192,7 @@ def _cost(made: Plan, one: Forecast, unit: str | None) -> str:
         return ""
     of = "items" if unit is None else unit
     said = f"Cost of a run: {one.cost:,.6g} of {one.full_cost:,.6g} {of}"
-    said += f" ({one.cost / one.full_cost:.0%} of a full run)"
+    said += f" ({one.cost / one.full_cost:.1%} of a full run)"
     if not one.is_better:
         return f"{said}."
     said += f"; random sampling {one.random_cost:,.6g}."

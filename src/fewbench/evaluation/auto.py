@@ -85,8 +85,10 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
         if one.least <= distinct < one.below
         and (distinct < FEW or (one.methods == STRONGER) == stronger)
     )
-    names = dict.fromkeys((*OWN, *advised, RANDOM))
-    able = [n for n in names if n in CATALOGUE and n != RANDOM]
+    own = [name for name in OWN if name in CATALOGUE]
+    if own:  # which adapt; others that do take long to backtest
+        advised = tuple(name for name in advised if CATALOGUE[name].method.asks_once)
+    able = [name for name in dict.fromkeys((*own, *advised)) if name != RANDOM]
     return (*(n for n in able if obstacle(CATALOGUE[n].method, scores) is None), RANDOM)
 
 

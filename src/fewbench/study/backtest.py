@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,9 +32,9 @@ from fewbench.study.splits import SplitSettings, make_split
 Measure = Literal["error", "half_width", "difference"]
 """What a curve is of: the mean absolute error, the half width of the interval, or the standard
 error of the difference of two targets."""
-STEPS = 5
+STEPS = 4
 """Budgets on a ladder."""
-SAVING = 12
+SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
@@ -297,6 +297,31 @@ class Backtest:
         if not found:
             return None
         return Curve(tuple(found), tuple(found.values()), unit, self.scores.n_items, self.resampled)
+
+    def width(self, name: str, n: int) -> tuple[float, float]:
+        """Return the mean half width and the coverage of a method's intervals at about n items."""
+        ran = sorted(budget for own, budget, wide in self.results if wide and own == name)
+        curve = self.curve(name, "half_width", ran)
+        if curve is None:
+            return math.nan, math.nan
+        nearest = min(ran, key=lambda budget: abs(math.log(budget / n)))
+        stated = f"coverage{100 * self.level:g}"
+        held = [one.metrics[stated] for one in self.results[name, nearest, True].values()]
+        return curve.value(n), float(np.mean(held))
+
+    def rows(self, names: Sequence[str], budgets: Sequence[int]) -> list[dict[str, Any]]:
+        """Return each method's error at each budget, with its interval."""
+        found = []
+        for name in names:
+            for n in budgets:
+                parts = self.parts(name, n, "error")
+                if parts is None:
+                    continue
+                error = self.resampled.figure(self.resampled.mean(parts), ratio=True, least=0.0)
+                row = {"method": name, "items": n, "error": error.value}
+                row |= {"error_low": error.low, "error_high": error.high}
+                found.append(row | {"random_error": self.expected(n)})
+        return found
 
     def ratio(self, name: str, n: int, measure: Measure, budgets: Sequence[int]) -> Figure:
         """Return the ratio of a quantity to plain random sampling's at the nearest budgets."""

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,13 @@ from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS, Figure
 from fewbench.study.learning_curve import learning_curve
 from fewbench.study.twins import count_twins
 
-MOST_MODELS = 400
+MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""
+MOST_TARGETS = 30
+"""Targets of a repeat, where they are drawn: more repeats say more than more targets."""
 WIDTH_REPEATS = 2
-"""Repeats by which the width of intervals is measured: it varies little between targets."""
+"""Repeats by which the width of intervals is measured: it varies little between targets. A method
+that takes long is run once."""
 
 
 def plan(
@@ -221,7 +224,7 @@ class _Planner:
                         [*dict.fromkeys((chosen[t].method, RANDOM))],
                         ladders[t] if by_width else [self._items(one, chosen[t], ladders[t])],
                         intervals=True,
-                        repeats=3 if by_width else WIDTH_REPEATS,
+                        repeats=_width_repeats(chosen[t].method),
                     ),
                 )
                 for t, one in backtests.items()
@@ -231,7 +234,9 @@ class _Planner:
             chosen = {t: self._narrower(one, chosen[t], ladders[t]) for t, one in backtests.items()}
         made = [self._forecast(t, one, chosen[t], ladders[t]) for t, one in backtests.items()]
         return made, [
-            row for t, one in backtests.items() for row in _curves(t, one, names[t], ladders[t])
+            {"target": t} | row
+            for t, one in backtests.items()
+            for row in one.rows(names[t], ladders[t])
         ]
 
     @property
@@ -304,7 +309,7 @@ class _Planner:
             random_items = one.random_needs("difference", self._limit)
         else:
             random_items = one.random_needs("error", error.value)
-        width, coverage = _width(one, method, items, ladder)
+        width, coverage = one.width(method, items)
         cost, plain_cost, full = self._costs(one, method, items, random_items)
         return Forecast(
             target=target, method=method, items=items, reason=chosen.reason,
@@ -340,32 +345,9 @@ class _Planner:
         return math.ceil(self.n_sources * float(self.prices.sum()) / saved - 1e-9)
 
 
-def _width(one: Backtest, method: str, n: int, ladder: list[int]) -> tuple[float, float]:
-    """Return the mean half width and the coverage of the intervals at about n items."""
-    ran = [budget for name, budget, wide in one.results if wide and name == method]
-    curve = one.curve(method, "half_width", sorted(ran))
-    if curve is None:
-        return math.nan, math.nan
-    nearest = min(ran, key=lambda budget: abs(math.log(budget / n)))
-    stated = f"coverage{100 * one.level:g}"
-    held = [found.metrics[stated] for found in one.results[method, nearest, True].values()]
-    return curve.value(n), float(np.mean(held))
-
-
-def _curves(
-    target: Target, one: Backtest, names: Sequence[str], ladder: Sequence[int]
-) -> list[dict[str, Any]]:
-    rows = []
-    for name in names:
-        for n in ladder:
-            parts = one.parts(name, n, "error")
-            if parts is None:
-                continue
-            found = one.resampled.figure(one.resampled.mean(parts), ratio=True, least=0.0)
-            row = {"target": target, "method": name, "items": n, "error": found.value}
-            row |= {"error_low": found.low, "error_high": found.high}
-            rows.append(row | {"random_error": one.expected(n)})
-    return rows
+def _width_repeats(name: str) -> int:
+    method = find_method(name)
+    return WIDTH_REPEATS if method.asks_once and not method.costly else 1
 
 
 def _table(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
@@ -389,6 +371,9 @@ def _backtests(
     for name, (settings, words) in TARGETS.items():
         if target not in (None, name):
             continue
+        if settings.kind != "performance":  # of which the share of targets says how far it goes
+            share = max(MOST_TARGETS, 0.05 * table.n_models) / table.n_models
+            settings = replace(settings, targets=min(settings.targets, share))
         try:
             found[name] = Backtest(table, settings, repeats, seed, level, margin)
         except StudyError as error:
@@ -442,8 +427,9 @@ def _notes(
             f"does in {POWER:.0%} of cases; errors of differences between backtested targets that "
             "are close in score are taken to be normal, and both models to be estimated alike"
         )
+    held = forecasts[0].n_targets / (forecasts[0].n_targets + forecasts[0].n_sources)
     notes.append(
-        "the backtest holds out a quarter of the models, so a real run learns from more sources"
+        f"the backtest holds out {held:.0%} of the models, so a real run learns from more sources"
     )
     return notes
 
