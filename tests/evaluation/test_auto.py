@@ -56,6 +56,22 @@ def test_only_the_sources_of_a_regime_and_methods_that_can_run_are_considered():
     assert all(name in CATALOGUE for name in few)
 
 
+def test_fewbench_s_own_method_is_preferred_where_it_is_no_worse(monkeypatch):
+    monkeypatch.setitem(CATALOGUE, "fewbench", CATALOGUE["greedy-ridge"])
+    found = candidates(TABLE)
+    assert found[0] == "fewbench"
+    assert "fluid" not in found  # it adapts, as fewbench does, and takes long to backtest
+    assert choose_method(TABLE, 20).method == "fewbench"
+    monkeypatch.setitem(CATALOGUE, "fewbench", CATALOGUE["sort-and-search"])  # clearly worse
+    assert choose_method(TABLE, 20).method not in ("fewbench", "random")
+
+
+def test_sources_with_many_missing_cells_get_random_sampling():
+    chosen = choose_method(simulate(40, 200, seed=1, missing=0.3), 20)
+    assert chosen.method == "random"
+    assert "could be judged" in chosen.reason
+
+
 def test_an_evaluation_records_the_real_name_and_keeps_the_reason(tmp_path):
     evaluation = Evaluation(TABLE, "auto", 20, ["new"])
     made = evaluation.provenance

@@ -94,6 +94,17 @@ def test_noise_does_not_choose_a_method():
     assert chosen.count("random") >= 3
 
 
+def test_the_first_method_is_kept_unless_another_is_clearly_better():
+    """greedy-ridge and a close relative cannot be told apart: the order decides."""
+    pair = ["greedy-ridge", "greedy+answers+ridge(alpha=2)"]
+    for names in (pair, pair[::-1]):
+        made = plan(TABLE, budget=12, methods=names, target="like", repeats=4)
+        assert made.forecasts[0].method == names[0]
+    made = plan(TABLE, budget=12, methods=["random-stratified", "greedy-ridge"], target="like")
+    assert made.forecasts[0].method == "greedy-ridge"
+    assert "clearly below that of random-stratified" in made.forecasts[0].reason
+
+
 def test_models_that_guess_are_named():
     guesses = np.random.default_rng(0).random((40, 200)) < 0.5
     made = plan(

@@ -165,7 +165,7 @@ def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choic
         errors[name] = np.array([np.abs(past.errors[past.step == f]).mean() for f in folds])
         random = np.array(own_random)
     if not errors:
-        return Choice(RANDOM, "no other method can run on these source models")
+        return Choice(RANDOM, "no other method could be judged on these source models")
     preferred = next(iter(errors))
     better = {
         name: mean
