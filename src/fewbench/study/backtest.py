@@ -15,6 +15,7 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.auto import RANDOM
+from fewbench.evaluation.beyond import RELIABLE, reliability
 from fewbench.methods import find_method
 from fewbench.scores import Scores
 from fewbench.study.cell import Cell, CellResult, Failure
@@ -38,6 +39,8 @@ SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
+FEWEST_GROUPS = 5
+"""Independent targets, over all repeats, with which methods can be compared."""
 FEWEST_PAIRS = 15
 """Pairs of targets in a repeat by which differences are judged, the closest in score."""
 
@@ -358,7 +361,10 @@ class Backtest:
         }
         if not shares:
             return Chosen(RANDOM, "no other method can run on this table", False)
-        if not self.resampled.has_intervals:
+        alpha = reliability(self.scores)
+        if alpha < RELIABLE:
+            return Chosen(RANDOM, f"the models hardly differ in ability ({alpha:.2f} of 1)", False)
+        if not self.resampled.has_intervals or self.resampled.models.shape[1] < FEWEST_GROUPS:
             return Chosen(RANDOM, "the targets are too few to compare methods on", False)
         means = {name: float(self.resampled.mean(part)[0]) for name, part in shares.items()}
         preferred = next(iter(shares))

@@ -307,8 +307,10 @@ class _Planner:
             random_items = self.table.n_items if plain is None else plain.needed(self._limit)
         elif self.goal == "decide":
             random_items = one.random_needs("difference", self._limit)
-        else:
-            random_items = one.random_needs("error", error.value)
+        else:  # of scores that are drawn, the error wavers from one number of items to the next
+            random_items = items
+            if method != RANDOM:
+                random_items = one.random_needs("error", error.value)
         width, coverage = one.width(method, items)
         cost, plain_cost, full = self._costs(one, method, items, random_items)
         return Forecast(
