@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbench.algorithms.disagreement import jensen_shannon, predictive_diversity
+from fewbench.algorithms.option_probabilities import jensen_shannon, predictive_diversity
 from fewbench.scores import OptionProbabilities
 
 OPTIONS = 100

@@ -12,14 +12,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 
 from fewbench._files import written_whole
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.tasks import Similarity, TaskMatrix, Transferability, read_chooser
-from fewbench.methods.tasks.bento import mismatch
-from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks
+from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers import read
 from fewbench.readers.tables import read_task_table
@@ -31,7 +31,7 @@ from fewbench.study.inference import (
     model_groups,
     two_way,
 )
-from fewbench.study.metrics import average_ranks, pearson
+from fewbench.study.metrics import pearson
 from fewbench.study.splits import make_split
 from fewbench.study.tasks import TaskResults, judge
 from fewbench.study.tasks.curves import sets_of
@@ -189,7 +189,7 @@ def what_foretells(results: TaskResults, transfer, k: int = 3, sets: int = 2000)
     )
 
     def spearman(values) -> float:
-        return pearson(average_ranks(values), average_ranks(error))
+        return pearson(rankdata(values), rankdata(error))
 
     return (
         f"### What foretells the error\n\nOver {sets:,} random sets of {k} tasks on the released "
@@ -231,7 +231,7 @@ def cheaper(transfer, questions: Path) -> str:
 
     def like(values) -> float:
         other = Similarity().distances(values)
-        return pearson(average_ranks(whole[upper]), average_ranks(other[upper]))
+        return pearson(rankdata(whole[upper]), rankdata(other[upper]))
 
     rows = []
     for n in (3, 5):

@@ -11,7 +11,7 @@ from fewbench.audit import audit, drop
 from fewbench.readers import read
 from fewbench.scores import Scores
 from fewbench.study import Split, SplitSettings, make_split
-from fewbench.study.twins import count_twins
+from fewbench.study.splits import count_twins
 
 BUDGETS = (10, 20, 30, 50, 100)
 SEED = 0

@@ -120,7 +120,6 @@ def _lock(handle: int) -> None:
 
 
 def _whole(path: Path) -> int:
-    """Return how many bytes of a file are whole lines."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         while end > 0:

@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
-from fewbench.algorithms.embeddings import tfidf_embeddings
+from fewbench.methods.selection.semantic import tfidf_embeddings
 from fewbench.testing import simulate
 
 TEXTS = simulate(2, 300, seed=3).items["text"].tolist()
@@ -67,7 +67,7 @@ def test_signs_and_single_letters_tell():
 
 def test_another_process_with_other_threads_and_hashes_gives_the_same():
     program = (
-        "import hashlib; from fewbench.algorithms.embeddings import tfidf_embeddings;"
+        "import hashlib; from fewbench.methods.selection.semantic import tfidf_embeddings;"
         "from fewbench.testing import simulate;"
         "t = simulate(2, 300, seed=3).items['text'].tolist();"
         "made = [tfidf_embeddings(t, n).tobytes() for n in (8, 100)];"

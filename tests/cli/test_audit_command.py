@@ -66,10 +66,10 @@ def test_what_was_changed_is_told_beside_what_was_found(cli, dirty, tmp_path):
     }
     assert read["table"]["models"] == 24
     page = (tmp_path / "audit.html").read_text()
-    assert "This page describes the scores as they were. Written to clean.parquet" in page
+    assert "This page describes the scores before these changes, which are in clean.parquet" in page
     assert "duplicates: 1 model left out: " in page
     text = cli("audit", dirty, "--drop", "duplicates", "-o", "clean.parquet", "--force").out
-    assert text.startswith(f"{dirty} as it was, without the changes in clean.parquet:")
+    assert text.startswith(f"{dirty}, without the changes in clean.parquet:")
     assert "What was changed" not in cli("audit", dirty, "--report", "audit.html", "--force").out
     assert "What was changed" not in (tmp_path / "audit.html").read_text()
 
@@ -89,7 +89,7 @@ def test_the_scores_are_never_overwritten(cli, dirty, tmp_path, words):
     before = dirty.read_bytes()
     said = cli("audit", "dirty.parquet", "--force", *words.format(name=tmp_path.name).split())
     assert said.code == 2
-    assert "part of the input dirty.parquet (hint: name another file" in said.err
+    assert "is part of the input dirty.parquet (hint: name another file" in said.err
     assert said.out == ""
     assert dirty.read_bytes() == before
 
@@ -108,7 +108,7 @@ def test_two_files_need_two_names(cli, dirty, tmp_path):
     for report in ("x.parquet", "x.probabilities.npy"):
         said = cli("audit", dirty, "--drop", "duplicates", "-o", "x.parquet", "--report", report)
         assert said.code == 2
-        assert ": named twice, to write two results" in said.err
+        assert " is named for two results" in said.err
         assert not (tmp_path / report).exists()
 
 
@@ -142,14 +142,14 @@ def test_a_page(cli, dirty, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--drop duplicates", "--output says where"),
-        ("-o x.parquet", "--output says where"),
-        ("--families", "--output says where"),
+        ("--drop duplicates", "--output needs --drop"),
+        ("-o x.parquet", "--output needs --drop"),
+        ("--families", "--output needs --drop"),
         ("--drop dupes -o x.parquet", "cannot drop 'dupes'"),
         ("--drop , -o x.parquet", "no name in"),
         ("--drop duplicates -o x.csv", "saved as Parquet"),
-        ("--report .", ".: a folder"),
-        ("--drop duplicates -o .", ".: a folder"),
+        ("--report .", ". is a folder"),
+        ("--drop duplicates -o .", ". is a folder"),
     ],
 )
 def test_mistakes(cli, dirty, tmp_path, words, said):

@@ -99,7 +99,7 @@ def test_methods_with_settings_and_gap(ok, scores, tmp_path):
     out = ok("compare", scores, "-m", wanted, "-n", "4", *QUICK, *split, "-o", "o.json")
     facts = json.loads((tmp_path / "o.json").read_text())["facts"]
     assert facts["splits"] == "performance, 30% targets, gap 20%"
-    assert "performance split, 4 items, 6 targets a repeat" in out
+    assert "performance split, 4 items, 6 targets per repeat" in out
     assert "\nmedoids(metric=cosine,standardise=true)+mean " in out
     assert "\nrandom+answers+ridge(alpha=1) " in out
     assert "% interval" not in out

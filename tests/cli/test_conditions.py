@@ -193,7 +193,7 @@ class TestPrompts:
         write(tmp_path / "new", "org/new", asked)
         write(tmp_path / "new", "org/else", asked, shots=2, prompt="Other. ")
         assert "few-shot examples" in cli("tell", "run", "new", "--model", "org/else").err
-        assert "took 5 answers" in cli("tell", "run", "new", "--model", "org/new").out
+        assert "recorded 5 answers" in cli("tell", "run", "new", "--model", "org/new").out
 
     def test_in_python(self, start, tmp_path):
         folder = write(tmp_path / "new", "org/new", start(), shots=2)
@@ -227,7 +227,7 @@ class TestMovedDocuments:
         now = ok("ask", "run", "--for", "lm-eval", "--positions", "whole")
         assert json.loads(now) == {"sums": sorted(N - 1 - at for at in asked)}
         write(tmp_path / "again", "org/new", json.loads(now)["sums"], moved)
-        assert "took 5 answers" in ok("tell", "run", "again")
+        assert "recorded 5 answers" in ok("tell", "run", "again")
 
     def test_documents_that_are_gone(self, start, cli, tmp_path):
         asked = start()
@@ -235,10 +235,10 @@ class TestMovedDocuments:
         write(tmp_path / "whole", "dummy", ORDER, changed)
         left = cli("ask", "run", "--for", "lm-eval", "--positions", "whole")
         assert json.loads(left.out) == {"sums": asked[1:]}
-        assert "does not hold 1 of 5 items" in left.err
+        assert "lacks 1 of 5 items" in left.err
         write(tmp_path / "new", "org/new", asked, changed)
         said = cli("tell", "run", "new")
-        assert "took 4 answers" in said.out
+        assert "recorded 4 answers" in said.out
         assert f"warning: position {asked[0]} of sums holds another document" in said.err
 
 
@@ -246,7 +246,7 @@ def test_the_version_that_samples_needs(start, cli, tmp_path):
     start(lm_eval_version=None)
     said = cli("ask", "run", "--for", "lm-eval").err
     assert "--samples needs lm-eval 0.4.9 or newer" in said
-    assert "the sources were run with lm-eval older than 0.4.9" in said
+    assert "the source models ran with lm-eval older than 0.4.9" in said
 
 
 def test_versions_of_lm_eval_that_log_the_same_settings_otherwise():

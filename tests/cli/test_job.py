@@ -53,10 +53,10 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     assert len(set(items)) == 9
     assert set(items) <= set(table.item_ids)
     told = ok("tell", "run", answers(dict.fromkeys(items[:4], 100)), *ONE)
-    assert told == "took 4 answers. Next: fewbench ask run for 5 more\n"
+    assert told == "recorded 4 answers. Next: fewbench ask run for 5 more\n"
     assert ok("ask", "run").split() == items[4:]
     told = ok("tell", "run", answers(dict.fromkeys(items[4:], 0)), *ONE)
-    assert told == "took 5 answers. Next: fewbench estimate run\n"
+    assert told == "recorded 5 answers. Next: fewbench estimate run\n"
     assert cli("ask", "run").out == ""
     assert asked() == {}
     found = json.loads(ok("estimate", "run", "--json"))["new"]
@@ -103,7 +103,7 @@ def test_several_targets(ok, cli, scores, answers, asked):
     assert "2 targets need different items" in waiting.err
     assert ok("ask", "run", "-t", "a").split() == items["a"][1:]
     both = [[name, item, 1] for name in "ab" for item in items["a"]]
-    assert "took 5 answers" in ok("tell", "run", answers([*both, ["c", "item-0", 1]]), *LONG)
+    assert "recorded 5 answers" in ok("tell", "run", answers([*both, ["c", "item-0", 1]]), *LONG)
     found = json.loads(ok("estimate", "run", "--json"))
     assert list(found) == ["a", "b"]
     text = ok("estimate", "run", "-t", "b")
@@ -135,7 +135,7 @@ def test_select_what_a_method_that_adapts_asks_first(ok, cli, scores, asked, tmp
     words = ["-m", "tailored(probe=4)", "-n", "9", "--seed", "3"]
     first = cli("select", scores, *words)
     assert len(first.out.split()) == 4
-    assert "asks for these 4 items first and chooses the rest of the 9" in first.err
+    assert "asks for these 4 items of 9, and chooses the others" in first.err
     ok("select", scores, *words, "-o", "first.json")
     assert json.loads((tmp_path / "first.json").read_text())["items"] == first.out.split()
     note = json.loads((tmp_path / "first.json").read_text())["notes"][0]
@@ -158,16 +158,16 @@ def test_a_job_with_a_method_that_adapts(ok, cli, scores, answers, asked):
     assert "whose answers are these? there are 2 targets" in whose.err
     assert asked() == {"a": probe, "b": probe}
     told = ok("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE, "-t", "a")
-    assert told.startswith("took 4 answers of a. Next: fewbench ask run for 4 more")
+    assert told.startswith("recorded 4 answers of a. Next: fewbench ask run for 4 more")
     again = ok("tell", "run", answers(dict.fromkeys(probe, 1)), *ONE, "-t", "a")
-    assert again.startswith("took 0 answers of a")
+    assert again.startswith("recorded 0 answers of a")
     assert "ask run for 4 more" in again  # b's; until then a waits, as their sources are counted
     assert list(asked()) == ["b"]
     waits = cli("ask", "run", "-t", "a")
     assert (waits.code, waits.out) == (0, "")
     assert "a waits for the answers of 'b'" in waits.err
     early = json.loads(ok("estimate", "run", "-t", "a", "--json"))["a"]
-    assert "4 of 9 items answered: the method would ask for more" in early["warnings"][0]
+    assert "4 of 9 items answered: the method asks for more" in early["warnings"][0]
     ok("tell", "run", answers(dict.fromkeys(probe, 0)), *ONE, "-t", "b")
     then = asked()
     assert [len(then[name]) for name in "ab"] == [5, 5]
@@ -215,7 +215,7 @@ def test_ask_in_the_words_of_a_harness(ok, cli, placed, asked):
 
 def test_json_is_in_no_harness_s_words(ok, cli, placed):
     ok("start", placed, "-m", "random", "-n", "3", "-o", "run")
-    assert "leave out --for lm-eval" in cli("ask", "run", "--json", "--for", "lm-eval").err
+    assert "omit --for lm-eval" in cli("ask", "run", "--json", "--for", "lm-eval").err
 
 
 def test_inspect_takes_item_ids_where_nothing_better_is_known(ok, scores, asked):
@@ -242,7 +242,7 @@ def test_items_not_asked_for_are_noted(cli, scores, answers, asked):
     items = asked()["target"]
     other = next(f"item-{at}" for at in range(40) if f"item-{at}" not in items)
     said = cli("tell", "run", answers({items[0]: 1, other: 1, "elsewhere": 0}), *ONE)
-    assert said.out.startswith("took 1 answer.")
+    assert said.out.startswith("recorded 1 answer.")
     assert "2 items" in said.err
     assert "not asked" in said.err
 
@@ -258,7 +258,7 @@ def test_methods(ok):
         assert any(line.startswith(row["name"]) and row["summary"] in line for line in lines)
     page = ok("methods", "greedy-ridge")
     assert "greedy+answers+ridge" in page
-    assert "The ridge penalty" in page
+    assert "`alpha`: The penalty" in page
     assert "random-search" not in page
     assert "medoids" in ok("methods", "--parts")
 
@@ -294,7 +294,7 @@ def test_as_a_program_of_its_own(scores):
     assert len(good.stdout.split()) == 4
     bad = run("select", scores, "-m", "random", "-n", "400")
     assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr.startswith("fewbench: error: a budget of 400")
+    assert bad.stderr.startswith("fewbench: error: budget of 400")
     assert bad.stderr.count("\n") == 1
 
 
@@ -311,7 +311,7 @@ def test_a_wide_table_of_answers(ok, scores, asked, tmp_path):
     items = asked()["target"]
     with (tmp_path / "wide.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["llm", *items], ["mine", 1, 0, 0, 1]])
-    assert "took 4 answers" in ok("tell", "run", "wide.csv", "--model", "llm")
+    assert "recorded 4 answers" in ok("tell", "run", "wide.csv", "--model", "llm")
     assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] == 0.5
 
 
@@ -331,7 +331,7 @@ def test_attributes_in_files_of_their_own(ok, cli, tmp_path):
     assert json.loads(export) == {"sums": [7], "logic": [3]}
     (tmp_path / "items.csv").write_text("item,task\nq1,x\nq2,x\n")
     again = cli("import", "s.parquet", "--items", "items.csv", "-o", "t.parquet")
-    assert "the tasks are those of items.csv" in again.err
+    assert "tasks are taken from items.csv" in again.err
     assert load_scores(tmp_path / "t.parquet").tasks == ["x"]
 
 
@@ -364,7 +364,7 @@ def test_scores_that_were_moved(ok, cli):
     save_scores(simulate(12, 20, seed=2), "here.parquet")
     ok("start", "here.parquet", "-m", "random", "-n", "4", "-o", "run")
     Path("here.parquet").rename("there.parquet")
-    assert "say where they are with --scores" in cli("ask", "run").err
+    assert "pass their new path with --scores" in cli("ask", "run").err
     assert len(ok("ask", "run", "--scores", "there.parquet").split()) == 4
 
 

@@ -64,7 +64,7 @@ def test_import_asks_goes_on_and_tidies_up(cli, logs):
     asked = cli("import", "logs", "-o", "s.parquet")
     assert asked.code == 2
     assert "which filter? task 'sums' has 'strict', 'flexible'" in asked.err
-    assert "s.partial: what was read so far" in asked.err
+    assert "s.partial: intermediate results" in asked.err
     assert len(list((logs / "s.partial").glob("*.part"))) == 12
     done = cli("import", "logs", "-o", "s.parquet", "--filter", "strict")
     assert done.code == 0
@@ -74,7 +74,7 @@ def test_import_asks_goes_on_and_tidies_up(cli, logs):
         rows = list(csv.DictReader(file))
     assert len(rows) == 24
     assert {(row["filter"], row["taken"]) for row in rows} == {("strict", "40"), ("flexible", "0")}
-    assert "what was taken of 12 files" in done.err
+    assert "results read from 12 files" in done.err
 
 
 def test_two_imports_into_one_file(cli, logs):
@@ -82,18 +82,18 @@ def test_two_imports_into_one_file(cli, logs):
     with only_process(logs / "s.partial" / "lock", "busy"):
         said = cli("import", "logs", "-o", "s.parquet", "--filter", "strict")
     assert said.code == 2
-    assert "another import into s.parquet is at work" in said.err
+    assert "another import into s.parquet is running" in said.err
 
 
 def test_an_output_that_is_a_folder(cli, logs):
     (logs / "s.parquet").mkdir()
-    assert "s.parquet: a folder" in cli("import", "logs", "-o", "s.parquet").err
+    assert "s.parquet is a folder" in cli("import", "logs", "-o", "s.parquet").err
     assert not (logs / "s.partial").exists()
 
 
 def test_a_folder_of_logs_where_scores_are_wanted(cli, logs):
     said = cli("start", "logs", "-m", "random", "-n", "5", "-o", "run")
-    assert "read them first: fewbench import logs … -o scores.parquet" in said.err
+    assert "import them first: fewbench import logs … -o scores.parquet" in said.err
 
 
 class TestTell:
@@ -110,14 +110,14 @@ class TestTell:
         write(logs / "new", "org/new", np.ones(40, bool), run)
         said = cli("tell", "run", "new")
         assert said.code == 0
-        assert "took 10 answers" in said.out
+        assert "recorded 10 answers" in said.out
         assert "warning" not in said.err
         assert json.loads(ok("estimate", "run", "--json"))["target"]["score"] > 0.5
 
     def test_another_filter_is_warned_of(self, cli, run, logs):
         write(logs / "new", "org/new", np.ones(40, bool), run)
         said = cli("tell", "run", "new", "--filter", "flexible")
-        assert "warning: answers to 'sums' are of filter 'flexible', those of the sources of" in (
+        assert "warning: 'sums': the answers have the filter 'flexible', the source models" in (
             said.err
         )
 
@@ -125,4 +125,4 @@ class TestTell:
         for model in ("org/new", "org/newer"):
             write(logs / "new", model, np.ones(40, bool), run)
         assert "--model" in cli("tell", "run", "new").err
-        assert "took 10 answers" in cli("tell", "run", "new", "--model", "org/newer").out
+        assert "recorded 10 answers" in cli("tell", "run", "new", "--model", "org/newer").out

@@ -81,10 +81,11 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("start s.parquet -o new", "no limit given"),
         ("start s.parquet -m random -o new", "no limit given"),
         ("start s.parquet -m random --half-width 0 -o new", "half width 0"),
-        ("start s.parquet -m greedy-ridge --half-width 0.1 -o new", "how many items it may"),
+        ("start s.parquet -m random --half-width 70 -o new", "half width below 0.5"),
+        ("start s.parquet -m greedy-ridge --half-width 0.1 -o new", "needs a number of items"),
         ("start s.parquet -m random --cost 9 -o new", "no column 'cost'"),
-        ("start s.parquet -m random -n 4 -t a -t a -o new", "a target is named twice among"),
-        ("start s.parquet -m random -n 4 -t model-03 -o new", "among the sources already"),
+        ("start s.parquet -m random -n 4 -t a -t a -o new", "a target is given twice among"),
+        ("start s.parquet -m random -n 4 -t model-03 -o new", "is a source model already"),
         ("start s.parquet -m random -n 4 --average median -o new", "--average"),
         ("start s.parquet --subset results.csv -o new", "results.csv: not a subset"),
         # ask, tell, estimate
@@ -96,7 +97,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("tell run results.csv", "which columns"),
         ("tell run results.csv --item id --score right", "no column 'right'"),
         (f"tell run results.csv {ONE}", "rows repeat a cell"),
-        (f"tell run results.csv {LONG}", "range"),
+        (f"tell run results.csv {LONG}", "on the scale of the source models, 0 to 1"),
         ("estimate nowhere", "no evaluation here"),
         ("estimate run", "no target has answered any item"),
         ("tell run", "nothing to record"),
@@ -107,18 +108,18 @@ def prepared(tmp_path_factory, scores, long_csv):
         # compare
         (f"compare s.parquet -m nope -n 4 {QUICK}", "unknown method 'nope'"),
         (f"compare s.parquet -m random -n a,b {QUICK}", "cannot read the budgets 'a,b'"),
-        (f"compare s.parquet -m random -n 4,4 {QUICK}", "named twice"),
+        (f"compare s.parquet -m random -n 4,4 {QUICK}", "given twice"),
         (f"compare s.parquet -m random -n 4,99 {QUICK}", "budget of 99"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split nope", "unknown split 'nope'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split ,", "no name"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split group --group-by lab", "column 'lab'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --split given", "column 'role'"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "share of targets of 1.5"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --targets 1.5", "targets=1.5 is not a share"),
         ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
         ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
-        (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run: a folder"),
-        (f"compare s.parquet -m random -n 4 {QUICK} -o .", ".: a folder"),
+        (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
+        (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
         # import
         (f"import results.csv {LONG} -o x.parquet", "outside the stated range"),
         (f"import results.csv {LONG} --range 5 -o x.parquet", "cannot read the range '5'"),
@@ -134,7 +135,7 @@ def test_a_mistake_is_named_with_a_hint(wrong, prepared, monkeypatch, line, said
     before = sorted(prepared.rglob("*"))
     err = wrong(*line.split())
     assert said in err
-    if "no such file" not in said and "target is named twice" not in said:
+    if "no such file" not in said and "target is given twice" not in said:
         assert "(hint: " in err
     assert sorted(prepared.rglob("*")) == before
 
@@ -154,7 +155,7 @@ def test_an_unusable_path_is_named(wrong, prepared, monkeypatch, line):
     monkeypatch.chdir(prepared)
     err = wrong(*line.split())
     assert "Errno" not in err
-    assert any(name in err for name in ("results.csv", "run: ", "nope.json: "))
+    assert any(name in err for name in ("results.csv", "run is ", "nope.json: "))
 
 
 def test_a_subset_comes_with_its_method(ok, wrong, folder):
@@ -190,7 +191,7 @@ def test_fractions_where_the_sources_are_right_or_wrong(wrong, ok, folder, answe
     items = asked()["target"]
     told = answers(dict.fromkeys(items, 0.5))
     err = wrong("tell", "run", told, *ONE.split())
-    assert f"item {items[0]!r} has the score 0.5, where every answer of the sources is right" in err
+    assert f"item {items[0]!r} has the score 0.5; the source models' answers are right" in err
     assert asked()["target"] == items
     ok("tell", "run", told, *ONE.split(), "--accept-fractions")
     assert "4 of 4 answers are fractions" in ok("estimate", "run")
@@ -200,7 +201,7 @@ def test_another_answer_to_the_same_item(wrong, ok, folder, answers, asked):
     (first, *_) = items = asked()["target"]
     ok("tell", "run", answers({first: 1}), *ONE.split())
     err = wrong("tell", "run", answers(dict.fromkeys(items, 0)), *ONE.split())
-    assert f"{first!r} was told before with another score" in err
+    assert f"{first!r} already has another score" in err
     assert asked()["target"] == items[1:]
 
 
@@ -208,7 +209,7 @@ def test_answers_of_nobody_in_particular(wrong, folder, answers, ok, asked):
     ok("start", "s.parquet", "-m", "random", "-n", "4", "-t", "a", "-t", "b", "-o", "two")
     rows = [[model, item, 1] for model in "xy" for item in asked("two")["a"]]
     err = wrong("tell", "two", answers(rows), *LONG.split())
-    assert "none of the targets 'a', 'b' is among the answers" in err
+    assert "no answers of the targets 'a', 'b'" in err
     assert "'x', 'y'" in err
 
 
@@ -216,7 +217,7 @@ def test_scores_changed_after_start(wrong, folder):
     save_scores(simulate(20, 40, seed=9), folder / "s.parquet")
     for command in ("ask", "estimate"):
         err = wrong(command, "run")
-        assert "opened with other scores" in err
+        assert "started with other scores" in err
         assert "(hint: " in err
 
 
@@ -251,4 +252,4 @@ def test_ctrl_c(cli, folder, monkeypatch):
 
     monkeypatch.setattr(import_module("fewbench.study.compare"), "try_cell", stop)
     said = cli("compare", "s.parquet", "-m", "random", "-n", "4", *QUICK.split())
-    assert (said.code, said.err) == (130, "fewbench: stopped; files are whole\n")
+    assert (said.code, said.err) == (130, "fewbench: stopped; no file is damaged\n")

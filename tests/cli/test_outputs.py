@@ -48,7 +48,7 @@ def test_a_file_is_not_replaced_and_this_is_said_before_the_work(cli, inputs, mo
     monkeypatch.setattr(import_module("fewbench.cli.import_"), "read", pytest.fail)
     said = cli(*line.format("out").split())
     assert said.code == 2
-    assert f"{LINES[line]}: exists already (hint: add --force to replace it" in said.err
+    assert f"{LINES[line]} already exists (hint: add --force to replace it" in said.err
     assert there.read_text() == "mine"
 
 
@@ -77,7 +77,7 @@ def test_an_input_is_not_even_replaced_by_force(cli, inputs, line, path):
     before = (inputs / path).read_bytes()
     said = cli(*line.split(), *(["--force"] if "--cache" not in line else []))
     assert said.code == 2
-    assert f"{path}: part of the input {path}" in said.err
+    assert f"{path} is part of the input {path}" in said.err
     assert (inputs / path).read_bytes() == before
 
 
@@ -85,7 +85,7 @@ def test_a_cache_of_something_else_is_not_written_in(cli, inputs):
     (inputs / "notes.txt").write_text("mine\n")
     said = cli("compare", "s.parquet", "-m", "random", "-n", "4", "--cache", "notes.txt")
     assert said.code == 2
-    assert "notes.txt: not a file of finished cells" in said.err
+    assert "notes.txt: not a cache of finished cells" in said.err
     assert (inputs / "notes.txt").read_text() == "mine\n"
 
 

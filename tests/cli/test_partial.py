@@ -1,6 +1,7 @@
 """Answers that are incomplete, wrong at first, or not to be had; folders that are damaged."""
 
 import json
+import shutil
 
 ONE = ["--item", "id", "--score", "points"]
 LONG = ["--model", "llm", *ONE]
@@ -23,6 +24,9 @@ def test_a_missing_answer_is_said_and_can_be_skipped(ok, cli, scores, answers, a
     assert any("1 item skipped" in warning for warning in warnings)
     assert not any("9 of 10" in warning for warning in warnings)
     assert "cannot be skipped" in cli("tell", "run", "--skip", items[0]).err
+    said = cli("tell", "run", answers({items[9]: 1}), *ONE)
+    assert f"note: '{items[9]}' skipped earlier; the estimate uses them now" in said.err
+    assert estimate(ok)["target"]["items_run"] == 10
 
 
 def test_a_wrong_answer_is_corrected_and_the_old_one_kept(
@@ -32,7 +36,7 @@ def test_a_wrong_answer_is_corrected_and_the_old_one_kept(
     items = asked()["target"]
     ok("tell", "run", answers(dict.fromkeys(items, 1)), *ONE)
     other = answers({items[0]: 0})
-    assert "told before with another score" in cli("tell", "run", other, *ONE).err
+    assert "already has another score" in cli("tell", "run", other, *ONE).err
     assert "corrected 1 answer" in ok("tell", "run", other, *ONE, "--correct")
     assert estimate(ok)["target"]["score"] < 1
     written = (tmp_path / "run" / "answers.jsonl").read_text(encoding="utf-8")
@@ -60,7 +64,9 @@ def test_a_table_with_a_row_per_item(ok, scores, asked, tmp_path):
     items = asked()["a"]
     rows = "\n".join(f"{item},1,0" for item in items)
     (tmp_path / "wide.csv").write_text(f"question,a,b\n{rows}\n", encoding="utf-8")
-    assert "took 6 answers" in ok("tell", "run", "wide.csv", "--transposed", "--item", "question")
+    assert "recorded 6 answers" in ok(
+        "tell", "run", "wide.csv", "--transposed", "--item", "question"
+    )
     assert [one["score"] for one in estimate(ok).values()] == [1.0, 0.0]
 
 
@@ -73,7 +79,7 @@ def test_a_narrow_interval_ends_the_run(ok, cli, scores, answers, asked):
     assert 10 <= len(run) < 40
     found = estimate(ok)["target"]
     assert found["interval"]["high"] - found["interval"]["low"] <= 0.4
-    assert any("decides when to stop" in warning for warning in found["warnings"])
+    assert any("decides when" in warning for warning in found["warnings"])
 
 
 def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path):
@@ -92,3 +98,12 @@ def test_a_damaged_folder_is_repaired(ok, cli, scores, answers, asked, tmp_path)
     assert asked()["target"] == items[:2]
     assert b"{broken" in (tmp_path / "run" / "answers.jsonl.damaged").read_bytes()
     assert "nothing is damaged" in ok("repair", "run")
+    (tmp_path / "run" / "evaluation.json").write_text("xx", encoding="utf-8")
+    lost = cli("repair", "run")
+    assert (lost.code, lost.out) == (2, "")
+    assert "evaluation.json is lost or damaged" in lost.err
+    assert "still holds 2 answers of 'target'" in lost.err
+    ok("start", scores, "-m", "random", "-n", "4", "-o", "new")  # what the hint says to do
+    shutil.copy(journal, tmp_path / "new")
+    assert "nothing is damaged" in ok("repair", "new")
+    assert cli("ask", "new").out.split() == items[:2]

@@ -76,10 +76,10 @@ def test_split_and_seed_are_taken(ok, named):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-n", 61), "a budget of 61 items, where there are 60"),
+        (("-n", 61), "budget of 61: the benchmark has 60 items"),
         (("-n", 14, "-m", "random"), "'random' has no native sources"),
         (("-n", 14, "--split", "odd"), "unknown split 'odd'"),
-        (("-n", 14, "-o", "."), ".: a folder"),
+        (("-n", 14, "-o", "."), ". is a folder"),
     ],
 )
 def test_mistakes_are_one_line(cli, named, words, said):

@@ -180,7 +180,7 @@ def test_items_to_estimate(ok, here, answers, then):
     out = json.loads(ok("estimate", "run", "--json"))
     said = ok("estimate", "run")
     assert "items run" in said
-    assert "scores of tasks with 0 items run are read off the others" in said
+    assert "tasks with 0 items run: scores predicted" in said
     if not then:
         assert f"{np.mean([row[item] for item in asked]):.6f}"[:6] in json.dumps(out)
 
@@ -223,28 +223,28 @@ def wrong(cli):
         ("select junk.csv -k 2", "junk.csv: not a table of numbers"),
         ("select {models} -k 2", "models.csv"),
         # how many
-        ("select {ict} -k 0", "0 tasks are to be chosen of 6"),
-        ("select {ict} -k 7", "7 tasks are to be chosen of 6"),
-        ("select {ict} -k -1", "-1 tasks are to be chosen of 6"),
+        ("select {ict} -k 0", "cannot choose 0 of 6 tasks"),
+        ("select {ict} -k 7", "cannot choose 7 of 6 tasks"),
+        ("select {ict} -k -1", "cannot choose -1 of 6 tasks"),
         ("select {ict} -k two", "-k"),
         ("select {ict}", "-k"),
         ("select {ict} -k 2 --bootstraps -1", "--bootstraps"),
         ("select {ict} -k 2 --seed -1", "seed"),
         # methods
-        ("select {ict} -k 2 -m nope", "no way of choosing tasks is called 'nope'"),
+        ("select {ict} -k 2 -m nope", "unknown task chooser 'nope'"),
         ("select {ict} -k 2 -m bento-le(components=6)", "6 eigenvectors of 6 tasks"),
         ("select {ict} -k 2 -m bento-le(components=-2)", "components is -2"),
         ("select {ict} -k 2 -m bento-sim(match=2)", "match is 2"),
         ("select {ict} -k 2 -m bento-sim(scaling=log)", "scaling=log"),
         ("select {ict} -k 2 -m random+mean", "several parts"),
         ("select {ict} -k 2 -m fit", "tasks are fitted to past models' scores"),
-        ("select {ict} -k 2 -m list", "0 tasks are listed and 2 are to be chosen"),
+        ("select {ict} -k 2 -m list", "0 tasks are listed, but 2 are needed"),
         ("select {ict} -k 2 -m list --list poetry", "1 tasks are listed"),
         ("select {ict} -k 2 -m list --list poetry,nope", "no such task: 'nope'"),
         ("select {ict} -k 2 -m list --list poetry,poetry", "listed twice"),
         ("select {ict} -k 2 -m list --list junk.npz", "junk.npz: not a list of names"),
         ("select {ict} -k 2 -m bento-le --list poetry", "--list is for --method list"),
-        ("select {ict} -k 2 -m bm25", "none are given"),
+        ("select {ict} -k 2 -m bm25", "needs the texts"),
         ("select {ict} -k 2 -m bm25-le --texts nope.jsonl", "nope.jsonl"),
         ("select {ict} -k 2 --texts nope.jsonl", "--texts is for bm25-sim"),
         # results
@@ -260,7 +260,7 @@ def wrong(cli):
         ("judge nope.json {models}", "nope.json: no such file"),
         ("judge junk.csv {models}", "junk.csv: the file"),
         ("judge s.json nope.csv", "nope.csv: no such file"),
-        ("judge s.json {models} --matrix other.npz", "other.npz: is of other tasks than s.json"),
+        ("judge s.json {models} --matrix other.npz", "other.npz: not the tasks of s.json"),
         ("items nope.json {scores}", "nope.json: no such file"),
         ("items s.json nope.parquet", "nope.parquet: no such file"),
         ("items s.json other.parquet", "has no task"),
@@ -314,7 +314,7 @@ def test_texts_of_tasks(ok, wrong, here, tmp_path):
     found = json.loads(ok(*words))
     assert found["facts"]["rows"] == "BM25"
     assert "quarks" in [row["task"] for row in found["chosen"]]
-    assert "no text is given of 1 tasks: 'quarks'" in wrong(*words[:-2])
+    assert "1 tasks have no text: 'quarks'" in wrong(*words[:-2])
 
 
 # What a matrix in a .csv does not say, losses, and models that chose the tasks.
@@ -349,13 +349,13 @@ def test_without_numbers_of_questions_there_are_no_random_questions(ok, wrong, l
     words = ("tasks", "select", "matrix.csv", "-k", 2, "--results", "results.csv")
     text = ok(*words)
     assert "random questions  " not in text
-    assert "how many questions each task has is not known" in " ".join(text.split())
+    assert "the numbers of questions are not known" in " ".join(text.split())
     found = json.loads(ok(*words, "--json", "--report", "page.html"))
     assert found["judgement"]["random_questions"] is None
     assert found["facts"]["questions"] is None
     assert found["facts"]["weigh"] == "tasks"
     assert "random questions" not in Path("page.html").read_text("utf-8").split("<section")[1]
-    assert "how many questions" in wrong(*words, "--weigh", "questions")
+    assert "numbers of questions" in wrong(*words, "--weigh", "questions")
 
 
 @pytest.mark.parametrize("given", ["100", "counts.csv"])
@@ -369,9 +369,7 @@ def test_numbers_of_questions_can_be_given(ok, wrong, loose, given):
     assert json.loads(ok(*judged))["judgement"]["random_questions"] is None
     again = json.loads(ok(*judged, "--questions", given))["judgement"]["random_questions"]
     assert again["mean"] == found["judgement"]["random_questions"]["mean"]
-    assert "leave --questions out" in wrong(
-        "tasks", "judge", "s.json", "results.csv", "--questions", 9
-    )
+    assert "omit --questions" in wrong("tasks", "judge", "s.json", "results.csv", "--questions", 9)
 
 
 def test_results_of_single_questions_give_their_numbers(ok, here):
@@ -398,7 +396,7 @@ def test_a_square_matrix_needs_no_row_names(ok, loose):
 
 
 def test_losses_are_said_and_can_be_transformed(ok, wrong, loose):
-    assert "say --metric loss" in wrong("tasks", "select", "losses.csv", "-k", 2)
+    assert "pass --metric loss" in wrong("tasks", "select", "losses.csv", "-k", 2)
     assert "for losses" in wrong("tasks", "select", "matrix.csv", "-k", 2, "--transform", "exp")
     losses = np.loadtxt("losses.csv", delimiter=",", skiprows=1)
     plain("exp.csv", np.exp(-losses).tolist(), loose)
@@ -427,7 +425,7 @@ def test_results_may_be_losses_of_any_range(ok, wrong, loose):
 def test_judge_knows_the_models_that_chose(ok, here, tmp_path):
     """By their names, or by their scores under other names, without the matrix."""
     ok("tasks", "select", here / "scores.parquet", "-k", 2, "-m", "fit", "-o", "s.json")
-    said = "of the 12 models that it is judged on are those that tasks were compared by"
+    said = "of the 12 models in the results"
     assert f"11 {said}" in " ".join(ok("tasks", "judge", "s.json", here / "all.parquet").split())
     table = tasks_table()
     renamed = from_arrays(
@@ -469,7 +467,7 @@ def test_a_budget_with_a_cost_for_each_task(ok, wrong, here, tmp_path):
     subset = json.loads(Path("subset.json").read_text())
     assert len(subset["items"]) == found[18]["plan"]["questions"]
     assert subset["provenance"]["settings"].endswith("stratified+task-means+ridge")
-    assert "one of them" in wrong(*words, 0, "-k", 2)
-    assert "does not hold a task" in wrong(*words, 200)
-    assert "needs past scores" in wrong("tasks", "select", here / "ict", "-m", "bento-sim",
+    assert "give either" in wrong(*words, 0, "-k", 2)
+    assert "is too small for a task" in wrong(*words, 200)
+    assert "needs source scores" in wrong("tasks", "select", here / "ict", "-m", "bento-sim",
                                         "--budget", 9)  # fmt: skip

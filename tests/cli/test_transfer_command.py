@@ -72,7 +72,7 @@ def measure(run, tasks, *words):
 def test_a_dry_run_needs_no_server_and_no_folder(ok, tasks):
     out = measure(ok, tasks, *FEW, "--dry-run")
     assert "3 sources × 3 targets, accuracy" in out
-    assert "up to 4 questions of a target and seed" in out
+    assert "up to 4 questions per target and seed" in out
     assert ["prompts", "72", "540"] in [line.split() for line in out.splitlines()]
     assert "bytes / 4" in out
     assert "price" not in out
@@ -86,7 +86,7 @@ def test_a_dry_run_shows_the_tasks_notes_and_a_prompt(ok, tasks):
     rows = [line.split() for line in out.splitlines()]
     assert ["plants", "9", "0", "4", "0"] in rows
     assert ["sums", "12", "0", "6", "0", "target"] in rows
-    assert "some of them share exemplars: 'plants'" in out
+    assert "some seeds share exemplars: 'plants'" in out
     assert "questions of 3 tasks without a pool are set aside" in out
     assert "questions (with answers) about plants." in out
     assert out.count("Answer:") == 3
@@ -97,7 +97,7 @@ def test_a_design_that_is_the_paper_s_is_told_once(ok, tasks):
     out = measure(ok, tasks, *words)
     assert "to ask, as in the paper's design" in out
     assert [row.split()[1:] for row in out.splitlines() if row.startswith("prompts")] == [["540"]]
-    assert "running 2 of 3 tasks pays for this after 45 evaluated models" in out
+    assert "running 2 of 3 tasks saves more than this after 45 evaluated models" in out
 
 
 def test_a_dry_run_as_json(ok, tasks):
@@ -144,7 +144,7 @@ def test_the_same_command_again_asks_nothing(cli, tasks, model):
     before = Transferability.load("ict").values
     said = measure(cli, tasks, *SERVED)
     assert said.code == 0
-    assert "complete; nothing was asked" in said.err
+    assert "complete; no requests sent" in said.err
     assert model.asked == ALL
     np.testing.assert_array_equal(Transferability.load("ict").values, before)
 
@@ -179,7 +179,7 @@ def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
     ):
         said = measure(cli, tasks, *SERVED, *words)
         assert said.code == 2
-        assert "has more than is asked for now: 2 seeds, 3 targets, up to 4 questions" in said.err
+        assert "this run would measure: 2 seeds, 3 targets, up to 4 questions" in said.err
         assert "another folder with -o" in said.err
     assert Path("ict/matrix.npz").read_bytes() == before
     Path("ict/matrix.npz").rename("full.npz")
@@ -191,16 +191,16 @@ def test_a_smaller_request_does_not_replace_a_fuller_matrix(cli, tasks, model):
 def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, model):
     # one prompt that always fails must not keep the others from being used
     part = (*FEW, "-o", "ict", "--partial")
-    assert "holds no answers yet" in measure(cli, tasks, *part).err
+    assert "contains no answers" in measure(cli, tasks, *part).err
     model.broken = 71
     said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
-    assert "--partial writes their matrix" in said.err
+    assert "pass --partial to get their matrix" in said.err
     said = measure(cli, tasks, *part)
     assert said.code == 0
     assert "71 of 72" in said.out
     assert "note: 1 answer of 72 missing" in said.out
-    assert "of what is answered so far" in said.out
+    assert "from the answers so far" in said.out
     assert "Next" not in said.out
     matrix = Transferability.load("ict")
     assert matrix.about["answers"] == "71 of 72"
@@ -218,7 +218,7 @@ def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder)
     before = sorted(Path(tasks).iterdir())
     said = cli("transfer", "measure", *names, *SERVED, "-o", folder)
     assert said.code == 2
-    assert "the folder that the tasks are read from" in said.err
+    assert "is the folder of the tasks" in said.err
     assert sorted(Path(tasks).iterdir()) == before
     assert model.asked == 0
     assert measure(cli, tasks, *SERVED, "-o", "tasks/ict").code == 0
@@ -243,7 +243,7 @@ def test_files_that_are_not_read_are_named(cli, tasks, model):
     Path("tasks/more.json").write_text("[]")
     said = measure(cli, tasks, *SERVED)
     assert said.code == 0
-    assert "note: tasks: not read, for they do not end in .jsonl: 'more.json'" in said.err
+    assert "note: tasks: files that do not end in .jsonl are not read: 'more.json'" in said.err
 
 
 def test_two_tasks_leave_nothing_to_choose(cli, tasks, model):
@@ -259,7 +259,7 @@ def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
     model.broken = 68
     said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
     assert said.code == 2
-    assert "failed 1 time in a row, for the second time; the last time: no con" in said.err
+    assert "failed 1 time in a row, for the second time; last error: no con" in said.err
     assert "68 of 72 answers are kept in ict" in said.err
     assert "Traceback" not in said.err
     assert not Path("ict/matrix.npz").exists()
@@ -274,7 +274,7 @@ def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
     assert said.code == 1
     assert "10 of 72" in said.out
     assert "the limit of 1.00 is reached (1.00 spent)" in said.out
-    assert "higher limit goes on from here" in said.out
+    assert "higher limit to continue" in said.out
     assert not Path("ict/matrix.npz").exists()
     said = measure(cli, tasks, *SERVED, "--max-tokens", 1500, "--json", "--concurrency", 1)
     assert said.code == 1
@@ -288,10 +288,10 @@ def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(c
     measure(cli, tasks, *SERVED)
     said = measure(cli, tasks, *SERVED, "--exemplars", 3)
     assert said.code == 2
-    assert "exemplars 2 there, 3 now" in said.err
+    assert "exemplars was 2 and is 3" in said.err
     assert model.asked == ALL
     write_task(Path("tasks/sums.jsonl"), "sums", 14)
-    assert "questions have changed: 'sums'" in measure(cli, tasks, *SERVED).err
+    assert "tasks with changed questions: 'sums'" in measure(cli, tasks, *SERVED).err
 
 
 def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
@@ -303,7 +303,7 @@ def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
     assert "prompt of its own" not in measure(cli, tasks, *SERVED, "-o", "other").err
     monkeypatch.setattr(model, "prepare", echo)
     said = measure(cli, tasks, *SERVED)
-    assert "each option is a prompt of its own, 216 in all" in said.err
+    assert "each option needs a prompt: 216 prompts" in said.err
     assert Transferability.load("ict").about["template"] == "mmlu"
 
 
@@ -316,36 +316,39 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
     monkeypatch.setattr(model, "prepare", otherwise)
     said = measure(cli, tasks, *SERVED)
     assert said.code == 2
-    assert "scoring 'top' there, 'echo' now" in said.err
+    assert "scoring was 'top' and is 'echo'" in said.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (FEW, "no folder to keep answers in"),
-        ((*FEW, "-o", "ict"), "no server and no local model"),
-        ((*SERVED, "--local"), "a server and a local model"),
+        (FEW, "no output folder"),
+        ((*FEW, "-o", "ict"), "neither --url nor --local"),
+        ((*SERVED, "--local"), "--url and --local are both given"),
         ((*SERVED, "--metric", "f1"), "'f1' is not one of"),
         ((*SERVED, "--scoring", "x"), "'x' is not one of"),
         ((*SERVED, "--template", "x"), "no template 'x'"),
-        ((*SERVED, "--questions", "few"), "--questions few"),
-        ((*SERVED, "--questions", "0"), "--questions 0 (hint: 1 or more, or all)"),
-        ((*SERVED, "--questions", "-5"), "--questions -5 (hint: 1 or more, or all)"),
-        ((*FEW, "--dry-run", "--concurrency", "0"), "0 requests at a time"),
-        ((*FEW, "--dry-run", "--rate", "-1"), "a rate of -1"),
+        ((*SERVED, "--questions", "few"), "--questions is few"),
+        ((*SERVED, "--questions", "0"), "--questions is 0 (hint: use 1 or more, or all)"),
+        ((*SERVED, "--questions", "-5"), "--questions is -5 (hint: use 1 or more, or all)"),
+        ((*FEW, "--dry-run", "--concurrency", "0"), "concurrency=0 is too low"),
+        ((*FEW, "--dry-run", "--rate", "-1"), "rate=-1"),
         ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
         ((*FEW, "--dry-run", "--metric", "f1"), "'f1' is not one of"),
-        ((*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"), "read from given text"),
-        ((*SERVED, "--columns", "4"), "4 columns of 3 tasks"),
-        ((*SERVED, "--columns", "x"), "no tasks: 'x'"),
-        ((*SERVED, "--exemplars", "9"), "it must have 18"),
-        ((*SERVED, "--concurrency", "0"), "0 requests at a time"),
-        ((*SERVED, "--rate", "0"), "a rate of 0"),
-        ((*SERVED, "--tries", "0"), "0 tries"),
-        ((*SERVED, "--max-cost", "3"), "without prices"),
+        (
+            (*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"),
+            "does not work with --scoring top",
+        ),
+        ((*SERVED, "--columns", "4"), "columns=4 does not fit 3 tasks"),
+        ((*SERVED, "--columns", "x"), "unknown tasks: 'x'"),
+        ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
+        ((*SERVED, "--concurrency", "0"), "concurrency=0 is too low"),
+        ((*SERVED, "--rate", "0"), "rate=0"),
+        ((*SERVED, "--tries", "0"), "tries=0"),
+        ((*SERVED, "--max-cost", "3"), "needs prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
-        ((*SERVED, "--seed", "-1"), "seed of -1"),
-        ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl: a file"),
+        ((*SERVED, "--seed", "-1"), "seed=-1"),
+        ((*SERVED, "-o", "tasks/sums.jsonl"), "sums.jsonl is a file"),
     ],
 )
 def test_mistakes_are_one_line(cli, tasks, model, words, said):

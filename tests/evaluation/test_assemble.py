@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from fewbench.evaluation import estimating
 from fewbench.evaluation.bounds import bound_score, past_scores
-from fewbench.evaluation.calibration import Calibration, PastErrors
+from fewbench.evaluation.calibration import Calibration
 from fewbench.evaluation.estimating import Said
 from fewbench.evaluation.intervals import ErrorModel
+from fewbench.evaluation.past_errors import PastErrors
 from fewbench.evaluation.sampling import (
     error_within,
     exact_interval,

@@ -51,10 +51,10 @@ NAMES = ["model-13", "model-14"]
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"targets": ["model-03"]}, EvaluationError, "'model-03' is among the sources"),
+        ({"targets": ["model-03"]}, EvaluationError, "'model-03' is a source model already"),
         ({"targets": []}, EvaluationError, "no target"),
         ({"targets": ["a", " "]}, EvaluationError, "one without a name"),
-        ({"targets": ["a", "a"]}, EvaluationError, "named twice"),
+        ({"targets": ["a", "a"]}, EvaluationError, "given twice"),
         ({"targets": "new"}, EvaluationError, "use ['new']"),
         ({"budget": 0}, MethodError, "use a budget from 1 to 30"),
         ({"budget": 31}, MethodError, "use a budget from 1 to 30"),
@@ -82,7 +82,7 @@ def test_a_subset_that_was_chosen_before(sources, targets):
 
 def test_a_subset_that_does_not_fit(sources, two_rounds):
     subset = Evaluation(sources, "random", 6).subset
-    with pytest.raises(EvaluationError, match="a subset of 6 items, a budget of 5"):
+    with pytest.raises(EvaluationError, match="the subset has 6 items, but the budget is 5"):
         Evaluation(sources, "random", 5, subset=subset)
     with pytest.raises(EvaluationError, match="other scores"):
         Evaluation(sources.take(models=np.arange(9)), "random", 6, subset=subset)
@@ -111,10 +111,10 @@ def test_tell_counts_what_is_left(sources):
     ("target", "told", "error", "says"),
     [
         ("nobody", {0: 1.0}, AnswersError, "'nobody' is not a target"),
-        ("model-13", {0: 1.5}, AnswersError, "not within 0..1"),
-        ("model-13", {0: -0.1}, AnswersError, "not within 0..1"),
-        ("model-13", {0: float("nan")}, AnswersError, "not within 0..1"),
-        ("model-13", {0: float("inf")}, AnswersError, "not within 0..1"),
+        ("model-13", {0: 1.5}, AnswersError, "outside 0..1"),
+        ("model-13", {0: -0.1}, AnswersError, "outside 0..1"),
+        ("model-13", {0: float("nan")}, AnswersError, "outside 0..1"),
+        ("model-13", {0: float("inf")}, AnswersError, "outside 0..1"),
         ("model-13", {0: "right"}, AnswersError, "not a number"),
         ("model-13", {0: None}, AnswersError, "not a number"),
         ("model-13", {-1: 1.0}, AnswersError, "was not asked"),
@@ -141,7 +141,7 @@ def test_an_answer_told_twice_must_be_the_same(sources):
     evaluation = Evaluation(sources, "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
     evaluation.tell("model-13", {item: 1.0})
-    with pytest.raises(AnswersError, match=r"told before with another score.*--correct"):
+    with pytest.raises(AnswersError, match=r"already has another score.*--correct"):
         evaluation.tell("model-13", {item: 0.0})
     evaluation.tell("model-14", {item: 0.0})
 
@@ -180,10 +180,10 @@ def test_a_table_of_one_model_is_the_target_whatever_its_name(sources, targets):
     renamed = replace(one, models=one.models.rename(index={"model-13": "ckpt-7.json"}))
     evaluation = Evaluation(sources, "random", 5, NAMES)
     assert evaluation.tell_table(renamed, "model-14")[0] == 5
-    with pytest.raises(AnswersError, match="among the answers"):
+    with pytest.raises(AnswersError, match="no answers of the targets"):
         evaluation.tell_table(renamed)
     both = replace(targets, models=targets.models.rename(index={"model-14": "x"}))
-    with pytest.raises(AnswersError, match="answers are of 2 models"):
+    with pytest.raises(AnswersError, match="the table has 2 models"):
         evaluation.tell_table(both, "model-14")
     with pytest.raises(AnswersError, match="is not a target"):
         evaluation.tell_table(renamed, "nobody")
@@ -246,7 +246,7 @@ def test_a_signature_without_probabilities_can_be_mended(with_options, tmp_path)
     poor = Evaluation(sources, "disco-jsd-ridge", 6, NAMES[:1])
     poor.save(tmp_path)
     poor.tell("model-13", answers)
-    with pytest.raises(AnswersError, match="tell the option probabilities too"):
+    with pytest.raises(AnswersError, match="pass the option probabilities too"):
         poor.estimate()
     poor.tell("model-13", answers, options)
     assert poor.estimate() == whole.estimate()
@@ -262,7 +262,7 @@ def test_a_signature_without_probabilities_can_be_mended(with_options, tmp_path)
         ([0.5, 0.6], "do not sum to 1"),
         ([-0.5, 1.5], "negative"),
         ([np.nan, 1.0], "negative or do not sum"),
-        ([0.25] * 4, "the sources have 3"),
+        ([0.25] * 4, "the source models have 3"),
         ([[1.0]], "shape (1, 1)"),
         (["a", "b"], "not numbers"),
     ],
@@ -315,7 +315,7 @@ def test_estimates_are_on_the_users_scale(sources, targets, method, scale):
 def test_answers_are_told_on_the_users_scale(sources):
     evaluation = Evaluation(replace(sources, scale=Scale(0, 100)), "random", 5, NAMES)
     item = evaluation.ask()["model-13"][0]
-    with pytest.raises(AnswersError, match=r"not within 0\.\.100"):
+    with pytest.raises(AnswersError, match=r"outside 0\.\.100"):
         evaluation.tell("model-13", {item: 101})
     evaluation.tell("model-13", {item: 100})
 

@@ -191,12 +191,12 @@ def test_the_scores_are_found_by_themselves_or_given(sources, targets, tmp_path,
 
 def test_other_scores_are_refused(sources, tmp_path):
     Evaluation(sources, "random", 8, NAMES).save(tmp_path)
-    with pytest.raises(EvaluationError, match="does not say where its scores lie"):
+    with pytest.raises(EvaluationError, match="does not record where its scores are"):
         Evaluation.open(tmp_path)
     values = sources.values.copy()
     values[0, 0] = 1 - values[0, 0]
     for other in (replace(sources, values=values), sources.averaged("macro")):
-        with pytest.raises(EvaluationError, match="opened with other scores"):
+        with pytest.raises(EvaluationError, match="started with other scores"):
             Evaluation.open(tmp_path, other)
 
 

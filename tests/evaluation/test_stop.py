@@ -55,7 +55,7 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
         assert rounds[name] > 1
         assert (said.interval.high - said.interval.low) / 2 <= 0.08
         assert said.items_run < 400
-        assert any("the width of the interval decides" in one for one in said.warnings)
+        assert any("the interval's width decides" in one for one in said.warnings)
         fewer = evaluation.record.answered(name)[:-40]  # one batch less was not enough
         less = Evaluation(sources, "random", 400, [name])
         less.ask()
@@ -108,5 +108,5 @@ def test_what_cannot_be_a_stop(sources):
         Evaluation(sources, "random")
     with pytest.raises(EvaluationError, match="either a budget or a stop"):
         Evaluation(sources, "random", 5, stop=Stop(items=5))
-    with pytest.raises(MethodError, match="has to know how many items"):
+    with pytest.raises(MethodError, match="needs a number of items"):
         Evaluation(sources, "kmedoids-ridge", stop=Stop(half_width=0.1))

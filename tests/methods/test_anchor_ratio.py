@@ -81,7 +81,7 @@ def test_task_scores_are_the_means_of_their_items():
 
 
 def test_an_unknown_anchor():
-    with pytest.raises(MethodError, match=r"no past model is called 'nobody' .*name a source"):
+    with pytest.raises(MethodError, match=r"no source model is called 'nobody' .*name a source"):
         predict("nobody", [1.0, 0.5])
     scores = simulate(8, 30)
     with pytest.raises(MethodError, match="nobody"):

@@ -14,9 +14,8 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.replay import replay
 from fewbench.methods import CATALOGUE, StaticMethod, find_method
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance, StaticConformance, play
-from fewbench.testing.promises.asking import Asking
-from fewbench.testing.promises.quality import Quality
+from fewbench.testing.conformance import Asking, MethodConformance, StaticConformance, play
+from fewbench.testing.quality import Quality
 
 WRITTEN_OUT = [
     "pds(stratified=true)+pca(components=4)+linear",
@@ -151,7 +150,6 @@ def test_same_seed_same_answer_in_another_process_with_other_threads_and_hashes(
     program = f"""
 import json
 from fewbench.methods import CATALOGUE
-from fewbench.evaluation.replay import replay
 from fewbench.evaluation.replay import replay
 from fewbench.testing import simulate
 {inspect.getsource(play_all)}

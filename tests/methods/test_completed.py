@@ -1,16 +1,26 @@
-"""What predictors that fill in all items make of them, in one place."""
+"""Predictors of all items."""
 
 import numpy as np
 import pytest
 
-from fewbench.methods import Answers, Subset
-from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.assessor import GenericAssessor
-from fewbench.methods.prediction.completed import completed
-from fewbench.methods.prediction.low_rank import Imputation
-from fewbench.methods.prediction.p_irt import PIRT
+from fewbench.algorithms.completion.low_rank import fit_low_rank
+from fewbench.errors import MethodError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import CATALOGUE, Answers, StaticMethod, Subset, find_method
+from fewbench.methods.prediction.abilities import PIRT
+from fewbench.methods.prediction.completed import (
+    AnchorLines,
+    GenericAssessor,
+    Imputation,
+    LowRankCompletion,
+    completed,
+)
+from fewbench.methods.selection.clusters import Medoids
+from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
+from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.quality import Quality
 
 
 def test_answers_stand_in_their_places_and_averages_are_of_what_was_expected():
@@ -43,3 +53,141 @@ def test_no_predictor_leaves_0_to_1_for_targets_that_are_right_or_wrong_througho
             assert part.min() >= 0.0
             assert part.max() <= 1.0
         np.testing.assert_allclose(said.scores, [0.0, 1.0])
+
+
+OPTIONS = [
+    "random+assessor(interaction=true)",
+    "random+assessor(alpha=1.0,pairs=60)",
+    "medoids(standardise=true)+assessor",
+]
+
+
+class TestOptions(StaticConformance):
+    estimates = False
+
+    @pytest.fixture(params=OPTIONS[:2])
+    def method(self, request):
+        return find_method(request.param)
+
+
+def tables(**kind):
+    table = simulate(40, 60, **kind)
+    return table.take(models=np.arange(30)), table.take(models=np.arange(30, 40))
+
+
+def test_written_out_and_read_again():
+    for text in OPTIONS:
+        assert find_method(text).describe() == text
+    assert CATALOGUE["assessor"].method == find_method("random+assessor")
+
+
+@pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"pairs": 0}])
+def test_settings_out_of_range(wrong):
+    sources, _ = tables()
+    subset = Subset(items=tuple(sources.item_ids[:5]))
+    with pytest.raises(MethodError, match=f"{next(iter(wrong))} is"):
+        GenericAssessor(**wrong).fit(sources, subset, 0)
+
+
+def test_one_source_is_too_few():
+    sources, targets = tables()
+    with pytest.raises(MethodError, match="2 are needed"):
+        replay(find_method("assessor"), sources.take(models=[0]), targets, 8, 0)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_scores_are_means_of_answers_and_probabilities(average):
+    sources, targets = (one.averaged(average) for one in tables(n_tasks=3))
+    items = np.array([3, 50, 17, 8, 29])
+    subset = Subset(items=tuple(sources.item_ids[items]))
+    fitted = GenericAssessor().fit(sources, subset, 0)
+    answers = targets.values[:, items]
+    said = fitted.predict(Answers(items, answers))
+    assert np.array_equal(said.items[:, items], answers)
+    np.testing.assert_allclose(said.items @ sources.item_weights, said.scores)
+    np.testing.assert_allclose(sources.task_means(said.items), said.tasks)
+    rest = np.setdiff1d(np.arange(60), items)
+    assert ((said.items[:, rest] > 0) & (said.items[:, rest] < 1)).all()
+
+
+def test_better_than_the_mean_of_few_answers():
+    errors = {"random": [], "assessor": []}
+    for seed in range(6):
+        table = simulate(80, 200, seed=seed)
+        sources, targets = table.take(models=np.arange(60)), table.take(models=np.arange(60, 80))
+        for name, found in errors.items():
+            said = replay(find_method(name), sources, targets, 8, seed).scores
+            found.append(np.abs(said - targets.full_scores()).mean())
+    assert np.mean(errors["assessor"]) < 0.9 * np.mean(errors["random"])
+
+
+class TestTwoAbilities(StaticConformance):
+    estimates = False
+
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(Random(), LowRankCompletion(rank=2))
+
+
+class TestMedoids(Quality):
+    estimates = False
+
+    @pytest.fixture
+    def method(self):
+        return StaticMethod(Medoids(), LowRankCompletion())
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_scores_tasks_and_items_are_those_of_the_model(average):
+    whole = simulate(40, 60, seed=0).averaged(average)
+    sources, targets = whole.take(models=np.arange(35)), whole.take(models=np.arange(35, 40))
+    at = np.random.default_rng(2).permutation(60)[:15]
+    told = Answers(at, targets.values[:, at])
+    subset = Subset(items=tuple(sources.item_ids[at]))
+    fitted = LowRankCompletion().fit(sources, subset, 7)
+    model = fit_low_rank(
+        sources.values,
+        observed=15,
+        weights=sources.item_weights,
+        rng=np.random.default_rng(7),
+    )
+    said = fitted.predict(told)
+    np.testing.assert_allclose(said.items, model.complete(at, told.scores))
+    for task in range(len(sources.tasks)):
+        member = (sources.task_of == task) / (sources.task_of == task).sum()
+        expected = model.average(at, told.scores, member[:, None])[:, 0]
+        np.testing.assert_allclose(said.tasks[:, task], expected)
+    full = model.average(at, told.scores, sources.item_weights[:, None])[:, 0]
+    np.testing.assert_allclose(said.scores, full)
+    assert fitted.predict(told, tasks=False).tasks is None
+
+
+def test_tasks_of_which_no_item_was_run_are_predicted_too():
+    """Abilities carry over from task to task, as in the sources."""
+    whole = simulate(60, 120, 3, seed=3)
+    sources, targets = whole.take(models=np.arange(45)), whole.take(models=np.arange(45, 60))
+    at = np.flatnonzero(sources.task_of == 0)
+    subset = Subset(items=tuple(sources.item_ids[at]))
+    said = LowRankCompletion().fit(sources, subset, 0).predict(Answers(at, targets.values[:, at]))
+    truth = targets.task_scores()
+    np.testing.assert_allclose(said.tasks[:, 0], truth[:, 0])
+    blind = np.abs(sources.task_scores().mean(axis=0) - truth).mean(axis=0)
+    assert (np.abs(said.tasks - truth).mean(axis=0)[1:] < 0.8 * blind[1:]).all()
+
+
+def test_it_is_better_than_the_mean_of_a_random_sample():
+    whole = simulate(80, 400, seed=5)
+    sources, targets = whole.take(models=np.arange(60)), whole.take(models=np.arange(60, 80))
+    truth = targets.full_scores()
+    errors = {}
+    for method in (find_method("random"), StaticMethod(Random(), LowRankCompletion())):
+        said = [replay(method, sources, targets, 40, seed).scores for seed in range(5)]
+        errors[method.describe()] = np.abs(np.array(said) - truth).mean()
+    plain, ours = errors.values()
+    assert ours < 0.9 * plain
+
+
+def test_a_negative_rank_is_an_error():
+    scores = simulate(5, 10)
+    with pytest.raises(MethodError, match="rank is -1"):
+        LowRankCompletion(rank=-1).fit(scores, Subset(items=tuple(scores.item_ids[:2])), 0)

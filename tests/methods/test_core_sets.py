@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from fewbench.algorithms.choice.forward_selection import forward_selection, lasso_support
-from fewbench.algorithms.completion.imputation import principal_components
+from fewbench.algorithms.choice.linear_choice import forward_selection, lasso_support
+from fewbench.algorithms.completion.low_rank import principal_components
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Subset, find_method
-from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.low_rank import RANKS, STEPS, Imputation
+from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imputation
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
@@ -141,8 +140,7 @@ def test_rank_and_steps_are_those_that_err_least_on_sources_held_out():
             (Imputation(steps=1000), [pair for pair in errors if pair[1] == 1000]),
             (Imputation(rank=5), [pair for pair in errors if pair[0] == 5]),
         ):
-            fitted = method.fit(sources, subset, seed)
-            found = fitted.components.axes.shape[1], fitted.steps
+            found = method._chosen(sources, subset, seed)
             assert found == min(pairs, key=errors.get)  # the first of equals
             chosen.add(found)
     assert len({rank for rank, _ in chosen}) > 1
@@ -166,8 +164,7 @@ def test_with_few_of_many_items_known_it_goes_on_until_it_has_arrived():
 def test_among_steps_that_err_alike_the_fewest_are_taken():
     sources = simulate(30, 40, seed=9)
     subset = Subset(items=tuple(sources.item_ids))  # with all items known nothing is imputed
-    fitted = Imputation().fit(sources, subset, 0)
-    assert (fitted.components.axes.shape[1], fitted.steps) == (RANKS[0], STEPS[0])
+    assert Imputation()._chosen(sources, subset, 0) == (RANKS[0], STEPS[0])
 
 
 def test_the_score_is_the_mean_of_what_is_imputed_for_one_source_too():

@@ -9,10 +9,10 @@ from fewbench.algorithms.irt import fit_irt
 from fewbench.errors import MethodError
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, StaticMethod, Subset
-from fewbench.methods.prediction.ability import Ability
+from fewbench.methods.prediction.abilities import Ability
 from fewbench.methods.prediction.mean import Mean
+from fewbench.methods.selection.core_sets import BestOfRandom, Informative, RidgeSearch
 from fewbench.methods.selection.random import Random
-from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance
@@ -138,7 +138,7 @@ def test_settings_out_of_range_are_refused(selector, text):
 
 @pytest.mark.parametrize("selector", [BestOfRandom(), RidgeSearch(), Informative()])
 def test_two_sources_are_too_few_to_hold_one_out(selector):
-    with pytest.raises(MethodError, match="takes at least 3, there are 2"):
+    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
         selector.select(simulate(2, 10), 3, 0)
 
 
@@ -207,7 +207,7 @@ def test_continuous_scores_are_cut_for_the_ability_alone():
 
 def test_splines_refuse_two_sources():
     scores = simulate(2, 10)
-    with pytest.raises(MethodError, match="at least 3 source models, there are 2"):
+    with pytest.raises(MethodError, match="2 source models, and 3 are needed"):
         Ability().fit(scores, Subset(items=tuple(scores.item_ids[:3])), 0)
 
 

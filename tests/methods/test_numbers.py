@@ -13,8 +13,7 @@ from fewbench.methods import StaticMethod, find_method
 from fewbench.methods.catalogue import ADAPTIVE
 from fewbench.methods.parts import STAGES
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Linear
+from fewbench.methods.prediction.regression import Linear, Regression
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
 from fewbench.methods.written import check_number

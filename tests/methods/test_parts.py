@@ -9,8 +9,7 @@ from fewbench.methods import CATALOGUE, StaticMethod, find_method
 from fewbench.methods.parts import FEATURES, REDUCTIONS, REGRESSORS, SELECTORS, STAGES
 from fewbench.methods.prediction.features import PCA, UMAP, AnswerFeatures, NoReduction, Signature
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Forest, Neighbours, Ridge
+from fewbench.methods.prediction.regression import Forest, Neighbours, Regression, Ridge
 from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.disagreement import JensenShannon, PredictiveDiversity
 from fewbench.methods.selection.random import Random
@@ -100,9 +99,9 @@ def test_settings_are_typed():
         ("mean+random", "out of place"),
         ("random+random+mean", "out of place"),
         ("random+ridge+pca", "out of place"),
-        ("answers+ridge", "does not begin with a selector"),
-        ("random+answers", "does not end with a predictor"),
-        ("random+answers+mean", "takes the answers as they are"),
+        ("answers+ridge", "has no selector"),
+        ("random+answers", "has no predictor"),
+        ("random+answers+mean", "takes plain answers"),
         ("random-ridge(alpha=1)", "fixed settings"),
     ],
 )

@@ -11,8 +11,7 @@ from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.completed import task_lines
 from fewbench.methods.prediction.features import PCA, Signature, SubsetScore
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Forest, Linear, Neighbours, Ridge
+from fewbench.methods.prediction.regression import Forest, Linear, Neighbours, Regression, Ridge
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
 
@@ -78,7 +77,7 @@ def test_as_many_neighbours_as_sources_are_their_mean_and_more_are_an_error():
     predict = Regression(Neighbours(4)).fit(scores, subset_at(scores, at), 0).predict
     said = predict(answers_of(scores, [0], at))
     assert said.scores[0] == pytest.approx(scores.full_scores().mean())
-    with pytest.raises(MethodError, match="9 neighbours of 4 source models"):
+    with pytest.raises(MethodError, match="9 are needed"):
         Regression(Neighbours(9)).fit(scores, subset_at(scores, at), 0).predict(
             answers_of(scores, [0], at)
         )
@@ -125,7 +124,7 @@ def test_sources_that_all_answer_the_same_leave_their_mean():
 
 def test_regression_of_one_source_is_an_error():
     scores = simulate(3, 10).take(models=[0])
-    with pytest.raises(MethodError, match="at least 2"):
+    with pytest.raises(MethodError, match="2 are needed"):
         Regression(Ridge()).fit(scores, subset_at(scores, np.arange(3)), 0)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fewbench.errors import MethodError
 from fewbench.methods import find_method
 from fewbench.methods.parts import SELECTORS
-from fewbench.methods.prediction.regressors import Neighbours
+from fewbench.methods.prediction.regression import Neighbours
 from fewbench.methods.selection.disagreement import (
     CorrectnessVariance,
     JensenShannon,
@@ -194,5 +194,5 @@ def test_one_cluster_an_item_and_duplicates_among_items():
 def test_more_neighbours_than_sources_are_an_error():
     x, y = np.eye(3), np.array([[0.0], [0.5], [1.0]])
     assert Neighbours(3).fit(x, y, 0)(x[:1]).tolist() == [[0.5]]
-    with pytest.raises(MethodError, match=r"4 neighbours of 3 source models \(hint: use k=3"):
+    with pytest.raises(MethodError, match=r"k=4 neighbors .* there are 3 \(hint: use k=3"):
         Neighbours(4).fit(x, y, 0)

@@ -84,7 +84,7 @@ def test_one_target_and_few_sources(tmp_path, balanced):
     few = analyze(simulate(9, 30), budget=12, repeats=1, split=SplitSettings(targets=0.01))
     text = write_native(few, tmp_path / "p").read_text("utf-8")
     balanced(text)
-    assert "spans no map" in text
+    assert "too few for a map" in text
     assert "cannot be divided by nearness" in text
 
 

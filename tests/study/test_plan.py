@@ -267,7 +267,7 @@ def test_a_method_that_fails_everywhere_leaves_the_others():
         ({"error": 0}, "between 0 and 1"),
         ({"error": float("nan")}, "between 0 and 1"),
         ({"half_width": 2}, "between 0 and 1"),
-        ({"budget": 0}, "a budget of 0"),
+        ({"budget": 0}, "budget of 0"),
         ({"budget": 2.5}, "whole number"),
         ({"budget": 120}, "needs no plan"),
         ({"error": 0.1, "target": "lik"}, "did you mean like"),

@@ -9,8 +9,7 @@ import pytest
 from fewbench.runners.models.model import Chosen, Read, TooLong, TryAgain, Usage, Written
 from fewbench.transfer.design import Design
 from fewbench.transfer.measuring import measure
-from fewbench.transfer.task import Question, Task
-from fewbench.transfer.templates import TEMPLATES
+from fewbench.transfer.prompts import TEMPLATES, Question, Task
 
 
 def made_task(name, questions=12, pool=0, options=("red", "green", "blue"), text="{name} {at}?"):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fewbench.errors import TransferError
 from fewbench.transfer.design import Design
-from fewbench.transfer.task import Question, Task
-from fewbench.transfer.templates import TEMPLATES
+from fewbench.transfer.prompts import TEMPLATES, Question, Task
 
 
 def question(name, at, answer=0):
@@ -197,14 +196,14 @@ def test_a_task_that_is_all_exemplars_is_refused(task):
 
 def test_pools_that_are_no_larger_than_a_draw_are_noted(task):
     design = designed((task("a", 9, pool=2), task("b", 9, pool=3)), seeds=4)
-    assert any("'a'" in note and "order of exemplars only" in note for note in design.notes)
+    assert any("'a'" in note and "differ only in their order" in note for note in design.notes)
     assert not any("'b'" in note for note in design.notes)
 
 
 def test_seeds_that_must_share_exemplars_are_noted(task):
     made = task("a", 30), task("b", 8), task("c", 9, pool=5)
     (note,) = [n for n in designed(made, seeds=6).notes if "share" in n]
-    assert note.endswith("for 6 seeds, so that some of them share exemplars: 'b'")
+    assert note.endswith("for 6 seeds, so some seeds share exemplars: 'b'")
     assert not any("share" in note for note in designed(made, seeds=2).notes)
 
 
@@ -212,15 +211,15 @@ def test_seeds_that_must_share_exemplars_are_noted(task):
     ("settings", "said"),
     [
         ({"metric": "f1"}, "unknown metric 'f1'"),
-        ({"seeds": 0}, "0 seeds"),
-        ({"exemplars": 0}, "0 exemplars"),
-        ({"questions": 0}, "0 questions"),
-        ({"seed": -1}, "seed of -1"),
-        ({"columns": 4}, "4 columns of 3 tasks"),
-        ({"columns": 0}, "0 columns"),
-        ({"columns": ("a", "x")}, "no tasks: 'x'"),
-        ({"columns": ()}, "no column"),
-        ({"exemplars": 7}, "'a' has 12 questions and no pool.*7 of them aside it must have 14"),
+        ({"seeds": 0}, "seeds=0 is too low"),
+        ({"exemplars": 0}, "exemplars=0 is too low"),
+        ({"questions": 0}, "questions=0 is too low"),
+        ({"seed": -1}, "seed=-1 is too low"),
+        ({"columns": 4}, "columns=4 does not fit 3 tasks"),
+        ({"columns": 0}, "columns=0 does not fit"),
+        ({"columns": ("a", "x")}, "unknown tasks: 'x'"),
+        ({"columns": ()}, "columns names no task"),
+        ({"exemplars": 7}, "'a' has 12 questions and no pool.*7 aside needs 14 questions"),
     ],
 )
 def test_what_cannot_be_designed_is_refused(design, settings, said):
@@ -229,12 +228,12 @@ def test_what_cannot_be_designed_is_refused(design, settings, said):
 
 
 def test_tasks_that_do_not_do_are_refused(design, task):
-    with pytest.raises(TransferError, match="two tasks are named 'a'"):
+    with pytest.raises(TransferError, match="two tasks have the name 'a'"):
         design("aa")
-    with pytest.raises(TransferError, match="two tasks or more"):
+    with pytest.raises(TransferError, match="at least two tasks"):
         design("a")
     with pytest.raises(
-        TransferError, match=r"task 'a' has 1 question to draw 2 exemplars from.*--exemplars 1,"
+        TransferError, match=r"task 'a' has 1 question, too few for 2 exemplars.*--exemplars 1,"
     ):
         design(tasks=[task("a", 9, pool=1), task("b")])
     with pytest.raises(TransferError, match="without options: 'b'"):

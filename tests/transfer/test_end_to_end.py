@@ -19,8 +19,8 @@ import pytest
 
 from fewbench.methods.tasks import Transferability
 from fewbench.transfer.design import Design
+from fewbench.transfer.prompts import TEMPLATES
 from fewbench.transfer.sources import read_tasks
-from fewbench.transfer.templates import TEMPLATES
 
 pytest.importorskip("openai", reason="models behind a server need the package openai")
 
@@ -119,8 +119,8 @@ def test_examples_of_the_same_task_help_most(clean):
 def test_other_metrics(made, tmp_path, metric):
     """The right answers' losses, and what is written, differ with the exemplars before them."""
     from fewbench.runners.models.endpoint import Endpoint
+    from fewbench.transfer.answers import transferability
     from fewbench.transfer.measuring import measure
-    from fewbench.transfer.result import transferability
 
     few = replace(made, metric=metric, seeds=1, questions=2)
     with server() as url:

@@ -12,7 +12,7 @@ from fewbench.errors import FewbenchError, TransferError
 from fewbench.runners.models.model import Usage
 from fewbench.transfer.answers import ANSWERED, EMPTY, NOT_LISTED, TOO_LONG, Answer
 from fewbench.transfer.journal import Header, opened, read
-from fewbench.transfer.templates import TEMPLATES
+from fewbench.transfer.prompts import TEMPLATES
 
 FACTS = {"scoring": "top"}
 
@@ -223,10 +223,10 @@ def test_another_room_for_prompts_is_noted_and_another_model_behind_the_name_ref
         journal.append(made.request(0), Answer(1.0, "A", Usage()))
     with journal_of(folder, made, facts=facts | {"max_model_len": "8192"}) as journal:
         assert journal.notes == (
-            "the model's context has room for 8192 tokens now, and had for 4096 before",
+            "the model's context now has room for 8192 tokens; it had 4096 before",
         )
     with (
-        pytest.raises(TransferError, match="root 'one' there, 'two' now"),
+        pytest.raises(TransferError, match="root was 'one' and is 'two'"),
         journal_of(folder, made, facts=facts | {"root": "two"}),
     ):
         pass
@@ -281,11 +281,11 @@ def test_a_measurement_may_grow_and_shrink(folder, design):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"exemplars": 3}, "exemplars 2 there, 3 now"),
-        ({"seed": 5}, "seed 0 there, 5 now"),
-        ({"metric": "loss"}, "metric 'accuracy' there, 'loss' now"),
-        ({"template": TEMPLATES["flan"]}, "template 'mmlu' there, 'flan' now"),
-        ({"sets": 1}, "sets 2 there, 1 now"),
+        ({"exemplars": 3}, "exemplars was 2 and is 3"),
+        ({"seed": 5}, "seed was 0 and is 5"),
+        ({"metric": "loss"}, "metric was 'accuracy' and is 'loss'"),
+        ({"template": TEMPLATES["flan"]}, "template was 'mmlu' and is 'flan'"),
+        ({"sets": 1}, "sets was 2 and is 1"),
     ],
 )
 def test_another_design_is_refused_saying_what_differs(folder, design, change, said):
@@ -302,16 +302,16 @@ def test_other_tasks_models_and_ways_of_asking_are_refused(folder, design, task)
     changed = design(tasks=[task("a"), task("b", 13), task("d")])
     with pytest.raises(TransferError) as error, journal_of(folder, changed):
         pass
-    assert "tasks there and not now: 'c'" in error.value.message
-    assert "tasks now and not there: 'd'" in error.value.message
-    assert "questions have changed: 'b'" in error.value.message
+    assert "tasks that are missing now: 'c'" in error.value.message
+    assert "tasks that are new: 'd'" in error.value.message
+    assert "tasks with changed questions: 'b'" in error.value.message
     with (
-        pytest.raises(TransferError, match="model 'm' there, 'n' now"),
+        pytest.raises(TransferError, match="model was 'm' and is 'n'"),
         journal_of(folder, made, "n"),
     ):
         pass
     with (
-        pytest.raises(TransferError, match="scoring 'top' there, 'echo' now"),
+        pytest.raises(TransferError, match="scoring was 'top' and is 'echo'"),
         journal_of(folder, made, facts={"scoring": "echo"}),
     ):
         pass

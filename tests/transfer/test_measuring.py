@@ -15,11 +15,11 @@ import pytest
 
 from fewbench.errors import ModelError, TransferError
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Usage, Written
-from fewbench.transfer.answers import NOT_LISTED, TOO_LONG, ask, longest
+from fewbench.transfer.answers import NOT_LISTED, TOO_LONG
 from fewbench.transfer.cost import Limits, Prices
 from fewbench.transfer.journal import read
-from fewbench.transfer.measuring import Patience
-from fewbench.transfer.task import Question
+from fewbench.transfer.measuring import Patience, ask, longest
+from fewbench.transfer.prompts import Question
 
 FAST = Patience(first=0.001, longest=0.002)
 
@@ -211,8 +211,8 @@ def test_a_limit_of_tokens_stops_it_and_the_next_run_goes_on(design, fake, measu
     used = answers.prompt + answers.completion
     most = max(len(made.prompt(r)) for r in made.requests()) // 4 + 1
     assert 500 <= used <= 500 + 4 * most
-    assert f"limit of 500 tokens is reached ({used} used), with " in run.stopped
-    assert run.stopped.endswith("answers that were under way")
+    assert f"limit of 500 tokens is reached ({used} used), including " in run.stopped
+    assert run.stopped.endswith("requests already sent")
     assert not answers.complete
     again, run = measured(made, fake(), limits=Limits(tokens=500))
     assert run.asked == 0  # the tokens of the first run count
@@ -262,7 +262,7 @@ def test_what_a_server_tells_otherwise_is_noted(design, fake, measured):
     made = design()
     measured(made, fake(facts={"max_model_len": "10"}), limits=Limits(tokens=500))
     _, run = measured(made, fake(facts={"max_model_len": "20"}))
-    assert run.notes == ("the model's context has room for 20 tokens now, and had for 10 before",)
+    assert run.notes == ("the model's context now has room for 20 tokens; it had 10 before",)
 
 
 def test_a_limit_of_money(design, fake, measured):
@@ -273,7 +273,7 @@ def test_a_limit_of_money(design, fake, measured):
     spent = (1000 * answers.prompt + 2000 * answers.completion) / 1e6
     assert 0.5 <= spent < 0.6
     assert "limit of 0.50 is reached" in run.stopped
-    with pytest.raises(TransferError, match="without prices"):
+    with pytest.raises(TransferError, match="needs prices"):
         Limits(money=1.0)
 
 

@@ -6,8 +6,14 @@ import pytest
 from fewbench.errors import TransferError
 from fewbench.methods.tasks import Transferability
 from fewbench.runners.models.model import Usage
-from fewbench.transfer.answers import EMPTY, Answer, Answers
-from fewbench.transfer.result import check_not_smaller, notes_on, transferability
+from fewbench.transfer.answers import (
+    EMPTY,
+    Answer,
+    Answers,
+    check_not_smaller,
+    notes_on,
+    transferability,
+)
 
 
 def filled(made, value_of, skip=lambda request: False):
@@ -77,8 +83,8 @@ def test_prompts_that_do_not_fit_are_left_out_of_means_and_named(design):
     assert set(matrix.values[np.isfinite(matrix.values)]) == {1.0}
     notes = " ".join(notes_on(answers))
     assert "5 prompts do not fit" in notes
-    assert "behind exemplars of 'c', 'b'" in notes
-    assert "1 entry has no score at all" in notes
+    assert "with exemplars of 'c', 'b'" in notes
+    assert "1 entry of the matrix has no score" in notes
 
 
 def test_nothing_at_all_is_no_matrix(design):
@@ -92,14 +98,14 @@ def test_nothing_at_all_is_no_matrix(design):
 def test_answers_that_name_no_option_are_noted(design):
     answers = filled(design(), lambda r: Answer(0.0, "A" if r.source else None, Usage()))
     assert "24 answers name none of the options" in " ".join(notes_on(answers))
-    assert "behind exemplars of 'a'" in " ".join(notes_on(answers))
+    assert "with exemplars of 'a'" in " ".join(notes_on(answers))
 
 
 def test_empty_answers_are_noted(design, task):
     made = design(tasks=[task("a", options=()), task("b", options=())], metric="exact-match")
     answers = filled(made, lambda r: Answer(0.0, " \n" if r.place == 3 else "x", Usage()))
     assert answers.count(EMPTY) == 1
-    assert "1 answer is empty and counts as wrong, behind exemplars of 'a'" in notes_on(answers)
+    assert "1 answer is empty and counts as wrong, with exemplars of 'a'" in notes_on(answers)
 
 
 def test_what_is_missing_of_a_part_is_noted(design):
@@ -108,7 +114,7 @@ def test_what_is_missing_of_a_part_is_noted(design):
     notes = notes_on(part, partial=True)
     assert not any("missing" in note or "entry" in note for note in notes_on(part))
     assert f"4 answers of {len(made)} missing" in notes
-    assert any(note.startswith("1 entry has no score at all") for note in notes)
+    assert any(note.startswith("1 entry of the matrix has no score") for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.errors import TransferError
+from fewbench.transfer.prompts import LETTERS, right_option
 from fewbench.transfer.sources import passed_over, read_tasks
-from fewbench.transfer.task import LETTERS, right_option
 
 CHOICE = {"question": "2 + 2 =", "options": ["3", "four"], "answer": "B"}
 OPEN = {"question": "2 + 2 =", "answer": "4"}
@@ -95,14 +95,14 @@ def test_an_open_answer_is_its_text(tmp_path, answer, text):
         (CHOICE | {"answer": 2}, "2 is none of the 2 options"),
         (CHOICE | {"answer": "b"}, "'b' is none of the 2 options"),
         (CHOICE | {"answer": True}, "'answer' is not as expected"),
-        (CHOICE | {"answer": 1.0}, "1.0 is no option's position"),
+        (CHOICE | {"answer": 1.0}, "1.0 is not the position of an option"),
         (CHOICE | {"answer": ["B"]}, "'answer' is not as expected.*letter"),
         (CHOICE | {"options": ["4"]}, "1 option .*2 to 26"),
         (CHOICE | {"options": ["x"] * 27}, "27 options"),
         (CHOICE | {"options": [3, 4]}, "'options' is not as expected.*texts, .*; put numbers into"),
         (CHOICE | {"options": {"A": 3.5, "B": "4"}}, "'options' is not as .*numbers into quotes"),
         (CHOICE | {"options": {"1": "3", "2": "4"}}, "are named '1', '2'.*A to B"),
-        (CHOICE | {"also": ["four"]}, "'also' has other texts of an open answer"),
+        (CHOICE | {"also": ["four"]}, "'also' is for open answers"),
         (OPEN | {"answer": ""}, "the answer is empty"),
         (OPEN | {"question": ""}, "'question' is not as expected"),
         (OPEN | {"question": "\ud800"}, "'question' is not as expected"),
@@ -117,16 +117,16 @@ def test_an_open_answer_is_its_text(tmp_path, answer, text):
         ({"prompt": "?", "label": "4"}, "'label' is called 'answer' here, 'prompt' .* 'question'"),
         ({"input": "?", "target": "4"}, "'input' is called 'question' here, 'target' .* 'answer'"),
         (OPEN | {"level": 1}, "unknown field 'level' .*remove 'level'"),
-        ([1], r"not an object.*one object a line, without \[ \]"),
-        ("[", r"not a whole JSON object.*one object a line, without \[ \]"),
-        (json.dumps(OPEN) + ",", r"not a whole JSON object.*one object a line.*commas"),
-        (4, "not an object.*its fields are"),
-        ('{"question": "a", "question": "b", "answer": "c"}', "a field is there twice"),
+        ([1], r"not an object.*one object per line, without \[ \]"),
+        ("[", r"not a whole JSON object.*one object per line, without \[ \]"),
+        (json.dumps(OPEN) + ",", r"not a whole JSON object.*one object per line.*commas"),
+        (4, "not an object.*the fields are"),
+        ('{"question": "a", "question": "b", "answer": "c"}', "a field appears twice"),
         ('{"question": "a"', "not a whole JSON object"),
         ("[" * 100_000, "not a whole JSON object"),
-        (OPEN | {"subject": "words"}, "another subject than line 1"),
-        (OPEN | {"instruction": "Subtract."}, "another instruction than line 1"),
-        (OPEN | {"id": "1"}, r"the id '1' is that of line 1 too"),
+        (OPEN | {"subject": "words"}, "the subject differs from the one in line 1"),
+        (OPEN | {"instruction": "Subtract."}, "the instruction differs from the one in line 1"),
+        (OPEN | {"id": "1"}, r"line 1 has the id '1' too"),
     ],
 )
 def test_a_wrong_line_is_named_with_what_was_expected(tmp_path, line, said):
@@ -164,7 +164,7 @@ def test_an_exemplar_that_is_scored_too_is_refused(tmp_path):
     twin = CHOICE | {"question": "2 + 2  =", "split": "train", "id": "shown"}
     with pytest.raises(TransferError, match=r"pool of exemplars.*scored too: lines 2 and 1 "):
         read(tmp_path, CHOICE, twin)
-    with pytest.raises(TransferError, match=r"there twice.*: lines 1 and 3 "):
+    with pytest.raises(TransferError, match=r"appear twice.*: lines 1 and 3 "):
         read(tmp_path, CHOICE, CHOICE | {"question": "1"}, CHOICE)
     # with a pool, none of the questions is an exemplar: equal ones do no harm
     (task,) = read(tmp_path, CHOICE, CHOICE, twin | {"question": "1"})
@@ -190,9 +190,9 @@ def test_hidden_files_are_not_read_and_others_are_named(tmp_path):
     write(folder / "c.json", OPEN)
     (folder / "more").mkdir()
     (note,) = passed_over([str(folder), "lm-eval:x", str(folder / "a.jsonl")])
-    assert note.endswith("not read, for they do not end in .jsonl: 'c.json'")
+    assert note.endswith("files that do not end in .jsonl are not read: 'c.json'")
     (folder / "a.jsonl").unlink()
-    with pytest.raises(TransferError, match=r"a folder without \.jsonl files"):
+    with pytest.raises(TransferError, match=r"the folder has no \.jsonl files"):
         read_tasks([str(folder)])
 
 
@@ -211,8 +211,8 @@ def test_two_tasks_of_one_name_are_refused_with_both_origins(tmp_path):
         ("absent", "no such file or folder.*lm-eval:NAME"),
         ("hf:sums", "no such file or folder.*lm-eval:NAME"),
         ("here.json", "not a .jsonl file"),
-        ("empty", "a folder without .jsonl files.*nothing"),
-        ("full", "a folder without .jsonl files.*'x.csv'"),
+        ("empty", "the folder has no .jsonl files.*nothing"),
+        ("full", "the folder has no .jsonl files.*'x.csv'"),
     ],
 )
 def test_a_name_without_tasks_says_what_it_may_be(tmp_path, name, said):

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fewbench.errors import TransferError
-from fewbench.transfer.task import LETTERS, Question, Task
-from fewbench.transfer.templates import TEMPLATES, Template, read_template
+from fewbench.transfer.prompts import LETTERS, TEMPLATES, Question, Task, Template, read_template
 
 
 def choice(name="1", text="2 + 2 =", options=("3", "4"), answer=1, **more):
@@ -241,9 +240,9 @@ def test_a_wrong_template_is_refused_with_file_and_field(tmp_path, fields, said)
     ("name", "text", "said"),
     [
         ("absent.json", None, "cannot be read"),
-        ("torn.json", '{"question": ', "not whole JSON"),
-        ("torn.toml", "question = ", "not whole TOML"),
-        ("latin.json", b'{"question": "\xe9"}', "not whole JSON"),
+        ("torn.json", '{"question": ', "not valid JSON"),
+        ("torn.toml", "question = ", "not valid TOML"),
+        ("latin.json", b'{"question": "\xe9"}', "not valid JSON"),
         ("mine.txt", "{question}", r"no template .*one of mmlu, flan"),
     ],
 )

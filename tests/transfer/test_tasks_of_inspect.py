@@ -94,7 +94,7 @@ def test_the_texts_of_messages_are_joined(tmp_path):
     ]
     assert read(tmp_path, OPEN | {"input": messages}).questions[0].text == "Add.\n\n2 + 2 ="
     messages[1]["content"].append({"type": "image", "image": "data:image/png;base64,"})
-    with pytest.raises(TransferError, match="sample 1: shows more than text"):
+    with pytest.raises(TransferError, match="sample 1: its input is not only text"):
         read(tmp_path, OPEN | {"input": messages})
 
 
@@ -111,12 +111,12 @@ def test_a_task_in_a_python_file_is_called(task_file, capsys):
     ("rest", "said"),
     [
         ("", r"no task is named.*mine\.py@TASK"),
-        ("@", r"there is no file|no task is named"),
+        ("@", r"no such file|no task is named"),
         ("@absent", "has no function 'absent'"),
         ("@number", "has no function 'number'"),
         ("@broken", r"does not run \(RuntimeError: no such data\)"),
         ("@leaving", r"does not run \(SystemExit: 3\)"),
-        ("@asking", r"does not run \(TypeError: .*called without arguments"),
+        ("@asking", r"does not run \(TypeError: .*work without arguments"),
     ],
 )
 def test_a_task_that_cannot_be_called_is_refused(task_file, rest, said):
@@ -131,12 +131,12 @@ def test_a_task_that_cannot_be_called_is_refused(task_file, rest, said):
         ([CHOICE, CHOICE | {"target": "C"}], "sample 2: the answer 'C' is none"),
         ([CHOICE | {"target": ""}], "sample 1: the answer '' is none"),
         ([OPEN | {"target": ""}], "sample 1: the answer is empty"),
-        ([CHOICE, CHOICE], "there twice.*1 = 2"),
-        ([CHOICE | {"metadata": {"split": "train"}}], "holds no samples to be scored"),
+        ([CHOICE, CHOICE], "appear twice.*1 = 2"),
+        ([CHOICE | {"metadata": {"split": "train"}}], "no samples to score"),
         ([CHOICE, OPEN], "some have none"),
         ([CHOICE | {"id": 1}, CHOICE | {"id": 1, "input": "?"}], "two questions have the id '1'"),
-        ([], "holds no samples"),
-        ([{"target": "4"}], r"not a dataset that Inspect can read \(No input"),
+        ([], "no samples to score"),
+        ([{"target": "4"}], r"Inspect cannot read this dataset \(No input"),
     ],
 )
 def test_samples_that_cannot_be_asked_are_refused(tmp_path, samples, said):
@@ -148,10 +148,10 @@ def test_files_that_are_no_datasets_are_refused(tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"input": ')
     (tmp_path / "notes.txt").write_text("notes")
     for name, said in (
-        ("torn.jsonl", "not a dataset that Inspect can read"),
-        ("notes.txt", "not a dataset of Inspect"),
-        ("absent.csv", "there is no file"),
-        ("absent.py@x", "there is no file"),
+        ("torn.jsonl", "Inspect cannot read this dataset"),
+        ("notes.txt", "not an Inspect dataset"),
+        ("absent.csv", "no such file"),
+        ("absent.py@x", "no such file"),
     ):
         with pytest.raises(TransferError, match=said):
             read_tasks([f"inspect:{tmp_path / name}"])

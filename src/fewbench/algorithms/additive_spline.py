@@ -1,13 +1,12 @@
-"""Additive regression with natural cubic splines, their smoothness chosen by leave-one-out error.
+"""Additive regression with natural cubic splines; leave-one-out error sets the smoothness.
 
-A generalised additive model with Gaussian errors (Wood 2017, "Generalized Additive Models", §5.3.1
-and §6.2): y = mean + f_1(x_1) + f_2(x_2) + …, each f penalised by its integrated squared second
+A generalized additive model with Gaussian errors (Wood 2017, "Generalized Additive Models", §5.3.1
+and §6.2): y = mean + f_1(x_1) + f_2(x_2) + …, each f penalized by its integrated squared second
 derivative.
 
-Beyond the rows it was fitted to, it goes on along the straight lines of y on each feature by
-itself, averaged over the features. The slopes that the curves have at their ends hang on few rows,
-and those of features that go together can have opposite signs: by them a row better than all
-others was put below them.
+Beyond the fitted rows, the model continues along the straight line of y on each feature alone,
+averaged over the features. The end slopes of the curves rest on few rows, and the slopes of
+correlated features can have opposite signs: they ranked the best row below all others.
 """
 
 from dataclasses import dataclass
@@ -19,25 +18,18 @@ from fewbench._types import BoolArray, FloatArray
 
 KNOTS = 10
 ROUGHNESS = np.logspace(-4, 2, 7)
-"""Penalties on the bends of each function, against the size of its basis."""
+"""Penalties on the bends of each function, relative to the size of its basis."""
 SLOPES = np.logspace(-4, -1, 4)
-"""Penalties on the slopes: features that go together share what they tell."""
+"""Penalties on the slopes, so that correlated features share their effect."""
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveSpline:
-    """A fitted additive model.
+    """A fitted additive model with one basis per feature.
 
-    Attributes
-    ----------
-    bases : list of _Basis
-        One for each feature.
-    low, high : ndarrays, shape (features,)
-        Range of each feature in the rows it was fitted to.
-    beyond : ndarray, shape (features, outputs)
-        Slopes beyond that range.
-    coefficients : ndarray, shape (columns, outputs)
-    mean : ndarray, shape (outputs,)
+    `low` and `high`, shape (features,), are the range of each feature in the fitted rows;
+    `beyond`, shape (features, outputs), has the slopes outside that range. `coefficients` has
+    shape (columns, outputs) and `mean` (outputs,).
     """
 
     bases: "list[_Basis]"
@@ -56,18 +48,12 @@ class AdditiveSpline:
 
 
 def fit_additive_spline(x: FloatArray, y: FloatArray, knots: int = KNOTS) -> AdditiveSpline:
-    """Fit an additive model, for each output with the penalties of least leave-one-out error.
+    """Fit an additive model; each output gets the penalties of least leave-one-out error.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, features)
-        A feature that is constant tells nothing; one of two values has a slope only.
-    y : ndarray, shape (rows, outputs)
-    knots : int
-        At most so many for each feature, at quantiles of its values.
+    `x` has shape (rows, features), `y` (rows, outputs). Each feature has at most `knots` knots at
+    quantiles of its values. A feature with one value is ignored; one with two values has a slope
+    only.
 
-    Examples
-    --------
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> fitted = fit_additive_spline(x, np.sqrt(x))
     >>> fitted.predict(np.array([[0.5]])).round(2).tolist()
@@ -100,7 +86,7 @@ def fit_additive_spline(x: FloatArray, y: FloatArray, knots: int = KNOTS) -> Add
 
 
 def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the slopes of y on each feature by itself, shared among those that vary."""
+    """Return the slopes of y on each feature alone, divided by the number of features that vary."""
     varies = np.array([len(_distinct(column)) > 1 for column in x.T])
     centred = x - x.mean(axis=0)
     spread = np.where(varies, (centred**2).sum(axis=0), 1.0)
@@ -109,7 +95,7 @@ def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _distinct(x: FloatArray) -> FloatArray:
-    """Return the values of a feature that are apart by more than rounding, increasing."""
+    """Return the values of a feature that differ by more than rounding, increasing."""
     return np.unique(np.round(x, 12))
 
 
@@ -152,14 +138,10 @@ class _Basis:
 
 
 def _second_derivatives(knots: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return how a natural spline's second derivatives at the knots follow from its values there.
+    """Return two matrices, shape (knots, knots), of a natural spline with given values.
 
-    Returns
-    -------
-    second : ndarray, shape (knots, knots)
-        Second derivatives = second @ values; 0 at both ends.
-    rough : ndarray, shape (knots, knots)
-        The integrated squared second derivative = values @ rough @ values.
+    The first maps the values to second derivatives (0 at both ends). With the second, `values @
+    rough @ values` is the integrated squared second derivative.
     """
     gap = np.diff(knots)
     inner = len(knots) - 2

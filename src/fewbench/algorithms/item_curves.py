@@ -1,9 +1,9 @@
-"""Item characteristic curves at known abilities: one small logistic regression an item.
+"""Item characteristic curves at known abilities: one small logistic regression per item.
 
-P(right on item j | ability g) = 1 / (1 + exp(-(b_j + a_j g))). Intercepts are shrunk to their mean
-and slopes to their information-weighted mean, which keeps items that all or none of the models
-solve finite; the curves are averaged over what is left unknown of b and a, so that they flatten
-beyond the abilities they were fitted on.
+P(right on item j | ability g) = 1 / (1 + exp(-(b_j + a_j g))). Shrinkage of intercepts to their
+mean, and of slopes to their information-weighted mean, keeps items that all or no models solve
+finite. Curves are averaged over the remaining uncertainty of b and a, so they flatten outside the
+fitted abilities.
 """
 
 from dataclasses import dataclass
@@ -12,33 +12,35 @@ import numpy as np
 
 from fewbench._types import FloatArray
 
-PASSES, STEPS = 2, 12
+STEPS = 12
+FIRST_VARIANCE = 100.0
+"""Of the intercepts' prior, before their own variance is known."""
 SLOPE_PRECISION = 3.0
 INTERCEPT_SHRINKAGE = 0.3
 LEAST = 1e-3
-"""Nothing is surer than this: an answer that no curve expects must not decide all."""
+"""Chances stay this far from 0 and 1, so that one unexpected answer does not decide all."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemCurves:
-    """Curves of items.
+    """Curves of items: `intercept` and `slope`, shape (items,), with their posterior covariance.
 
-    Attributes
-    ----------
-    intercept, slope : ndarray, shape (items,)
-    covariance : ndarray, shape (3, items)
-        Posterior variance of the intercept, covariance, variance of the slope.
+    The rows of `covariance`, shape (3, items), are the variance of the intercept, the covariance
+    and the variance of the slope.
     """
 
     intercept: FloatArray
     slope: FloatArray
     covariance: FloatArray
 
-    def expected(self, abilities: FloatArray) -> FloatArray:
-        """Return the chance to be right at abilities, shape (abilities, items).
+    def at(self, abilities: FloatArray) -> FloatArray:
+        """Return the fitted curves themselves at abilities, shape (abilities, items)."""
+        return _logistic(self.intercept + np.asarray(abilities)[:, None] * self.slope)
 
-        Averaged over the posterior of intercept and slope by the usual approximation
-        E σ(x) ≈ σ(mean / sqrt(1 + π/8 variance)).
+    def expected(self, abilities: FloatArray) -> FloatArray:
+        """Return the chance of a right answer at abilities, shape (abilities, items).
+
+        Averages over the posterior by E σ(x) ≈ σ(mean / sqrt(1 + π/8 variance)).
         """
         at = np.asarray(abilities, dtype=np.float64)[:, None]
         of_b, both, of_a = self.covariance
@@ -48,16 +50,11 @@ class ItemCurves:
 
 
 def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
-    """Fit every item's curve by penalised maximum likelihood (Newton steps, all items at once).
+    """Fit each item's curve by penalized maximum likelihood (Newton steps, all items at once).
 
-    Parameters
-    ----------
-    answers : ndarray, shape (models, items)
-        In [0, 1]; scores between count as shares of right answers.
-    abilities : ndarray, shape (models,)
+    `answers`, shape (models, items), are in [0, 1]; fractions count as shares of right answers.
+    `abilities` has shape (models,).
 
-    Examples
-    --------
     >>> abilities = np.linspace(-2, 2, 40)
     >>> right = (abilities[:, None] > np.array([-1.0, 0.0, 1.0])).astype(float)
     >>> fit_curves(right, abilities).expected(np.array([0.0])).round(1).tolist()
@@ -65,9 +62,8 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
     """
     share = (answers.sum(axis=0) + 0.5) / (len(answers) + 1)
     b, a = np.log(share / (1 - share)), np.ones(answers.shape[1])
-    centre, slope = b.mean(), 1.0
-    variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
-    for _ in range(PASSES):
+    centre, variance, slope = 0.0, FIRST_VARIANCE, 1.0
+    for last in (False, True):
         for _ in range(STEPS):
             chance = _logistic(b + abilities[:, None] * a)
             h_bb, h_ab, h_aa = _information(chance, abilities, variance)
@@ -80,8 +76,12 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
             b, a = b + step_b, a + step_a
             if max(np.abs(step_b).max(), np.abs(step_a).max()) < 1e-4:
                 break
-        weights = share * (1 - share)
-        slope = float(weights @ a / weights.sum())
+        if last:
+            break
+        # Empirical Bayes: the priors of the second pass are what the first one found.
+        weights = share * (1 - share) / (share * (1 - share)).sum()
+        centre, slope = float(weights @ b), float(weights @ a)
+        variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
     h_bb, h_ab, h_aa = _information(_logistic(b + abilities[:, None] * a), abilities, variance)
     determinant = h_bb * h_aa - h_ab**2
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)

@@ -1,4 +1,4 @@
-"""Ridge regression and nearest neighbors, in closed form and with stated ties."""
+"""Ridge regression and nearest neighbors, in closed form with deterministic ties."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,12 +15,8 @@ Metric = Literal["cosine", "euclidean"]
 class Ridge:
     """A fitted ridge regression: y = (x - x_mean) coefficients + y_mean.
 
-    Attributes
-    ----------
-    coefficients : ndarray, shape (features, outputs)
-    x_mean, y_mean : ndarrays, shapes (features,) and (outputs,)
-    alpha : ndarray, shape (outputs,)
-        The penalty used for each output.
+    `coefficients` has shape (features, outputs), `x_mean` (features,), and `y_mean` and the
+    penalties `alpha` (outputs,).
     """
 
     coefficients: FloatArray
@@ -36,16 +32,10 @@ class Ridge:
 def fit_ridge(x: FloatArray, y: FloatArray, alpha: float | None = None) -> Ridge:
     """Fit ridge regression by one singular value decomposition.
 
-    Parameters
-    ----------
-    x : ndarray, shape (rows, features)
-    y : ndarray, shape (rows, outputs)
-    alpha : float, optional
-        The penalty on squared coefficients. If None, the one of a fixed grid (multiples of the
-        mean squared singular value) with the least leave-one-out error, for each output.
+    `x` has shape (rows, features), `y` (rows, outputs). `alpha` is the penalty on squared
+    coefficients. By default each output gets the penalty with the least leave-one-out error on a
+    grid of multiples of the mean squared singular value.
 
-    Examples
-    --------
     >>> x = np.array([[0.0], [1.0], [2.0]])
     >>> fit_ridge(x, 2 * x + 1, alpha=0.0).predict(np.array([[3.0]])).round(6).tolist()
     [[7.0]]
@@ -78,15 +68,10 @@ def _best_alphas(u: FloatArray, s: FloatArray, projected: FloatArray, y: FloatAr
 
 
 def nearest(rows: FloatArray, among: FloatArray, k: int, metric: Metric) -> IntArray:
-    """Return the positions of the k nearest of `among` for every row, shape (rows, k).
+    """Return the positions of the k nearest of `among` for each row, shape (rows, k).
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than k.
+    Raises ValueError if there are fewer than k.
 
-    Examples
-    --------
     >>> nearest(np.array([[0.9, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1, "cosine").tolist()
     [[1]]
     """

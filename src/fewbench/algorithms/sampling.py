@@ -11,27 +11,12 @@ from fewbench._types import FloatArray, IntArray
 def allocate(
     budget: int, masses: NDArray[Any], sizes: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """Share `budget` items among tasks in proportion to their masses.
+    """Share `budget` items among tasks in proportion to `masses`; return counts, shape (tasks,).
 
-    No task gets more items than it has; what it cannot take goes to the others. Fractions are
-    rounded up or down by one systematic draw over the tasks in random order, so that the
-    expected number of every task is its exact share.
+    No task gets more items than its size (`sizes`, shape (tasks,)); the other tasks take the rest.
+    One systematic draw over the tasks in random order rounds the fractions, so the expected count
+    of each task is its exact share.
 
-    Parameters
-    ----------
-    budget : int
-        At most the sum of `sizes`.
-    masses : ndarray, shape (tasks,)
-        Non-negative shares; they need not sum to 1.
-    sizes : ndarray of int, shape (tasks,)
-        Number of items of each task.
-
-    Returns
-    -------
-    ndarray of int, shape (tasks,), summing to `budget`
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> allocate(6, np.array([0.5, 0.5]), np.array([1, 9]), rng).tolist()
     [1, 5]
@@ -47,10 +32,8 @@ def allocate(
 
 
 def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> FloatArray:
-    """Shares of the budget in proportion to masses, none above its size.
+    """Return shares of the budget in proportion to masses, none above its size, shape (tasks,).
 
-    Examples
-    --------
     >>> expected_counts(6, np.array([0.2, 0.4, 0.4]), np.array([1, 9, 9])).tolist()
     [1.0, 2.5, 2.5]
     """
@@ -68,26 +51,12 @@ def expected_counts(budget: int, masses: NDArray[Any], sizes: IntArray) -> Float
 
 
 def draw(n: int, sizes: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Draw `n` units with probabilities in proportion to their sizes.
+    """Draw `n` units with probabilities in proportion to their positive sizes, shape (units,).
 
-    Units whose share is 1 or more are sure; the others are drawn by one systematic draw in random
-    order. With equal sizes this is simple random sampling.
+    Units with a share of 1 or more are always drawn; one systematic draw in random order picks the
+    others. Equal sizes give simple random sampling. Returns the chosen positions, shape (n,),
+    increasing, and the inclusion probability of each unit, shape (units,).
 
-    Parameters
-    ----------
-    n : int
-        At most the number of units.
-    sizes : ndarray, shape (units,)
-        Positive.
-
-    Returns
-    -------
-    chosen : ndarray of int, shape (n,), increasing
-    probabilities : ndarray, shape (units,)
-        Each unit's probability to be chosen, of sum `n`.
-
-    Examples
-    --------
     >>> chosen, probabilities = draw(2, np.array([6.0, 1, 1, 1]), np.random.default_rng(0))
     >>> probabilities.round(3).tolist()
     [1.0, 0.333, 0.333, 0.333]

@@ -11,15 +11,15 @@ from fewbench.errors import FewbenchError, first_line
 
 INTERRUPTED = 130
 FULL = {errno.ENOSPC, errno.EDQUOT}
-# What wrong options and arguments raise: typer's own class, or click's in its older releases.
+# The base of usage errors: typer's class, or click's in older releases.
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one line and exit code 2, no traceback."""
+    """Run the command line; user errors are one line and exit code 2, no traceback."""
     try:
         code = app(prog_name="fewbench", standalone_mode=False)
-        sys.stdout.flush()  # while what it cannot take can still be told
+        sys.stdout.flush()  # while errors can still be reported
     except FewbenchError as error:
         _fail(error.message, error.hint)
     except OSError as error:
@@ -28,7 +28,7 @@ def main() -> None:
         _fail(str(error) if path is None else f"{path}: {error.strerror}", hint)
     except MemoryError as error:
         hint = "use a machine with more memory, or fewer models or items"
-        _fail(f"the memory does not suffice: {first_line(error)}", hint)
+        _fail(f"not enough memory: {first_line(error)}", hint)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except _USAGE_ERROR as error:
@@ -38,7 +38,7 @@ def main() -> None:
         command = error.ctx.command_path if error.ctx else "fewbench"
         _fail(error.format_message(), f"see {command} --help")
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code
-        print("fewbench: stopped; files are whole", file=sys.stderr)
+        print("fewbench: stopped; no file is damaged", file=sys.stderr)
     sys.exit(code or 0)
 
 

@@ -1,10 +1,9 @@
-"""fewbench audit: what is wrong or peculiar in a table of past results."""
+"""fewbench audit: check a results table."""
 
 import json
 import re
 import shlex
 import shutil
-import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,14 +15,13 @@ from fewbench.audit import audit as run_audit
 from fewbench.cli.options import AverageOption, Json, ScoresPath, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import say
+from fewbench.cli.text import WIDEST, say, wrapped
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 
-WIDEST = 100
-UNBROKEN = "\0"  # stands for a space at which no line ends
+UNBROKEN = "\0"  # a space without a line break
 INDENT = 9  # as wide as "problem  "
-# Facts that ask for nothing: one line here, all of them in --json and --report.
+# Facts without advice: one line here, in full in --json and --report.
 QUIET = {"saturated": "nearly saturated items", "dates": "dates"}
 
 
@@ -67,8 +65,8 @@ def audit(
     """
     if (output is None) != (dropped is None and not families):
         raise FewbenchError(
-            "--output says where to write scores without what --drop names, or with --families",
-            hint="give -o FILE and at least one of the two, as in --drop duplicates -o FILE",
+            "--output needs --drop or --families, and they need --output",
+            hint="pass both, as in --drop duplicates -o FILE",
         )
     check_outputs(report, output, inputs=[scores_path], force=force)
     scores = load(scores_path, average)
@@ -99,62 +97,57 @@ def audit(
     else:
         width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
         if changed is not None:
-            print(f"{scores_path} as it was, without the changes in {changed['written']}:\n")
+            print(f"{scores_path}, without the changes in {changed['written']}:\n")
         print(describe(found, width, str(scores_path)))
 
 
 def describe(found: Audit, width: int = WIDEST, path: str = "SCORES") -> str:
-    """Return the findings for a terminal, most serious first, and what methods fit."""
-    blocks = [*(_wrapped(line, width, 2) for line in _headline(found)), ""]
+    """Return the findings as text, most serious first, and the methods to use."""
+    blocks = [*(_line(line, width, 2) for line in _headline(found)), ""]
     quiet = [f for f in found.findings if f.kind in QUIET and f.severity == "fact"]
     blocks += [_finding(finding, width, path) for finding in found.findings if finding not in quiet]
     if quiet:
         words = " and ".join(QUIET[finding.kind] for finding in quiet)
-        blocks.append(
-            _wrapped(f"{'fact':<{INDENT}}on {words}: see --json or --report", width, INDENT)
-        )
+        blocks.append(_line(f"{'fact':<{INDENT}}on {words}: see --json or --report", width, INDENT))
     return "\n".join([*blocks, "", *_methods(found, width, path)])
 
 
 def _methods(found: Audit, width: int, path: str) -> list[str]:
-    """Return which methods to use, which cannot run, and how many others there are."""
     lines = ["Use these methods"]
     for one in found.use:
-        lines.append(_wrapped(f"  {one.when}: {', '.join(one.methods)}", width, 2))
-        lines.append(_wrapped(f"    → {one.reason}", width, 6))
+        lines.append(_line(f"  {one.when}: {', '.join(one.methods)}", width, 2))
+        lines.append(_line(f"    → {one.reason}", width, 6))
     first = dict.fromkeys(one.methods[0] for one in found.use if one.methods)
     n_items = found.table["items"]
     budgets = [str(n) for n in (20, 50) if n < n_items] or [str(-(-n_items // 2))]
     command = f"fewbench compare {shlex.quote(path)} -m {','.join(first)} -n {','.join(budgets)}"
     check = f"Check them on these scores: {command.replace(' ', UNBROKEN)} shows each method's "
-    check += "error beside that of random sampling. Use no method with an error that is not lower."
-    lines.append(_wrapped(f"  {check}", width, 2))
+    check += "error and that of random sampling. Use only methods with a lower error."
+    lines.append(_line(f"  {check}", width, 2))
     reasons: dict[str, list[str]] = {}
     for fit in found.methods:
         if fit.verdict == "cannot":
             reasons.setdefault("; ".join(fit.because), []).append(fit.method)
     lines += ["These methods cannot run here"] if reasons else []
     for reason, names in reasons.items():
-        lines.append(_wrapped(f"  {', '.join(names)}", width, 2))
-        lines.append(_wrapped(f"    → {reason}", width, 6))
+        lines.append(_line(f"  {', '.join(names)}", width, 2))
+        lines.append(_line(f"    → {reason}", width, 6))
     lack = sum(fit.verdict == "works, but" for fit in found.methods)
     rest = f"{counted(len(found.methods) - sum(map(len, reasons.values())), 'method')} can run"
-    rest += f", {lack} of them without all they should have: see --json or --report" if lack else ""
-    return [*lines, _wrapped(rest, width, 2)]
+    rest += f", {lack} of them with a limitation: see --json or --report" if lack else ""
+    return [*lines, _line(rest, width, 2)]
 
 
 def _headline(found: Audit) -> list[str]:
     shape = found.table
     missing = f"{shape['missing']:.1%} of cells missing" if shape["missing"] else "none missing"
-    kind = "right or wrong" if shape["binary"] else "scores between the ends of the range"
+    kind = "right or wrong" if shape["binary"] else "continuous scores"
     options = "with" if shape["probabilities"] else "without"
     counts = {s: sum(f.severity == s for f in found.findings) for s in ("problem", "caution")}
     return [
-        f"{shape['models']:,} models × {shape['items']:,} items, {shape['tasks']} "
-        f"task{'s' if shape['tasks'] != 1 else ''}, {kind}, {missing}, {options} option "
-        "probabilities",
-        f"{counts['problem']} problem{'s' if counts['problem'] != 1 else ''}, "
-        f"{counts['caution']} caution{'s' if counts['caution'] != 1 else ''}",
+        f"{shape['models']:,} models × {shape['items']:,} items, "
+        f"{counted(shape['tasks'], 'task')}, {kind}, {missing}, {options} option probabilities",
+        ", ".join(counted(number, severity) for severity, number in counts.items()),
     ]
 
 
@@ -166,14 +159,13 @@ def _finding(finding: Finding, width: int, path: str) -> str:
         what += f": {', '.join(named)}" + (f" and {more} more" if more else "")
     elif finding.ids:
         what += f": {some(finding.ids)}"
-    lines = [_wrapped(f"{finding.severity:<{INDENT}}{what}", width, INDENT)]
+    lines = [_line(f"{finding.severity:<{INDENT}}{what}", width, INDENT)]
     if finding.advice:
-        lines.append(_wrapped(f"{'':{INDENT}}→ {_pasted(finding.advice, path)}", width, INDENT + 2))
+        lines.append(_line(f"{'':{INDENT}}→ {_pasted(finding.advice, path)}", width, INDENT + 2))
     return "\n".join(lines)
 
 
 def _pasted(advice: str, path: str) -> str:
-    """Advice whose commands name the scores, and are not broken between lines."""
     return re.sub(
         r"fewbench audit SCORES[^()]*",
         lambda found: found[0].replace("SCORES", shlex.quote(path)).replace(" ", UNBROKEN),
@@ -181,15 +173,5 @@ def _pasted(advice: str, path: str) -> str:
     )
 
 
-def _wrapped(line: str, width: int, indent: int) -> str:
-    filled = textwrap.fill(
-        line,
-        max(width, indent + 20),
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-        replace_whitespace=False,
-        expand_tabs=False,
-    )
-    return filled.replace(UNBROKEN, " ")
+def _line(line: str, width: int, indent: int) -> str:
+    return wrapped(line, indent, width).replace(UNBROKEN, " ")

@@ -1,4 +1,4 @@
-"""fewbench compare: methods judged on models whose truth is known."""
+"""fewbench compare: compare methods on models with known full scores."""
 
 import math
 import os
@@ -22,7 +22,7 @@ from fewbench.study import KINDS, Comparison, SplitSettings
 from fewbench.study import compare as run_study
 from fewbench.study.inference import LEVEL
 
-FAILED = 1  # exit code: a cell failed, the others stand
+FAILED = 1  # exit code: some results failed
 GAP = 0.2  # DISCO's: targets from the best 30 %, sources from the worst 50 %
 
 
@@ -101,7 +101,7 @@ def compare(
     group          whole families (or another column, --group-by) are targets
     """
     check_outputs(output, report, inputs=[scores_path], force=force)
-    check_outputs(cache, inputs=[scores_path], force=True)  # it grows, and is not replaced
+    check_outputs(cache, inputs=[scores_path], force=True)  # it grows and is never replaced
     scores = load(scores_path, average)
     kinds = split_names(",".join(split or ["random"]))
     settings = [
@@ -144,13 +144,13 @@ def compare(
 
 
 def default_cache(scores: Scores) -> Path:
-    """Return the user's file of finished cells for these scores."""
+    """Return the cache file for these scores."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl"
 
 
 def parse_budgets(text: str) -> list[int]:
-    """Read '20,50,100'; StudyError if it is something else."""
+    """Read '20,50,100'; StudyError for other text."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
@@ -158,7 +158,7 @@ def parse_budgets(text: str) -> list[int]:
 
 
 def describe(outcome: Comparison) -> str:
-    """Return the headline tables, one a split and budget, in percentage points."""
+    """Return one table per split and budget, in percentage points."""
     cells = outcome.cells
     coverage = next((str(c) for c in cells if re.fullmatch(r"coverage\d+", str(c))), None)
     blocks = [f"warning: {warning}" for warning in outcome.warnings]
@@ -170,17 +170,17 @@ def describe(outcome: Comparison) -> str:
         lines = [_line(row, coverage) for row in ordered.to_dict("records")]
         expected = rows["expected_random_mae"].dropna()
         title = (
-            f"{split} split, {budget} items, {rows['n_targets'].iloc[0]} targets a repeat, "
+            f"{split} split, {budget} items, {rows['n_targets'].iloc[0]} targets per repeat, "
             f"{rows['n_repeats'].max()} repeats"
         )
         if len(expected):
-            title += f"; random sampling is expected to err by {points(expected.iloc[0], 2)} pp"
+            title += f"; expected error of random sampling: {points(expected.iloc[0], 2)} pp"
         blocks.append(f"{title}\n{table([*header, 'seconds'], lines)}")
     legend = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores"]
     if cells["mae_se"].notna().any():
         legend.append("± one standard error; vs random: the error divided by the expected error")
     if cells["level_with_best"].notna().any():
-        legend.append("* the best method, and methods whose error cannot be told from its error")
+        legend.append("* the best method, and methods without a significant difference to it")
     blocks.append("\n".join(legend))
     for (method, reason), rows in outcome.failures.groupby(["method", "reason"], sort=False):
         first = rows.iloc[0]
@@ -191,7 +191,6 @@ def describe(outcome: Comparison) -> str:
 
 
 def _line(row: Mapping[Hashable, Any], coverage: str | None) -> list[str]:
-    """Return a method's row; intervals only where there are some."""
     if not row["n_repeats"]:
         return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
     error = points(row["mae"], 2)

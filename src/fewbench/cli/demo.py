@@ -1,4 +1,4 @@
-"""fewbench demo: the main job on bundled data, from past results to a checked estimate."""
+"""fewbench demo: estimate a new model on bundled data, and check the estimate."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from fewbench.evaluation import Evaluation
 
 METHOD = "greedy-ridge"
 BUDGET = 50
-OWN = Path("demo-output")  # the demo's own folder, where it replaces its report
+OWN = Path("demo-output")  # here the demo replaces its report
 
 
 def demo(
@@ -36,9 +36,9 @@ def demo(
     check_outputs(page, force=force or output == OWN)
     zoo = load_zoo()
     print(
-        f"Past results: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
+        f"Source models: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
         f"families on {zoo.n_items} images of handwritten digits, {len(zoo.tasks)} tasks.\n"
-        f"A new classifier is trained, and {METHOD} asks it {BUDGET} of the {zoo.n_items} images:\n"
+        f"Target model: a new classifier. {METHOD} runs it on {BUDGET} of {zoo.n_items} images:\n"
     )
     newcomer = train_newcomer(seed)
     said = {}
@@ -58,13 +58,13 @@ def demo(
     for method, one in said.items():
         inside = "inside" if one.interval.low <= truth <= one.interval.high else "outside"
         print(
-            f"{method:<18}{one.score:.3f}   off by {100 * abs(one.score - truth):.1f} points, the "
-            f"truth is {inside} {one.interval.low:.3f} .. {one.interval.high:.3f}"
+            f"{method:<18}{one.score:.3f}   error {100 * abs(one.score - truth):.1f} points, truth "
+            f"{inside} {one.interval.low:.3f} .. {one.interval.high:.3f}"
         )
     print(
-        "\nOne model proves little, for either may come closer. So the same is done with models of "
-        "the table\nwhose truth is known, drawn at random, and as whole families that the method "
-        "has never seen\n(about a minute):\n"
+        "\nOne model proves little: either method may be closer by chance. The demo repeats this "
+        "with source\nmodels as targets: drawn at random, and as whole held-out families (about a "
+        "minute):\n"
     )
     with progress_bar("comparing") as progress:
         outcome = compare(

@@ -1,4 +1,4 @@
-"""fewbench start, ask, estimate, repair: one evaluation, in a folder."""
+"""fewbench start, ask, estimate, repair: an evaluation in a folder."""
 
 import json
 import math
@@ -106,7 +106,7 @@ def start(
         if method is not None or budget is not None:
             raise EvaluationError("--subset brings its method and budget", hint="leave them out")
         if made is None:
-            raise EvaluationError(f"{subset}: does not say which method it is for")
+            raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = made.method, made.budget, made.seed
         average = average or made.average
     if budget is None and limits == (None, None):
@@ -186,28 +186,28 @@ def ask(
     """
     check_export(harness)
     evaluation = open_evaluation(folder, scores)
-    if target is not None:
-        _check_target(evaluation, target)
+    if target is not None and target not in evaluation.targets:
+        raise EvaluationError(
+            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
+        )
     pending = evaluation.ask(at_most)
     if target is not None:
         pending = {name: items for name, items in pending.items() if name == target}
     if as_json and harness != "ids":
-        raise EvaluationError(
-            "--json prints item ids of all targets", hint=f"leave out --for {harness}"
-        )
+        raise EvaluationError("--json prints item ids of all targets", hint=f"omit --for {harness}")
     if as_json:
         print(json.dumps(pending, indent=2))
         return
     if not pending and target in evaluation.waiting():
         others = some(list(evaluation.ask()))
-        say(f"{target} waits for the answers of {others} and is asked again after them")
+        say(f"{target} waits for the answers of {others}, then gets new items")
         return
     if not pending:
         say(f"nothing more to run. Next: fewbench estimate {folder}")
         return
     if len({tuple(items) for items in pending.values()}) > 1:
         raise EvaluationError(
-            f"{len(pending)} targets need different items", hint="add --target NAME, or --json"
+            f"the {len(pending)} targets need different items", hint="add --target NAME, or --json"
         )
     items = next(iter(pending.values()))
     sources = evaluation.scores
@@ -224,42 +224,34 @@ def ask(
         say(f"run exactly these tasks: {','.join(tasks)}")
 
 
-def _check_target(evaluation: Evaluation, target: str) -> None:
-    if target not in evaluation.targets:
-        raise EvaluationError(
-            f"{target!r} is not a target", hint=f"targets: {', '.join(evaluation.targets)}"
-        )
-
-
 def _ran_with(sources: Scores, items: list[str]) -> str:
-    """Say with which versions of the harness the sources were run, if they are known."""
     if HARNESS_VERSION not in sources.items:
         return ""
     listed = ", ".join(sources.items[HARNESS_VERSION].loc[items]).split(", ")
     known = ", ".join(sorted(set(listed) - {""}))
-    return f"; the sources were run with lm-eval {known}" if known else ""
+    return f"; the source models ran with lm-eval {known}" if known else ""
 
 
 def _positions_now(
     sources: Scores, items: list[str], logs: Path, harness: str
 ) -> tuple[Scores, list[str]]:
-    """Return the sources with the positions that logs say, and the items that these hold."""
+    """Return the sources with positions from logs, and the items that the logs contain."""
     if harness != "lm-eval":
-        raise EvaluationError("--positions is for positions", hint="add --for lm-eval")
+        raise EvaluationError("--positions needs --for lm-eval", hint="add --for lm-eval")
     from fewbench.readers import read
 
     now = read(logs, like=sources, scale=sources.scale).scores
     sources, lacking = positions_in(sources, now, items)
     if len(lacking) == len(items):
         raise EvaluationError(
-            f"{logs}: holds none of the {len(items)} items to run, or not their positions",
-            hint="give logs of a whole run; if the documents themselves changed, import sources "
-            "that ran them",
+            f"{logs}: contains none of the {len(items)} items to run, or no positions",
+            hint="give logs of a complete run; if the documents changed, import source models that "
+            "ran the new documents",
         )
     if lacking:
         say(
-            f"warning: {logs} does not hold {len(lacking)} of {len(items)} items, which are left "
-            f"out here: {some(lacking)}"
+            f"warning: {logs}: lacks {len(lacking)} of {len(items)} items, not printed here: "
+            f"{some(lacking)}"
         )
     return sources, [item for item in items if item not in set(lacking)]
 
@@ -273,10 +265,10 @@ def estimate(
 ) -> None:
     """Estimate full scores from the answers so far.
 
-    Prints score, interval, rank and task scores, beside those of random sampling. The rank is among
-    the source models and the target, 1 being the best; in brackets the ranks at the ends of the
-    score's interval. With several targets, finished ones are printed and the others listed;
-    --target NAME prints one target as it stands.
+    Prints score, interval, rank and task scores, and the interval of random sampling. The rank is
+    among the source models and the target (1 is best), with the ranks at the ends of the interval
+    in brackets. With several targets, prints the finished ones and lists the others; --target NAME
+    prints one target in any case.
 
     \b
     fewbench estimate run
@@ -306,9 +298,9 @@ def estimate(
 def repair(folder: Folder) -> None:
     """Drop damaged lines of an evaluation's answers.
 
-    The damaged file is kept as answers.jsonl.damaged. Answers on dropped lines are asked again; a
-    dropped correction leaves the earlier answer.
-    Folders of fewbench transfer measure are repaired too.
+    Keeps the damaged file as answers.jsonl.damaged. Items of dropped answers are asked again. If
+    a dropped line corrected an answer, the earlier answer counts. Also repairs folders of
+    fewbench transfer measure.
 
     \b
     fewbench repair run
@@ -319,9 +311,9 @@ def repair(folder: Folder) -> None:
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
         print(
-            f"{folder}: dropped {counted(dropped, 'damaged line')}; the file as it was is "
-            "answers.jsonl.damaged. Answers on them are asked again. If one corrected an answer, "
-            "the earlier answer counts again: correct it once more."
+            f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
+            "answers.jsonl.damaged. Items of dropped answers are asked again. If a dropped line "
+            "corrected an answer, the earlier answer counts: correct it again."
         )
     else:
         print(f"{folder}: nothing is damaged")
@@ -337,7 +329,7 @@ def describe(one: Estimate, scale: Scale) -> str:
 
     made = one.provenance
     rows = [line("estimate", number(one.score, digits), one.interval, one.expected_error)]
-    if made.settings != "random+mean":  # which needs no line beside itself
+    if made.settings != "random+mean":  # else both lines are the same
         plain = one.random
         rows.append(line("random would give", "", plain.interval, plain.expected_error))
     lines = [
@@ -350,7 +342,6 @@ def describe(one: Estimate, scale: Scale) -> str:
         ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
         lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
     if len(one.tasks) > 1:
-        # Where a task was not run at all, that must show: its score is past models' guess.
         header = ["task", "score", "rank"]
         some_not_run = 0 in one.task_items.values()
         of_tasks = []
@@ -359,20 +350,19 @@ def describe(one: Estimate, scale: Scale) -> str:
             of_tasks.append([*row, str(one.task_items[task])] if some_not_run else row)
         lines += ["", table([*header, "items run"] if some_not_run else header, of_tasks)]
         if some_not_run:
-            lines.append("scores of tasks with 0 items run are read off the others, by past models")
+            lines.append("tasks with 0 items run: scores predicted from the other tasks")
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)
 
 
 def _how(one: Estimate) -> str:
-    """Say how the interval of an estimate was made, and what it rests on."""
     if one.interval_kind == "exact" and one.items_run < one.provenance.budget:
         return "exact if the answered items are a random sample of all"
     resting = f"{one.interval_sources} independent source models or families"
     return {
         "exact": "exact for a random sample; no assumption about the model",
         "betting": "valid for any random sample of scores; no assumption about the model",
-        "cross-fitted": f"errors of the method on {resting} that it did not learn from",
+        "cross-fitted": f"errors of the method on {resting}, held out",
         "frontier": f"errors of the method on the strongest {resting}, estimated from weaker ones",
-        "bounds": "only what the answers leave possible; there are too few source models for more",
+        "bounds": "only what the answers leave possible: too few source models for more",
     }[str(one.interval_kind)]

@@ -1,4 +1,4 @@
-"""fewbench import: results of other models → scores."""
+"""fewbench import: read results of other models into a scores file."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from fewbench._files import only_process, written_whole
-from fewbench._names import as_cell
+from fewbench._names import as_cell, counted
 from fewbench.cli.options import (
     Filter,
     ItemColumn,
@@ -123,7 +123,7 @@ def import_(
     Percentages:    fewbench import r.csv … --range 0,100 -o scores.parquet
     Attributes:     fewbench import logs/ --models models.csv --items items.csv -o scores.parquet
     """
-    if output.suffix != ".parquet":  # said now, not after the work
+    if output.suffix != ".parquet":  # before the work
         raise ReaderError(
             f"{output}: scores are saved as Parquet", hint=f"use {output.with_suffix('.parquet')}"
         )
@@ -164,7 +164,7 @@ def import_(
         if "doc_id" in reading.scores.items and not scores.items["task"].equals(
             reading.scores.items["task"]
         ):
-            say(f"note: the tasks are those of {items}, also where ask --for lm-eval names them")
+            say(f"note: tasks are taken from {items}, also for ask --for lm-eval")
         with at_work("writing"):
             written = save_scores(scores, output)
         if len(reading.files):
@@ -174,12 +174,12 @@ def import_(
 
 @contextmanager
 def _work_folder(output: Path) -> Iterator[Path]:
-    """Give the folder for what is read, to this process alone; remove it when all went well."""
+    """Give this process a folder for intermediate results; remove it after success."""
     work = output.with_suffix(".partial")
     work.mkdir(parents=True, exist_ok=True)
     lock = work / "lock"
     try:
-        with only_process(lock, f"{work}: another import into {output} is at work"):
+        with only_process(lock, f"{work}: another import into {output} is running"):
             yield work
             for path in [*work.glob(f"*{SUFFIX}"), work / PROBABILITIES]:
                 path.unlink(missing_ok=True)
@@ -189,29 +189,24 @@ def _work_folder(output: Path) -> Iterator[Path]:
             with suppress(OSError):
                 work.rmdir()
         elif any(work.glob(f"*{SUFFIX}")):
-            say(f"{work}: what was read so far; the next import into {output} goes on from there")
+            say(f"{work}: intermediate results; the next import into {output} continues from them")
 
 
 def _described(scores: Scores) -> str:
     missing = f", {float(np.isnan(scores.values).mean()):.1%} of the cells missing"
     return (
-        f"{_count(scores.n_models, 'model')} × {_count(scores.n_items, 'item')}, "
-        f"{_count(len(scores.tasks), 'task')}"
+        f"{counted(scores.n_models, 'model')} × {counted(scores.n_items, 'item')}, "
+        f"{counted(len(scores.tasks), 'task')}"
         f"{missing if scores.has_missing else ''}, "
         f"{'with' if scores.probabilities is not None else 'without'} option probabilities, "
         f"fingerprint {scores.fingerprint}"
     )
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
 def _report_files(reading: Reading, path: Path) -> None:
-    """Write what became of every file, and say how many were not taken whole."""
     with written_whole(path) as temporary:
         reading.files.map(as_cell).to_csv(temporary, index=False)
     by_file = reading.files.groupby("file")["taken"].sum()
     used = int((by_file > 0).sum())
-    rest = f", and why not of the other {len(by_file) - used}" if used < len(by_file) else ""
-    say(f"{path}: what was taken of {used} files{rest}")
+    rest = f" and the reasons for {len(by_file) - used} unused files" if used < len(by_file) else ""
+    say(f"{path}: results read from {counted(used, 'file')}{rest}")

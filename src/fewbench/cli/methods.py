@@ -20,11 +20,11 @@ from fewbench.methods.written import choices, settings_of
 
 def methods(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show all that is known of one method.")
+        str | None, typer.Argument(metavar="[NAME]", help="Show one method in detail.")
     ] = None,
     scores_path: Annotated[
         Path | None,
-        typer.Option("--scores", help="Also say which methods cannot run on these scores."),
+        typer.Option("--scores", help="List methods that cannot run on these scores."),
     ] = None,
     parts: Annotated[
         bool, typer.Option("--parts", help="List the parts that can be combined.")
@@ -71,9 +71,9 @@ def _uses(name: str) -> list[str]:
 
 
 def _print_all(cannot: dict[str, str | None]) -> None:
-    print("Use these:\n")
+    print("Recommended:\n")
     uses = [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE]
-    print(table(["where", "methods", "because"], uses, left=3))
+    print(table(["targets", "methods", "reason"], uses, left=3))
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
         if reason is not None:
@@ -81,11 +81,11 @@ def _print_all(cannot: dict[str, str | None]) -> None:
     if reasons:
         print("\nThese cannot run here:\n")
         said = [[", ".join(names), reason] for reason, names in reasons.items()]
-        print(table(["methods", "because"], said, left=2))
+        print(table(["methods", "reason"], said, left=2))
     print("\nAll methods:\n")
     rows = [[name, entry.summary] for name, entry in CATALOGUE.items()]
     print(table(["method", "what it does"], rows, left=2))
-    print("\nMore of one: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
+    print("\nDetails: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
 
 
 def _print_one(name: str, cannot: str | None) -> None:
@@ -131,5 +131,5 @@ def _print_parts() -> None:
         for at, setting in enumerate(fields(method)):
             listed.append([name if at == 0 else "", setting.name, *choices(setting)])
     print(table(["method", "setting", "default", "choices"], listed, left=4))
-    print("\nfor example: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")
-    print("         or: --method 'tailored(metric=cosine,restarts=5)'")
+    print("\nExamples: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")
+    print("          --method 'tailored(metric=cosine,restarts=5)'")

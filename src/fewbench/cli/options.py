@@ -1,4 +1,4 @@
-"""Options that several commands share, and reading what they name."""
+"""Options that several commands share, and how to read their values."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from fewbench.cli.text import say
 from fewbench.errors import EvaluationError, FewbenchError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
-from fewbench.scores import Average, Scale, Scores, load_scores
+from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
 
 ScoresPath = Annotated[
     Path,
@@ -52,7 +52,7 @@ Key = Annotated[
 
 
 def group_of_commands() -> typer.Typer:
-    """Return an empty group of commands; its help looks like the help of single commands."""
+    """Return an empty group of commands."""
     return typer.Typer(
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -61,8 +61,8 @@ def group_of_commands() -> typer.Typer:
 
 
 def load(path: Path, average: Average | None = None) -> Scores:
-    """Read scores of any kind that needs no further options, and say what was noticed."""
-    if path.suffix == ".parquet":  # without the readers of harnesses, which take long to import
+    """Read scores of any kind that needs no further options, and print notes."""
+    if path.suffix == ".parquet":  # readers take long to import
         with at_work(f"reading {path}"):
             saved = load_scores(path)
         return saved.averaged(average or saved.average)
@@ -74,7 +74,7 @@ def load(path: Path, average: Average | None = None) -> Scores:
     except ReaderError as error:
         if not path.is_dir():
             raise
-        hint = f"read them first: fewbench import {path} … -o scores.parquet"
+        hint = f"import them first: fewbench import {path} … -o scores.parquet"
         hint += f" ({error.hint})" if error.hint else ""
         raise ReaderError(error.message, hint=hint) from error
     for note in reading.notes:
@@ -83,7 +83,7 @@ def load(path: Path, average: Average | None = None) -> Scores:
 
 
 def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:
-    """Open a saved evaluation with the scores that it names, or that now lie elsewhere."""
+    """Open a saved evaluation with its scores, or with those of --scores."""
     header = Journal(folder).header()
     named = scores_path or (Path(header.scores) if header.scores else None)
     if named is None:
@@ -91,9 +91,11 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
             return Evaluation.open(folder)
     if not named.exists():
         raise EvaluationError(
-            f"{folder}: its scores are not at {named}", hint="say where they are with --scores"
+            f"{folder}: no scores at {named}", hint="pass their new path with --scores"
         )
-    scores = load(named, header.provenance.average)
+    average = header.provenance.average
+    is_saved = named.suffix == ".parquet"
+    scores = open_scores(named).averaged(average) if is_saved else load(named, average)
     with at_work(f"opening {folder}"):
         return Evaluation.open(folder, scores)
 
@@ -113,7 +115,7 @@ def parse_range(text: str | None, lower_is_better: bool) -> Scale | None:
 
 
 def split_names(text: str) -> list[str]:
-    """Split at commas outside parentheses: methods carry settings in them.
+    """Split at commas outside parentheses, which hold settings.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where commands write: checked before the work, and nothing is replaced without --force."""
+"""Check output paths before the work; nothing is replaced without --force."""
 
 import os
 from collections.abc import Iterable
@@ -15,21 +15,21 @@ Force = Annotated[bool, typer.Option("--force", help="Replace output files that 
 def check_outputs(
     *outputs: Path | None, inputs: Iterable[Path | None] = (), force: bool = False
 ) -> None:
-    """Check the files that a command writes, before the work.
+    """Check the files that a command will write.
 
     Parameters
     ----------
     *outputs : Path or None
-        Files to write; None is passed over.
+        Files to write; None is skipped.
     inputs : iterable of Path or None
-        Files and folders that the command reads. They are never replaced, not even by force.
+        Files and folders that the command reads. They are never replaced.
     force : bool
-        Whether other files may be replaced.
+        Whether to replace other files.
 
     Raises
     ------
     FewbenchError
-        If a path is a folder, cannot be written, is an input, is named twice or exists already.
+        If a path is a folder, an input, named twice, exists, or cannot be written.
     """
     read = [path for path in inputs if path is not None]
     seen: dict[str, Path] = {}
@@ -37,51 +37,45 @@ def check_outputs(
         if output is None:
             continue
         if output.is_dir():
-            raise FewbenchError(f"{output}: a folder", hint="name a file to write")
+            raise FewbenchError(f"{output} is a folder", hint="name a file to write")
         _check_place(output)
         for path in _files(output):
             for one in read:
                 if _is_part_of(path, one):
                     raise FewbenchError(
-                        f"{path}: part of the input {one}", hint="name another file to write"
+                        f"{path} is part of the input {one}", hint="name another file to write"
                     )
             real = os.path.realpath(path)
             if real in seen:
                 raise FewbenchError(
-                    f"{output}: named twice, to write two results",
+                    f"{output} is named for two results",
                     hint="name two different files",
                 )
             seen[real] = path
             if not os.path.lexists(path):
                 continue
             if not path.is_file() and path.exists():
-                raise FewbenchError(f"{path}: not a plain file", hint="name a file to write")
+                raise FewbenchError(f"{path} is not a regular file", hint="name a file to write")
             if not force:
                 raise FewbenchError(
-                    f"{path}: exists already", hint="add --force to replace it, or name another"
+                    f"{path} already exists", hint="add --force to replace it, or name another"
                 )
 
 
 def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check the folder that a command fills, before the work: it need not exist.
+    """Check the folder that a command will write to, which need not exist.
 
-    Raises
-    ------
-    FewbenchError
-        If it is a file or an input, or cannot be written in.
+    Raises FewbenchError if it is a file, an input, or not writable.
     """
     if folder.exists() and not folder.is_dir():
-        raise FewbenchError(f"{folder}: a file", hint="name a folder with -o")
+        raise FewbenchError(f"{folder} is a file", hint="name a folder with -o")
     _check_place(folder / "any")
     for one in inputs:
         if one.is_dir() and os.path.realpath(one) == os.path.realpath(folder):
-            raise FewbenchError(
-                f"{folder}: the folder that the command reads", hint="name another with -o"
-            )
+            raise FewbenchError(f"{folder} is an input", hint="name another folder with -o")
 
 
 def _check_place(path: Path) -> None:
-    """Raise FewbenchError unless a file can be made there, with the folders that lack."""
     there = next(folder for folder in path.parents if folder.exists())
     if not there.is_dir():
         raise FewbenchError(
@@ -94,15 +88,13 @@ def _check_place(path: Path) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file and, of scores, the one with option probabilities beside it."""
     if path.suffix != ".parquet":
         return [path]
     return [path, path.with_name(f"{path.stem}.probabilities.npy")]
 
 
 def _is_part_of(path: Path, read: Path) -> bool:
-    """Whether writing a file would replace what is read."""
-    if read.is_dir():  # a new file does no harm there
+    if read.is_dir():  # a new file there is fine
         return (
             path.exists() and Path(os.path.realpath(read)) in Path(os.path.realpath(path)).parents
         )

@@ -1,4 +1,4 @@
-"""Signs of long work on stderr: a bar on a terminal, and a line a minute in a pipe."""
+"""Progress on stderr: a bar on a terminal, one line per minute in a pipe."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ MINUTE = 60.0  # seconds between lines in a pipe
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function of (done, all) that moves a bar, or changes what the lines say."""
+    """Give a function of (done, all) that updates the progress."""
     if not sys.stderr.isatty():
         with _lines(title) as update:
             yield update
@@ -29,7 +29,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def at_work(title: str) -> Iterator[None]:
-    """Show that something goes on, where it is not known for how long."""
+    """Show that work of unknown length is running."""
     if not sys.stderr.isatty():
         with _lines(title):
             yield
@@ -42,7 +42,6 @@ def at_work(title: str) -> Iterator[None]:
 
 @contextmanager
 def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Say each minute how far the work is; of work that takes less, nothing."""
     started, over = time.monotonic(), threading.Event()
     state = ""
 
@@ -50,7 +49,7 @@ def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
         nonlocal state
         state = f" {done:,} of {total:,},"
 
-    def tell() -> None:  # by its own clock: a single step may take many minutes
+    def tell() -> None:  # a single step may take many minutes
         while not over.wait(MINUTE):
             minutes = (time.monotonic() - started) / 60
             say(f"{title.removesuffix('…').strip()}:{state} {minutes:.0f} min so far")

@@ -1,4 +1,4 @@
-"""fewbench select: a plain subset file."""
+"""fewbench select: choose items and write a subset file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,7 +56,7 @@ def select(
 def give_subset(
     subset: Subset, scores: Scores, output: Path | None, harness: str, then: str
 ) -> None:
-    """Write a subset to a file, or print its items; say its notes."""
+    """Write a subset to a file or print its items, and print its notes."""
     for note in subset.notes:
         say(f"note: {note}")
     if output is None:

@@ -1,7 +1,6 @@
 """fewbench study: analyses of single methods on models with known full scores."""
 
 import json
-import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -19,11 +18,10 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import say
+from fewbench.cli.text import say, wrapped
 from fewbench.study import KINDS, SplitSettings
 from fewbench.study.tailoredbench import NativeAnalysis, analyze
 
-WIDEST = 100
 TITLES = {
     "nearness": "nearness",
     "shares": "number, at random",
@@ -33,7 +31,6 @@ TITLES = {
     "affinity": "families",
     "absence": "no family",
 }
-
 
 study = group_of_commands()
 
@@ -73,7 +70,7 @@ def native_sources(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Analyze the native sources of TailoredBench: which they are, and how much they help.
+    """Analyze the native sources of TailoredBench and how much they help.
 
     \b
     fewbench study native-sources scores.parquet --budget 30 -o native-sources.html
@@ -81,13 +78,13 @@ def native_sources(
     fewbench study native-sources scores.parquet -n 30 --method "tailored(metric=cosine)"
 
     \b
-    What is looked at:
-    nearness           estimates by the nearest fifth of the sources, the next, … the farthest
-    number, at random  by a random share of the native sources
-    number, nearest    by as many nearest sources, and by as many as the method finds
-    maps of items      as sources and as targets answer them
-    medoids            how far items are from those that stand for them
-    families           which families native sources are of
+    Analyses:
+    nearness           estimates from the nearest fifth of the sources to the farthest
+    number, at random  estimates from a random share of the native sources
+    number, nearest    estimates from a fixed number of nearest sources, and from the method's own
+    maps of items      items by the answers of sources and of targets
+    medoids            distances of items to their medoids
+    families           families of the native sources
     no family          estimates without sources of the target's family
     """
     check_outputs(output, inputs=[scores_path], force=force)
@@ -105,24 +102,18 @@ def native_sources(
 
 
 def describe(found: NativeAnalysis) -> str:
-    """Return what was found for a terminal."""
+    """Return the results as text for a terminal."""
     facts = found.facts
     lines = [
         f"{facts['method']}, {facts['budget']} items, {facts['sources']} sources, "
         f"{facts['targets']} targets, {facts['split']} split, repeats: {facts['repeats']}",
         *(f"warning: {warning}" for warning in found.warnings),
     ]
-    blocks = [_wrapped(line, 2) for line in lines]
+    blocks = [wrapped(line, 2) for line in lines]
     width = max(map(len, TITLES.values())) + 2
     said = found.findings | {key: f"not made: {why}" for key, why in found.absent.items()}
     blocks += [
         "",
-        *(_wrapped(f"{TITLES[k]:<{width}}{said[k]}", width) for k in TITLES if k in said),
+        *(wrapped(f"{TITLES[k]:<{width}}{said[k]}", width) for k in TITLES if k in said),
     ]
     return "\n".join(blocks)
-
-
-def _wrapped(line: str, indent: int) -> str:
-    return textwrap.fill(
-        line, WIDEST, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )

@@ -1,4 +1,4 @@
-"""fewbench tasks: fewer tasks instead of fewer items."""
+"""fewbench tasks: run fewer tasks instead of fewer items."""
 
 import json
 import os
@@ -170,14 +170,14 @@ def select(
     fewbench tasks select scores.parquet --budget 1000 --task-cost 100
     fewbench tasks select losses.csv -k 3 --metric loss --transform exp --questions 100
 
-    Past scores in the place of MATRIX judge the choice themselves, each model held out.
+    Scores as MATRIX also judge the selection, with each model held out.
     Run the chosen tasks with: fewbench tasks items SELECTION SCORES --for lm-eval
     """
     check_outputs(output, report, inputs=[matrix, results], force=force)
     if (k is None) == (budget is None):
         raise MethodError(
-            "give the number of tasks (-k) or what may be spent (--budget), one of them",
-            hint="-k 3, or --budget 1000 --task-cost 100 with past scores",
+            "give either the number of tasks (-k) or a budget (--budget)",
+            hint="-k 3, or --budget 1000 --task-cost 100 with scores as MATRIX",
         )
     if method is None:
         method = "list" if names is not None else DEFAULT if budget is None else "ridge"
@@ -185,28 +185,24 @@ def select(
     known = None
     if results is not None:
         known = _read_results(results, _names(given), weigh, lower_is_better, transform)
-    if not given.sizes_known and (sizes := _read_sizes(questions, given, known)):
+    if sizes := _read_sizes(matrix, questions, given, known):
         given = given.with_sizes(sizes)
-    elif questions is not None:
-        raise MethodError(
-            f"{matrix}: says how many questions each task has", hint="leave --questions out"
-        )
     if method.strip().startswith("bm25"):
         given = _by_texts(given, texts)
     elif texts:
-        raise MethodError("--texts is for bm25-sim and bm25-le", hint="leave it out")
+        raise MethodError("--texts is for bm25-sim and bm25-le", hint="omit --texts")
     chooser = read_chooser(method)
     if isinstance(chooser, ListedTasks) and names is not None:
         chooser = ListedTasks("|".join(map(_written_name, _listed_names(names))))
     elif names is not None:
-        raise MethodError("--list is for --method list", hint="leave it out")
+        raise MethodError("--list is for --method list", hint="omit --list")
     with at_work("choosing tasks"):
         plan = None
         if budget is not None:
             if past is None or past.questions is None:
                 raise MethodError(
-                    "--budget needs past scores to say how many tasks",
-                    hint="give scores as MATRIX, or the number of tasks by -k",
+                    "--budget needs source scores to decide how many tasks",
+                    hint="give scores as MATRIX, or the number of tasks with -k",
                 )
             plan = CostlyTasks(budget, task_cost, chooser).plan(past.questions, seed)
             k = plan.k
@@ -221,7 +217,7 @@ def select(
             selection = selection.with_plan(
                 plan.budget, plan.task_cost, plan.questions[k], plan.errors
             )
-    # Past models that tasks were compared by judge a choice that is made without them.
+    # Source models judge selections that are made without them.
     held_out = known is None and past is not None and selection.models is not None
     analysis = TaskAnalysis(
         selection, _sized(known or past, selection, weigh), given, anchor, held_out
@@ -264,16 +260,11 @@ def judge(
     if matrix is not None:
         given = _read_matrix(matrix, metric, transform)
         if set(given.tasks) != set(selection.sizes):
-            raise MethodError(f"{matrix}: is of other tasks than {selection_path}")
+            raise MethodError(f"{matrix}: not the tasks of {selection_path}")
     known = _read_results(results, tuple(selection.sizes), weigh, lower_is_better, transform)
-    if not selection.sizes_known and (sizes := _read_sizes(questions, selection, known)):
+    if sizes := _read_sizes(selection_path, questions, selection, known):
         selection = selection.with_sizes(sizes)
         given = given.with_sizes(sizes) if given is not None else None
-    elif questions is not None:
-        raise MethodError(
-            f"{selection_path}: says how many questions each task has",
-            hint="leave --questions out",
-        )
     analysis = TaskAnalysis(selection, _sized(known, selection, weigh), given, anchor)
     _give(analysis, report, as_json, None)
 
@@ -324,7 +315,7 @@ def items(
             budget = budget or selection.plan.questions
     if scores_path is None:
         if budget is not None or output is not None or harness == "inspect":
-            raise MethodError("which items the tasks have, is not known", hint="give SCORES too")
+            raise MethodError("the items of the tasks are not known", hint="give SCORES too")
         # lm-eval takes whole tasks by --tasks a,b
         print(("," if harness == "lm-eval" else "\n").join(selection.tasks))
         return
@@ -332,35 +323,32 @@ def items(
     if lacking := [task for task in selection.tasks if task not in scores.tasks]:
         raise MethodError(
             f"{scores_path}: has no task {', '.join(lacking)}",
-            hint="use the tasks' names of the scores in the matrix too",
+            hint="use the same task names in the matrix and the scores",
         )
     names = "|".join(map(_written_name, selection.tasks))
     whole = int(scores.items["task"].isin(selection.tasks).sum())
     method = f"tasks-listed(names={names},tasks={selection.k})+{then}"
     evaluation = Evaluation(scores, method, whole if budget is None else budget, seed=seed)
     if evaluation.subset is None:
-        raise MethodError(f"{then!r} chooses no items beforehand", hint="use random+mean, say")
+        raise MethodError(f"{then!r} is adaptive", hint="use a static method such as random+mean")
     give_subset(evaluation.subset, scores, output, harness, "estimate with the same method")
 
 
 def _sized(
     results: TaskResults | None, selection: TaskSelection, weigh: Weigh | None
 ) -> TaskResults | None:
-    """Return results with the selection's numbers of questions, where theirs are not known."""
+    """Return results, with the selection's numbers of questions if they have none."""
     if results is None or results.questions is not None:
         return results
     if weigh == "questions" and not selection.sizes_known:
-        raise MethodError(
-            "how many questions each task has is not known", hint="--questions FILE, or a number"
-        )
+        raise MethodError("the numbers of questions per task are not known", hint="add --questions")
     return results.with_sizes(selection.sizes)
 
 
 def _give(analysis: TaskAnalysis, report: Path | None, as_json: bool, output: Path | None) -> None:
-    """Analyze, write the files that are asked for, and print."""
     selection = analysis.selection
-    with at_work("judging the choice"):
-        found = analysis.to_dict()  # works everything out, once
+    with at_work("judging the selection"):
+        found = analysis.to_dict()
     if output is not None:
         with written_whole(output) as temporary:
             temporary.write_text(selection.to_json() + "\n", encoding="utf-8")
@@ -385,13 +373,13 @@ def _names(given: Transferability | TaskMatrix) -> tuple[str, ...]:
 def _read_given(
     path: Path, weigh: Weigh | None, metric: Metric | None, transform: Literal["exp"] | None
 ) -> tuple[Transferability | TaskMatrix, TaskResults | None]:
-    """Read transferability, or past scores, which compare tasks too and can judge."""
+    """Read a transferability matrix, or source scores, which also judge the selection."""
     if is_transferability(path) or _is_measurement(path) or not path.exists():
         return _read_matrix(path, metric, transform), None
     if metric is not None or transform is not None:
         raise MethodError(
-            f"{path}: past scores, and --metric and --transform are for a matrix",
-            hint="leave them out",
+            f"{path}: scores, but --metric and --transform are for a matrix",
+            hint="omit them",
         )
     scores = _load_scores(path, weigh)
     return TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
@@ -400,11 +388,10 @@ def _read_given(
 def _read_matrix(
     path: Path, metric: Metric | None, transform: Literal["exp"] | None
 ) -> Transferability:
-    """Read transferability, with what the user says of it."""
     if _is_measurement(path) and not (path / MATRIX).is_file():
         raise MethodError(
             f"{path}: the measurement is not finished",
-            hint="run fewbench transfer measure again as before: it goes on",
+            hint="run the same fewbench transfer measure again to continue",
         )
     given = Transferability.load(path, metric)
     return given if transform is None else given.transformed(transform)
@@ -417,11 +404,18 @@ def _is_measurement(path: Path) -> bool:
 
 
 def _read_sizes(
+    source: Path,
     questions: str | None,
     given: Transferability | TaskMatrix | TaskSelection,
     results: TaskResults | None,
 ) -> dict[str, int] | None:
-    """Return each task's number of questions, as the user or the results say; None if neither."""
+    """Return numbers of questions per task from --questions or the results, or None."""
+    if given.sizes_known:
+        if questions is not None:
+            raise MethodError(
+                f"{source}: already has numbers of questions", hint="omit --questions"
+            )
+        return None
     names = tuple(given.sizes) if isinstance(given, TaskSelection) else _names(given)
     if questions is None:
         if results is None or results.questions is None:
@@ -429,7 +423,7 @@ def _read_sizes(
         return dict(zip(results.tasks, map(int, results.sizes), strict=True))
     if questions.isdecimal():
         if int(questions) < 2:
-            raise MethodError(f"--questions {questions}", hint="a number of 2 or more, or a file")
+            raise MethodError(f"--questions is {questions}", hint="use 2 or more, or a file")
         return dict.fromkeys(names, int(questions))
     path = Path(questions)
     if path.suffix.lower() == ".csv":
@@ -439,17 +433,16 @@ def _read_sizes(
         found = {str(task): int(number) for task, number in numbers.items()}
     if lacking := [name for name in names if name not in found]:
         raise MethodError(
-            f"{path}: no number of questions for {some(lacking)}", hint="name every task"
+            f"{path}: no number of questions for {some(lacking)}", hint="add every task"
         )
     return {name: found[name] for name in names}
 
 
 def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> TaskMatrix:
-    """Compare the same tasks by BM25 between their texts."""
     if not texts:
         raise MethodError(
-            "bm25 compares the tasks' texts, and none are given",
-            hint="--texts tasks/, as fewbench transfer measure takes them",
+            "bm25 needs the texts of the tasks",
+            hint="add --texts tasks/, as for fewbench transfer measure",
         )
     from fewbench.transfer.sources import read_tasks
 
@@ -459,9 +452,8 @@ def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> T
 
 
 def _listed_names(names: str) -> list[str]:
-    """Read comma-separated names, or a file with one name per line."""
     path = Path(names)
-    if os.path.isfile(path):  # Path raises an error where a long list is no name of a file
+    if os.path.isfile(path):  # Path raises an error for a long list
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError as error:
@@ -471,12 +463,10 @@ def _listed_names(names: str) -> list[str]:
 
 
 def _written_name(name: str) -> str:
-    """Write a task's name so that it can stand in a method's settings."""
     return quote(name, safe=" _-./:;!?'&=@#")
 
 
 def _read_selection(path: Path) -> TaskSelection:
-    """Read what fewbench tasks select -o wrote."""
     if not path.is_file():
         raise MethodError(f"{path}: no such file", hint="fewbench tasks select … -o FILE writes it")
     return TaskSelection.from_json(path.read_bytes(), str(path))
@@ -489,25 +479,22 @@ def _read_results(
     losses: bool,
     transform: Literal["exp"] | None,
 ) -> TaskResults:
-    """Read scores of single questions, or a .csv of models by tasks, for the named tasks.
-
-    Of a .csv the tasks' numbers of questions are not known.
-    """
+    """Read scores, or a .csv of models × tasks without numbers of questions."""
     if path.suffix.lower() != ".csv":
         if losses:
             raise MethodError(
                 f"{path}: --lower-is-better is for results in a .csv",
-                hint="scores say themselves which is better (fewbench import --lower-is-better)",
+                hint="set it when importing scores: fewbench import --lower-is-better",
             )
         scores = _load_scores(path, weigh)
         if lacking := [name for name in names if name not in scores.tasks]:
             raise MethodError(
                 f"{path}: has no task {some(lacking)}",
-                hint="its tasks need the names of the matrix",
+                hint="use the same task names in the matrix and the scores",
             )
         of_benchmark = scores.items["task"].isin(names).to_numpy()
         if others := len(set(scores.tasks) - set(names)):
-            say(f"note: {path}: {others} tasks are not in the matrix and are left out")
+            say(f"note: {path}: {others} tasks not used: not in the matrix")
             scores = scores.take(items=of_benchmark.nonzero()[0])
         return TaskResults.of_scores(scores)
     table, notes = read_task_table(path, list(names))

@@ -1,23 +1,21 @@
-"""A selection of tasks in words for a terminal."""
+"""A selection of tasks as text for a terminal."""
 
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from fewbench.cli.text import number, table
+from fewbench.cli.text import number, table, wrapped
 
-WIDEST = 100
 MEANINGS = {
-    "gain": "what it adds to how well all tasks are covered",
-    "stands for": "tasks that are nearest to it, of the chosen ones",
-    "cluster": "tasks that transfer alike",
-    "chosen again": "in choices from seeds drawn with replacement",
+    "gain": "increase in the coverage of all tasks",
+    "stands for": "number of tasks nearest to this chosen task",
+    "cluster": "group of tasks that transfer alike",
+    "chosen again": "share of bootstrap selections with the task",
 }
-LONGEST = 20  # a method whose name heads a column; only the judged one has settings there
+LONGEST = 20  # characters of a method in a column header
 
 
 def describe(found: dict[str, Any]) -> str:
-    """Return what is known of a selection (the plain values of a `TaskAnalysis`)."""
+    """Return the values of a `TaskAnalysis` as text."""
     facts = found["facts"]
     of = ""
     if facts["questions"] is not None:
@@ -32,16 +30,16 @@ def describe(found: dict[str, Any]) -> str:
     if found["judgement"]:
         blocks.append(_judgement(found["judgement"], facts, whole=bool(found["plan"])))
     if found["judgement"] and found["judgement"]["estimator"] == "ridge":
-        blocks.append(textwrap.fill(_formula(found["formula"]), WIDEST))
+        blocks.append(wrapped(_formula(found["formula"])))
     for part in (
         _difficulty(found["difficulty"], facts),
         _stability(found["stability"]),
         _noise(found["noise"]),
     ):
-        blocks += [textwrap.fill(part, WIDEST)] if part else []
+        blocks += [wrapped(part)] if part else []
     if found["curves"] and len(found["curves"]["k"]) > 1:
         blocks.append(_curves(found["curves"]))
-    blocks += [textwrap.fill(f"warning: {warning}", WIDEST) for warning in found["warnings"]]
+    blocks += [wrapped(f"warning: {warning}") for warning in found["warnings"]]
     return "\n\n".join(blocks)
 
 
@@ -59,7 +57,7 @@ def _chosen(chosen: list[dict[str, Any]]) -> str:
         [row["task"], *(cells[at] for cells in shown.values())] for at, row in enumerate(chosen)
     ]
     means = [f"{name}: {what}" for name, what in MEANINGS.items() if name in shown]
-    return table(["task", *shown], rows) + "\n" + textwrap.fill("; ".join(means), WIDEST)
+    return table(["task", *shown], rows) + "\n" + wrapped("; ".join(means))
 
 
 def _plan(plan: dict[str, Any], k: int) -> str:
@@ -68,11 +66,11 @@ def _plan(plan: dict[str, Any], k: int) -> str:
         for tasks, error in plan["errors"].items()
     ]
     head = (
-        f"{plan['budget']:g} questions' worth, each task at {plan['task_cost']:g}: run "
-        f"{plan['questions']} questions of these {k} tasks in all"
+        f"budget {plan['budget']:g} questions, cost per task {plan['task_cost']:g}: run "
+        f"{plan['questions']} questions of these {k} tasks in total"
     )
-    error = "mean error, points (past models held out)"
-    return "\n".join([textwrap.fill(head, WIDEST), table(["tasks", error], rows)])
+    error = "mean error, points (source models held out)"
+    return "\n".join([wrapped(head), table(["tasks", error], rows)])
 
 
 def _judgement(judgement: dict[str, Any], facts: dict[str, Any], *, whole: bool) -> str:
@@ -88,9 +86,9 @@ def _judgement(judgement: dict[str, Any], facts: dict[str, Any], *, whole: bool)
     if ratio := judgement["anchor_ratio"]:
         rows.append([f"corrected by {ratio['anchor']}", number(ratio["nrmse"]), ""])
     if ridge := judgement["ridge"]:
-        rows.append(["by ridge on past scores", number(ridge["nrmse"]), ""])
+        rows.append(["by ridge on source scores", number(ridge["nrmse"]), ""])
     held_out = judgement["held_out"]
-    # Without past scores at hand there is nothing to fit a ridge on random tasks to.
+    # Only source scores can fit ridge regression on random tasks.
     by_ridge = by_ridge if held_out else ""
     rows.append(
         [f"random sets of {facts['k']} tasks{by_ridge}", number(tasks["mean"]), _between(tasks)]
@@ -108,18 +106,16 @@ def _judgement(judgement: dict[str, Any], facts: dict[str, Any], *, whole: bool)
     ]
     if held_out:
         lines.append(
-            textwrap.fill(
+            wrapped(
                 f"held out: each model is estimated from tasks chosen without it, in {held_out} "
-                "parts; models of one family are in the same part",
-                WIDEST,
+                "folds; models of one family are in the same fold",
             )
         )
     lines += [
-        f"{tasks['percentile']:.0%} of the random task sets are as good or better",
-        textwrap.fill(
-            "NRMSE: root mean square error over the root mean square of the full scores; by the "
-            f"paper's Eq. 7 as printed, without a square, it is {judgement['nrmse_printed']:.3f}",
-            WIDEST,
+        f"{tasks['percentile']:.0%} of random task sets are at least as good",
+        wrapped(
+            "NRMSE: root mean square error over the root mean square of the full scores; with the "
+            f"paper's Eq. 7 as printed (without a square): {judgement['nrmse_printed']:.3f}",
         ),
     ]
     return "\n".join(lines)
@@ -130,10 +126,10 @@ def _difficulty(difficulty: dict[str, Any] | None, facts: dict[str, Any]) -> str
         return None
     chosen, whole = difficulty["chosen"], difficulty["all"]
     past = "past" in facts["rows"]
-    who = "past models score" if past else "the measured model scores"
+    who = "source models" if past else "the measured model"
     return (
-        f"as easy as all? {who} {chosen:.3f} on these tasks and {whole:.3f} on all; "
-        f"{difficulty['percentile']:.0%} of random task sets come as near"
+        f"difficulty: mean score of {who} {chosen:.3f} on these tasks, {whole:.3f} on all; "
+        f"{difficulty['percentile']:.0%} of random task sets are as close"
     )
 
 
@@ -141,15 +137,15 @@ def _stability(stability: dict[str, Any] | None) -> str | None:
     if stability is None:
         return None
     said = (
-        f"chosen again from seeds drawn with replacement ({stability['bootstraps']} times, "
-        f"{stability['seeds']} seeds): {stability['shared']:.0%} of these tasks on average; two "
-        f"such choices share {stability['pairs']:.0%}"
+        f"stability: {stability['bootstraps']} bootstrap selections ({stability['seeds']} seeds) "
+        f"contain {stability['shared']:.0%} of these tasks on average; two of them share "
+        f"{stability['pairs']:.0%}"
     )
     if stability["noise"] is None:
         return said
     return (
-        f"{said}. Chance level: {stability['noise']:.0%} where sources do not differ (shuffled "
-        f"within each seed), {stability['chance']:.0%} for tasks drawn at random"
+        f"{said}. Chance level: {stability['noise']:.0%} if source tasks do not differ (shuffled "
+        f"within each seed), {stability['chance']:.0%} for random tasks"
     )
 
 
@@ -158,15 +154,14 @@ def _noise(noise: dict[str, Any] | None) -> str | None:
         return None
     ratio = "no noise" if noise["ratio"] is None else f"{noise['ratio']:.1f}"
     return (
-        f"signal-to-noise ratio of the matrix over its seeds: {ratio} (variance between sources "
-        f"beyond what seeds make, over what they make; p = {noise['p_value']:.3f} if sources do "
-        "not differ)"
+        f"signal-to-noise ratio of the matrix: {ratio} (variance between source tasks over "
+        f"variance between seeds; p = {noise['p_value']:.3f} for no difference)"
     )
 
 
 def _formula(formula: dict[str, Any]) -> str:
     terms = [f"{weight:+.3f} × {task}" for task, weight in formula["coefficients"].items()]
-    return f"estimate: {formula['intercept']:.3f} {' '.join(terms)} (ridge on all past models)"
+    return f"estimate: {formula['intercept']:.3f} {' '.join(terms)} (ridge on all source models)"
 
 
 def _curves(curves: dict[str, Any]) -> str:

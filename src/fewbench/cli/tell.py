@@ -21,8 +21,9 @@ from fewbench.cli.options import (
     open_evaluation,
 )
 from fewbench.cli.text import say
-from fewbench.errors import AnswersError
+from fewbench.errors import AnswersError, ScoresError
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.answers import Taken
 from fewbench.readers import Columns, are_logs, read
 from fewbench.readers.join.notes import NO_OPTIONS
 from fewbench.runners import moved_documents
@@ -89,21 +90,57 @@ def tell(
     the source models.
     """
     evaluation = open_evaluation(folder, scores)
-    took = []
     if answers is None and not skip:
         raise AnswersError("nothing to record", hint="give a file of answers, or --skip ID")
-    if answers is not None:
-        reading = _read_answers(
-            evaluation, answers, target, model, item, score, transposed, metric, filter_, key
+    if skip and target is None and len(evaluation.targets) > 1:
+        raise AnswersError(
+            f"which target cannot answer them? there are {len(evaluation.targets)}",
+            hint="add --target NAME",
         )
-        took = _take(evaluation, folder, answers, *reading, target, accept_prompts,
-                     accept_fractions, correct)  # fmt: skip
-    if skip:
-        if target is None and len(evaluation.targets) > 1:
-            raise AnswersError(
-                f"which target cannot answer them? there are {len(evaluation.targets)}",
-                hint="add --target NAME",
+    took = []
+    if answers is not None:
+        is_logs = item is None and score is None and are_logs(answers)
+        if transposed:
+            columns = Columns(None, item)
+        else:
+            columns = _columns(model, item, score, target, evaluation.targets)
+        scale = evaluation.scores.scale
+        try:
+            reading = read(
+                answers,
+                columns=Columns() if is_logs else columns,
+                transposed=transposed,
+                metric=metric,
+                filter=filter_,
+                key=key,
+                like=evaluation.scores,
+                only_model=model if is_logs else None,
+                scale=scale,
             )
+        except ScoresError as error:
+            if "--range" not in (error.hint or ""):
+                raise
+            ends = f"{scale.low:g} to {scale.high:g}"
+            hint = f"write scores on the scale of the source models, {ends}"
+            raise AnswersError(error.message, hint=hint) from error  # tell has no --range
+        for note in reading.notes:
+            if not note.startswith(NO_OPTIONS):  # a new model needs none
+                say(f"note: {note}")
+        for note in _other_scores(evaluation.scores, reading.scores):
+            say(f"warning: {note}")
+        moved = _moved(evaluation, reading.scores) if is_logs else ""
+        taken = evaluation.tell_table(
+            reading.scores,
+            target,
+            accept_prompts=accept_prompts,
+            accept_fractions=accept_fractions,
+            correct=correct,
+        )
+        _say_taken(taken, folder, answers, reading.scores.n_items, moved, is_logs)
+        whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
+        done = "corrected" if correct else "recorded"
+        took.append(f"{done} {counted(taken.answers, 'answer')}{whose}")
+    if skip:
         evaluation.skip(target or evaluation.targets[0], skip)
         took.append(f"skipped {counted(len(skip), 'item')}")
     left = sum(len(items) for items in evaluation.ask().values())
@@ -111,91 +148,44 @@ def tell(
     print(f"{', '.join(took)}. Next: fewbench {after}")
 
 
-def _read_answers(
-    evaluation: Evaluation,
-    answers: Path,
-    target: str | None,
-    model: str | None,
-    item: str | None,
-    score: str | None,
-    transposed: bool,
-    metric: str | None,
-    filter_: str | None,
-    key: str | None,
-) -> tuple[Scores, bool]:
-    """Return the answers that a file holds, and whether they come from harness logs."""
-    is_logs = item is None and score is None and are_logs(answers)
-    if transposed:
-        columns = Columns(None, item)
-    else:
-        columns = _columns(model, item, score, target, evaluation.targets)
-    reading = read(
-        answers,
-        columns=Columns() if is_logs else columns,
-        transposed=transposed,
-        metric=metric,
-        filter=filter_,
-        key=key,
-        like=evaluation.scores,
-        only_model=model if is_logs else None,
-        scale=evaluation.scores.scale,
-    )
-    for note in reading.notes:
-        if not note.startswith(NO_OPTIONS):  # which do not matter here
-            say(f"note: {note}")
-    return reading.scores, is_logs
-
-
-def _take(
-    evaluation: Evaluation,
-    folder: Path,
-    answers: Path,
-    told: Scores,
-    is_logs: bool,
-    target: str | None,
-    accept_prompts: bool,
-    accept_fractions: bool,
-    correct: bool,
-) -> list[str]:
-    """Record the answers of a table; return what was recorded, in words."""
-    for note in _other_scores(evaluation.scores, told):
-        say(f"warning: {note}")
+def _moved(evaluation: Evaluation, told: Scores) -> str:
+    """Say which documents of a log are not those of the sources at the same position."""
     pending = {item for items in evaluation.ask().values() for item in items}
     elsewhere = [item for item in sorted(pending) if item not in told.items.index]
-    moved = "; ".join(moved_documents(evaluation.scores, told, elsewhere)) if is_logs else ""
-    advice = (
-        "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, run "
-        "all documents of these tasks once with any model (lm-eval's --model dummy costs nothing) "
-        f"and take positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
-    )
-    taken, unasked, others, notes = evaluation.tell_table(
-        told,
-        target,
-        accept_prompts=accept_prompts,
-        accept_fractions=accept_fractions,
-        correct=correct,
-    )
-    for note in notes if is_logs else ():
+    return "; ".join(moved_documents(evaluation.scores, told, elsewhere))
+
+
+def _say_taken(
+    taken: Taken, folder: Path, answers: Path, n_items: int, moved: str, is_logs: bool
+) -> None:
+    """Print what was not used; AnswersError if nothing was."""
+    if taken.unskipped_items:
+        say(f"note: {some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
+    for note in taken.notes if is_logs else ():
         say(f"note: {note}")
-    if moved and not taken:
-        raise AnswersError(f"{answers}: {moved}, so nothing is taken", hint=advice)
     if moved:
+        advice = (
+            "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, "
+            "run all documents of these tasks with any model (--model dummy is free) and take "
+            f"positions from its log: fewbench ask {folder} --for lm-eval --positions LOGS"
+        )
+        if not taken.answers:
+            raise AnswersError(f"{answers}: {moved}, so no answer is used", hint=advice)
         say(f"warning: {moved}; {advice}")
-    if unasked and not taken and len(unasked) == told.n_items:
+    unasked = taken.unasked_items
+    if unasked and not taken.answers and len(unasked) == n_items:
         raise AnswersError(
             f"{answers}: none of its {len(unasked)} items was asked for: {some(unasked)}",
             hint=f"fewbench ask {folder} lists the ids",
         )
-    if others:
-        say(f"note: {some(others)} in {answers} is no target here and is not used")
+    if taken.other_models:
+        say(f"note: {answers}: {some(taken.other_models)} not used: no target of this evaluation")
     if unasked:
-        say(f"note: {len(unasked)} items of {answers} were not asked for and are not used")
-    whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
-    return [f"{'corrected' if correct else 'took'} {counted(taken, 'answer')}{whose}"]
+        say(f"note: {answers}: {len(unasked)} items not used: not asked for")
 
 
 def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
-    """Say for which tasks answers are of another metric or filter than the sources'."""
+    """Yield the tasks with another metric or filter than the sources'."""
     for column in ("metric", "filter"):
         known, given = (
             {} if column not in one.items else _by_task(one, column) for one in (sources, told)
@@ -206,8 +196,8 @@ def _other_scores(sources: Scores, told: Scores) -> Iterator[str]:
                 tasks[known[task], given[task]].append(task)
         for (was, now), names in sorted(tasks.items()):
             yield (
-                f"answers to {some(sorted(names))} are of {column} {now or 'none'!r}, those of "
-                f"the sources of {was or 'none'!r}"
+                f"{some(sorted(names))}: the answers have the {column} {now or 'none'!r}, the "
+                f"source models {was or 'none'!r}"
             )
 
 
@@ -222,7 +212,7 @@ def _columns(
     target: str | None,
     targets: Sequence[str],
 ) -> Columns:
-    """Return the columns of a table of answers; without a models' column all are one target's."""
+    """Return the columns of a table; without a column of models, all answers are one target's."""
     if model is not None:
         return Columns(model, item, score)
     if item is None and score is None:

@@ -1,16 +1,19 @@
 """Plain aligned text for terminals and pipes."""
 
 import sys
+import textwrap
 from collections.abc import Sequence
+
+WIDEST = 100
 
 
 def say(text: str) -> None:
-    """Tell the user something that is not the result: on stderr, so that results can be piped."""
+    """Print a note to stderr, so that results can be piped."""
     print(text, file=sys.stderr, flush=True)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Align columns; the first `left` of them to the left, the others to the right.
+    """Align columns: the first `left` ones to the left, the others to the right.
 
     Examples
     --------
@@ -31,10 +34,21 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number for reading; a dash where there is none."""
+    """Return a number as text, NaN as a dash."""
     return f"{value:.{digits}f}" if value == value else "–"
 
 
 def points(share: float, digits: int = 1) -> str:
     """Return a share of the scores' range as percentage points."""
     return number(100 * share, digits)
+
+
+def wrapped(line: str, indent: int = 0, width: int = WIDEST) -> str:
+    """Break a line between words; further lines are indented."""
+    return textwrap.fill(
+        line,
+        max(width, indent + 20),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,4 +1,4 @@
-"""fewbench transfer: how well a model answers one task shown another's examples."""
+"""fewbench transfer: measure how tasks transfer to each other."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fewbench.transfer.design import Design
     from fewbench.transfer.measuring import Run
 
-STOPPED = 1  # exit code: a limit was reached, and answers are missing
+STOPPED = 1  # exit code: a limit was reached
 
 transfer = group_of_commands()
 
@@ -120,11 +120,11 @@ def measure(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Ask a model each task's questions behind exemplars of every task.
+    """Measure a model's accuracy on each task with examples of every task in the prompt.
 
-    What it costs is told before anything is asked. Every answer is kept as it comes: the same
-    command goes on after a crash, and asks nothing twice. More seeds, questions or columns can be
-    asked for later. A server's key is taken from OPENAI_API_KEY.
+    Prints the expected cost before sending requests. Saves every answer: after a crash, the same
+    command continues and repeats no request. You can add seeds, questions or columns later. The
+    API key is read from OPENAI_API_KEY.
 
     \b
     fewbench transfer measure tasks/ --model my-model --dry-run
@@ -133,14 +133,15 @@ def measure(
     fewbench transfer measure bbh/ --metric exact-match --template flan --model m --url URL -o ict
 
     \b
-    Scores of an answer:
-    accuracy     1 if the right letter is the most likely one; a tie of n counts 1/n
-    loss         the mean log-probability of the right answer's tokens
-    exact-match  1 if what is written is the answer, but for case and spaces
+    Metrics:
+    accuracy     1 if the right letter is the most likely one; 1/n in a tie of n
+    loss         mean log-probability of the right answer's tokens
+    exact-match  1 if the text is the answer, up to case and spaces
     """
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
     from fewbench.methods.tasks.transferability import MATRIX
     from fewbench.runners.models.model import Model
+    from fewbench.transfer.answers import check_not_smaller
     from fewbench.transfer.cost import (
         Limits,
         Prices,
@@ -152,25 +153,22 @@ def measure(
     from fewbench.transfer.design import Design
     from fewbench.transfer.measuring import Patience, check_pace
     from fewbench.transfer.measuring import measure as send_all
-    from fewbench.transfer.result import check_not_smaller
+    from fewbench.transfer.prompts import read_template
     from fewbench.transfer.sources import passed_over, read_tasks
-    from fewbench.transfer.templates import read_template
 
     if metric == "loss" and scoring == "top":
         raise TransferError(
-            "--metric loss with --scoring top: a loss is read from given text",
-            hint="--scoring echo, or auto",
+            "--metric loss does not work with --scoring top",
+            hint="use --scoring echo or auto",
         )
     if output is not None:
         _check_folder(output, names)
     elif not dry_run:
-        raise TransferError(
-            "no folder to keep answers in", hint="give -o FOLDER, or --dry-run to see the cost"
-        )
+        raise TransferError("no output folder", hint="give -o FOLDER, or --dry-run to see the cost")
     if not (dry_run or partial) and local == (url is not None):
         raise TransferError(
-            "a server and a local model" if local else "no server and no local model",
-            hint="give --url http://HOST:PORT/v1 or --local",
+            "--url and --local are both given" if local else "neither --url nor --local is given",
+            hint="give one: --url http://HOST:PORT/v1 or --local",
         )
     check_pace(concurrency, rate)
     prices, patience = Prices(price_in, price_out), Patience(tries=tries)
@@ -231,14 +229,14 @@ def measure(
     if partial:
         if answers is None:
             raise TransferError(
-                f"{output}: holds no answers yet", hint="measure first, without --partial"
+                f"{output}: contains no answers", hint="measure first, without --partial"
             )
     elif answers is None or not answers.complete:
         if answered:
             say(left_to_ask(answered, len(design), costs["design"]))
         else:
             say(describe_cost(design, model, costs, scoring))
-        written = metric == "exact-match"  # what else is asked has no chat
+        written = metric == "exact-match"  # only this metric supports chat
         chats = written and (not local if chat is None else chat)
         asked: Model
         if local:
@@ -272,7 +270,7 @@ def measure(
                 known=answers,
             )
     else:
-        say(f"{output}: complete; nothing was asked")
+        say(f"{output}: complete; no requests sent")
     _report(output, settings, answers, run, prices, as_json, partial)
     if not (answers.complete or partial):
         raise typer.Exit(STOPPED)
@@ -281,20 +279,20 @@ def measure(
 def _say_if_one_by_one(
     found: Mapping[str, str], scoring: str, design: "Design", prices: "Prices"
 ) -> None:
-    """Tell the cost again where it turns out that each option is a prompt of its own."""
+    """Print the cost again if the server needs one prompt per option."""
     from fewbench.transfer.cost import cost_of
 
     if scoring == "auto" and found.get("scoring") == "echo" and design.metric == "accuracy":
         cost = cost_of(design, prices, one_by_one=True)
         price = "" if cost.money is None else f", price about {cost.money:,.2f}"
         say(
-            f"the server cannot list likely tokens: each option is a prompt of its own, "
-            f"{cost.requests:,} in all, about {cost.tokens:,} tokens{price}"
+            f"the server cannot list likely tokens, so each option needs a prompt: "
+            f"{cost.requests:,} prompts, about {cost.tokens:,} tokens{price}"
         )
 
 
 def _check_folder(output: Path, names: Sequence[str]) -> None:
-    """Raise FewbenchError if the output cannot be written, or is where the tasks are read from."""
+    """Raise FewbenchError if the output is not writable, or the folder of the tasks."""
     check_output_folder(output)
     for name in names:
         kind, _, rest = name.partition(":")
@@ -303,35 +301,31 @@ def _check_folder(output: Path, names: Sequence[str]) -> None:
             continue
         if (path if path.is_dir() else path.parent).resolve() == output.resolve():
             raise TransferError(
-                f"-o {output}: the folder that the tasks are read from ({name})",
-                hint="keep the measurement in a folder of its own",
+                f"{output} is the folder of the tasks ({name})", hint="name another folder with -o"
             )
 
 
 def _number_or_all(text: str) -> int | None:
-    """Read --questions: None for all."""
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise TransferError(f"--questions {text}", hint="1 or more, or all")
+        raise TransferError(f"--questions is {text}", hint="use 1 or more, or all")
     return int(text)
 
 
 def _columns_of(text: str) -> tuple[str, ...] | int | None:
-    """Read --columns: None for all, a number, or names."""
     if text == "all":
         return None
     return int(text) if text.isdecimal() else tuple(split_names(text))
 
 
 def _kept_answers(folder: Path, design: "Design", model: str) -> "Answers | None":
-    """Return the answers to a design in a folder; TransferError if they are to another."""
+    """Return a folder's answers; TransferError if they are of another design."""
     from fewbench.transfer.journal import Header, check, kept_header, read
 
     header = kept_header(folder)
     if header is None:
         return None
-    # how the server is asked is found out only where it is asked
     check(folder, Header.of(design, model, header.facts))
     with at_work("reading answers"):
         return read(folder, design)
@@ -346,11 +340,10 @@ def _report(
     as_json: bool,
     partial: bool,
 ) -> None:
-    """Write the matrix if all is answered, or a part will do, and tell what there is."""
     from fewbench.cli.transfer_text import describe
     from fewbench.methods.tasks.transferability import MATRIX
+    from fewbench.transfer.answers import notes_on, summary, transferability
     from fewbench.transfer.journal import kept_header
-    from fewbench.transfer.result import notes_on, summary, transferability
 
     notes = [*(run.notes if run is not None else ()), *notes_on(answers, partial=partial)]
     design = answers.design

@@ -1,4 +1,4 @@
-"""What fewbench transfer measure tells of costs and results."""
+"""Costs and results of fewbench transfer measure as text."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fewbench.transfer.cost import Cost
     from fewbench.transfer.design import Design
 
-KEEP = 3  # tasks that are kept, in what is proposed
+KEEP = 3  # tasks of the proposed selection
 
 
 def describe_cost(
@@ -23,14 +23,14 @@ def describe_cost(
     scoring: str = "auto",
     answered: int = 0,
 ) -> str:
-    """Return what a design and the paper's cost, for a terminal."""
+    """Return the cost of a design and of the paper's."""
     cap = "all questions"
     if design.questions is not None:
         cap = f"up to {counted(design.questions, 'question')}"
     head = [
         f"{model}: {counted(len(design.tasks), 'source')} × "
         f"{counted(len(design.targets), 'target')}, {design.metric}",
-        f"{counted(design.seeds, 'seed')}, {counted(design.exemplars, 'exemplar')}, {cap} of a "
+        f"{counted(design.seeds, 'seed')}, {counted(design.exemplars, 'exemplar')}, {cap} per "
         "target and seed",
         "",
     ]
@@ -52,16 +52,16 @@ def describe_cost(
         rows["price, about"] = [f"{cost.money:,.2f}" for cost in both]
     tail = [
         "",
-        "tokens: an estimate, bytes / 4; repeated: the beginning of the prompt before, which a",
-        "server that keeps prefixes does not read again",
+        "tokens: estimated as bytes / 4; repeated: same beginning as the previous prompt, which",
+        "servers with prefix caching do not process again",
     ]
     if design.metric == "loss" or scoring == "echo":
-        tail.append("(vLLM does read it again where a prompt's log-probabilities are asked for)")
+        tail.append("(vLLM does, if a request asks for the log-probabilities of the prompt)")
     if scoring == "auto" and design.metric == "accuracy":
-        tail.append("a server that cannot list likely tokens is asked a prompt for each option")
+        tail.append("servers that cannot list likely tokens need one prompt per option")
     if keep := _kept_tasks(len(design.tasks)):
         tail.append(
-            f"running {keep} of {len(design.tasks)} tasks pays for this after "
+            f"running {keep} of {len(design.tasks)} tasks saves more than this after "
             f"{counted(math.ceil(break_even(design, keep)), 'evaluated model')}"
         )
     if answered:
@@ -71,7 +71,7 @@ def describe_cost(
 
 
 def _kept_tasks(tasks: int) -> int:
-    """Return how many tasks to propose to keep; 0 where there is nothing to choose.
+    """Return how many tasks to propose; 0 if there is nothing to choose.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def _kept_tasks(tasks: int) -> int:
 
 
 def left_to_ask(answered: int, all_: int, cost: "Cost") -> str:
-    """Return in one line what is left of a measurement that goes on.
+    """Return what is left of a measurement, in one line.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def left_to_ask(answered: int, all_: int, cost: "Cost") -> str:
 
 
 def describe_tasks(tasks: Sequence[Mapping[str, Any]], notes: Sequence[str], prompt: str) -> str:
-    """Return what a design makes of each task, what is peculiar in it, and a prompt."""
+    """Return the tasks of a design, notes, and an example prompt."""
     columns = {"questions": "questions", "pool": "pool"}
     columns |= {"aside": "set aside", "left_out": "left out"}
     rows = [[task["name"], *(f"{task[column]:,}" for column in columns)] for task in tasks]
@@ -106,12 +106,12 @@ def describe_tasks(tasks: Sequence[Mapping[str, Any]], notes: Sequence[str], pro
     lines = [table(["task", *columns.values()], rows)]
     if notes:
         lines += ["", *(f"note: {note}" for note in notes)]
-    lines += ["", "a prompt, between the lines:", "-" * 40, prompt, "-" * 40]
+    lines += ["", "example prompt:", "-" * 40, prompt, "-" * 40]
     return "\n".join(lines)
 
 
 def _rounded(number: float) -> str:
-    """Return a number for reading: three figures, and million or billion for large ones.
+    """Return a number with three significant digits, large ones in millions or billions.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _rounded(number: float) -> str:
 
 
 def describe(facts: Mapping[str, Any], folder: Path) -> str:
-    """Return what a measurement holds, for a terminal."""
+    """Return a summary of a measurement."""
     run = facts["run"]
     tokens = facts["tokens"]
     lines = [
@@ -137,12 +137,16 @@ def describe(facts: Mapping[str, Any], folder: Path) -> str:
         f"{counted(facts['columns'], 'target')}, {counted(facts['seeds'], 'seed')}",
         f"{'answers':<18}{facts['answers']:,} of {facts['asked']:,}",
         f"{'tokens':<18}{tokens['prompt']:,} of prompts, {tokens['completion']:,} written"
-        + (" (estimates: the server does not say)" if run is not None and run["estimated"] else "")
+        + (
+            " (estimated: the server does not report them)"
+            if run is not None and run["estimated"]
+            else ""
+        )
         + ("" if facts["spent"] is None else f", price {facts['spent']:,.2f}"),
     ]
     if run is not None:
         lines.append(
-            f"{'this run':<18}{counted(run['asked'], 'answer')}, {run['retries']:,} tried again, "
+            f"{'this run':<18}{counted(run['asked'], 'answer')}, {run['retries']:,} retries, "
             f"{run['seconds']:,.0f} s"
         )
     if "matrix" in facts:
@@ -154,11 +158,11 @@ def describe(facts: Mapping[str, Any], folder: Path) -> str:
         ]
     lines += [f"note: {note}" for note in facts["notes"]]
     if "matrix" in facts:
-        part = "" if facts["complete"] else ", of what is answered so far"
+        part = "" if facts["complete"] else " from the answers so far"
         lines.append(f"wrote {facts['matrix']}{part}")
     else:
         lines.append(
-            f"stopped: {run['stopped']}; the same command with a higher limit goes on from here"
+            f"stopped: {run['stopped']}; run the command again with a higher limit to continue"
         )
     if facts["complete"] and (keep := _kept_tasks(facts["tasks"])):
         lines += ["", f"Next: fewbench tasks select {folder} -k {keep}"]

@@ -1,4 +1,4 @@
-"""What targets have answered so far, checked as it comes in."""
+"""Check targets' answers and bring them to the form of the record."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -17,48 +17,49 @@ from fewbench.scores import Scores
 from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 
-ENOUGH = 100  # answers of sources to a task; of fewer, all may be 0 or 1 by chance
+ENOUGH = 100  # source answers per task; fewer may all be 0 or 1 by chance
 
 
 class Taken(NamedTuple):
-    """What became of a table of answers: how many were new, and what was not used.
+    """What became of a table of answers.
 
-    `notes` says how their prompts and settings differ from the sources', where that is
-    legitimate or was accepted, and how far they could be compared.
+    Attributes
+    ----------
+    answers : int
+        Number of new answers; with `correct`, of changed ones.
+    unasked_items, other_models : list of str
+        What the table holds beyond the asked items and the targets. It is not used.
+    notes : tuple of str
+        How prompts and settings differ from the sources', and what could not be compared.
+    unskipped_items : tuple of str
+        Items that a target had skipped and has answered now.
     """
 
     answers: int
     unasked_items: list[str]
     other_models: list[str]
     notes: tuple[str, ...] = ()
+    unskipped_items: tuple[str, ...] = ()
 
 
 class AnswerBook:
-    """Checks answers as they come in, brings them to the form of the record, and shows them.
-
-    Parameters
-    ----------
-    scores : Scores
-        The sources: their items, scale and options are the yardstick.
-    record : Record
-        What was answered so far.
-    """
+    """Checks answers against the sources' items, scale and options, and shows the record."""
 
     def __init__(self, scores: Scores, record: Record) -> None:
         self._sources, self._record = scores, record
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
 
     def notes(self, target: str) -> tuple[str, ...]:
-        """Return a warning if fractions were accepted where the sources are right or wrong."""
+        """Return a warning if fractions were accepted where the sources have none."""
         told = self._record.answers(target)
         answered = dict(zip(told.items.tolist(), told.scores[0].tolist(), strict=True))
         fractions = [at for at, score in answered.items() if self._is_odd(at, score)]
         if not fractions:
             return ()
         return (
-            f"{len(fractions)} of {len(answered)} answers are fractions, such as that to "
-            f"{self._sources.item_ids[fractions[0]]!r}, where every answer of the sources is right "
-            "or wrong: if the metric is another than the sources', the estimate is wrong",
+            f"{len(fractions)} of {len(answered)} answers are fractions, first "
+            f"{self._sources.item_ids[fractions[0]]!r}; the source models have only right or wrong "
+            "answers there. If the metric differs, the estimate is wrong",
         )
 
     def _is_odd(self, at: int, score: float) -> bool:
@@ -66,7 +67,7 @@ class AnswerBook:
 
     @cached_property
     def _whole_items(self) -> BoolArray:
-        """Which items belong to tasks where every source is right or wrong."""
+        """Whether each item's task has only right or wrong source answers."""
         sources = self._sources
         if sources.is_binary:
             return np.ones(sources.n_items, dtype=bool)
@@ -80,10 +81,10 @@ class AnswerBook:
     def check(
         self, target: str, answers: Answers, *, accept_fractions: bool, correct: bool = False
     ) -> None:
-        """Raise AnswersError unless the answers are in range, were asked and contradict none.
+        """Raise AnswersError for a score out of range, an item not asked, or another earlier score.
 
-        Fractions where the sources are right or wrong are an error too, unless they are accepted.
-        With `correct`, answers may replace earlier ones.
+        Also for a fraction where the sources have none, unless accepted. `correct` lets answers
+        replace earlier ones.
         """
         scale = self._sources.scale
         before = self._record.scores(target)
@@ -92,23 +93,25 @@ class AnswerBook:
             name = f"{target!r}: item {self._sources.item_ids[at]!r}"
             if not 0.0 <= score <= 1.0:
                 raise AnswersError(
-                    f"{name} has a score that is not within {scale.low:g}..{scale.high:g}",
-                    hint="answers are on the scale of the sources",
+                    f"{name} has a score outside {scale.low:g}..{scale.high:g}",
+                    hint="give answers on the scale of the source models",
                 )
             if self._is_odd(at, score) and not accept_fractions:
                 raise AnswersError(
-                    f"{name} has the score {float(scale.from_unit(score)):g}, where every answer "
-                    f"of the sources is right ({scale.from_unit(1.0):g}) or wrong "
+                    f"{name} has the score {float(scale.from_unit(score)):g}; the source models' "
+                    f"answers are right ({scale.from_unit(1.0):g}) or wrong "
                     f"({scale.from_unit(0.0):g})",
-                    hint="tell the metric of the sources; for means of several runs of an item, "
-                    "accept fractions (tell --accept-fractions, or accept_fractions=True)",
+                    hint="use the metric of the source models; for means over runs of an item, "
+                    "pass --accept-fractions (in Python accept_fractions=True)",
                 )
             if at not in asked:
-                raise AnswersError(f"{name} was not asked", hint="tell only what ask() returned")
+                raise AnswersError(
+                    f"{name} was not asked", hint="give answers only to items that ask lists"
+                )
             if not correct and not np.isnan(before[at]) and before[at] != score:
                 raise AnswersError(
-                    f"{name} was told before with another score",
-                    hint="to replace the answer, use --correct (in Python correct=True)",
+                    f"{name} already has another score",
+                    hint="pass --correct to replace the answer (in Python correct=True)",
                 )
 
     def check_known(self, target: str, answers: Answers) -> None:
@@ -116,13 +119,13 @@ class AnswerBook:
         new = answers.items[np.isnan(self._record.scores(target)[answers.items])]
         if len(new):
             raise AnswersError(
-                f"{target!r}: {some(self._sources.item_ids[new].tolist())} not answered yet, so "
-                "there is nothing to correct",
-                hint="tell new answers without --correct (in Python correct=True)",
+                f"{target!r}: {some(self._sources.item_ids[new].tolist())} not answered yet: "
+                "nothing to correct",
+                hint="give new answers without --correct (in Python correct=False)",
             )
 
     def to_record(self, target: str, answers: Answers) -> Told:
-        """Return answers as the journal keeps them."""
+        """Return answers as a line of the journal."""
         options = answers.probabilities
         return Told(
             target=target,
@@ -132,14 +135,14 @@ class AnswerBook:
         )
 
     def from_record(self, told: Told) -> Answers:
-        """Return answers that the journal kept."""
+        """Return the answers of a line of the journal."""
         options = None
         if told.probabilities is not None:
             options = np.array([told.probabilities], dtype=np.float64)
         return Answers(self._sources.positions(told.items), np.array([told.scores]), options)
 
     def from_table(self, table: Scores, row: int, target: str) -> Answers:
-        """Return what one model of a table answered to the items that a target was asked."""
+        """Return a table row's answers to the items that a target was asked."""
         known = self._sources.items.index.get_indexer(table.items.index)
         asked = self._record.asked(target)
         columns = np.flatnonzero(np.isin(known, asked) & ~np.isnan(table.values[row]))
@@ -150,10 +153,7 @@ class AnswerBook:
         return Answers(known[columns].astype(np.intp), table.values[[row]][:, columns], options)
 
     def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
-        """Bring option probabilities to the sources' width; None where sources have none.
-
-        Returns an array of shape (1, items, options).
-        """
+        """Return option probabilities, shape (1, items, options); None if the sources have none."""
         if self._sources.probabilities is None:
             return None
         width = self._sources.probabilities.shape[2]
@@ -165,8 +165,8 @@ class AnswerBook:
                 raise AnswersError(f"option probabilities are not numbers: {error}") from error
             if values.ndim != 1 or len(values) > width:
                 raise AnswersError(
-                    f"option probabilities of shape {values.shape}; the sources have {width} "
-                    "options"
+                    f"option probabilities have shape {values.shape}, but the source models have "
+                    f"{width} options"
                 )
             unknown = np.isnan(values).all()
             if not unknown and not ((values >= 0).all() and abs(values.sum() - 1) <= SUM_TOLERANCE):
@@ -177,22 +177,19 @@ class AnswerBook:
         return padded
 
     def check_skipped(self, target: str, items: IntArray) -> None:
-        """Raise AnswersError unless a target was asked these items and answered none of them."""
+        """Raise AnswersError unless the items are open: asked and not answered."""
         left = set(self._record.open(target).tolist())
         wrong = [str(self._sources.item_ids[at]) for at in items.tolist() if at not in left]
         if wrong:
             raise AnswersError(
-                f"{target!r}: {some(wrong)} cannot be skipped: not asked, or answered already",
-                hint="skip only what ask() returns",
+                f"{target!r}: {some(wrong)} cannot be skipped: not asked, or already answered",
+                hint="skip only items that ask lists",
             )
 
     def compare(
         self, table: Scores, matched: Mapping[str, int], *, accept_prompts: bool
     ) -> Comparison:
-        """Compare the prompts and settings of a table's answers with those of the sources.
-
-        AnswersError if they differ and that is not accepted.
-        """
+        """Compare prompts and settings with the sources'; AnswersError if they may not differ."""
         used: dict[str, None] = {}
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
@@ -200,22 +197,22 @@ class AnswerBook:
         compared = compare_conditions(self._sources, table, used)
         if compared.differences and not accept_prompts:
             raise AnswersError(
-                "the answers are to other prompts or settings than the sources': "
+                "prompts or settings differ from the source models': "
                 + "; ".join(compared.differences),
-                hint="run the items as the sources were run; to take these answers all the same, "
-                "use --accept-prompts (in Python accept_prompts=True)",
+                hint="run the items like the source models, or pass --accept-prompts to use these "
+                "answers anyway (in Python accept_prompts=True)",
             )
         return compared
 
     def replay(self, entry: Entry) -> None:
-        """Put an entry of the journal into the record; AnswersError if it does not fit."""
+        """Add an entry of the journal to the record; AnswersError if it does not fit."""
         targets = entry.targets if isinstance(entry, Asked) else (entry.target,)
         for target in targets:
             if target not in self._record.targets:
                 raise AnswersError(f"{target!r} is not a target")
         if isinstance(entry, Asked):
             items = self._sources.positions(entry.items)
-            for target in targets:  # but for what two processes asked at once
+            for target in targets:  # unless two processes asked the same
                 if not np.isin(items, self._record.asked(target)).all():
                     self._record.add_round(target, items)
         elif isinstance(entry, Skipped):
@@ -226,12 +223,12 @@ class AnswerBook:
         else:
             answers = self.from_record(entry)
             self._restore_asked(entry.target, answers.items)
-            # The last word counts: a repair may have dropped the correction between two answers.
+            # The last answer counts: a repair may have dropped a correction in between.
             self.check(entry.target, answers, accept_fractions=True, correct=True)
             self._record.tell(entry.target, answers)
 
     def _restore_asked(self, target: str, items: IntArray) -> None:
-        """Add a round of items that no entry asks for: a repair dropped the line that did."""
+        """Add a round for answered items whose ask was dropped by a repair."""
         lost = np.setdiff1d(items, self._record.asked(target))
         rounds = self._record.rounds(target)
         if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
@@ -241,10 +238,7 @@ class AnswerBook:
             self._restored[target] = len(rounds)
 
     def table(self, target: str, expected: FloatArray | None) -> pd.DataFrame:
-        """Return one row per item, for one target (see `Evaluation.items`).
-
-        `expected`, shape (items,), is what the method expects of each item, in [0, 1].
-        """
+        """Return one row per item (see `Evaluation.items`); `expected` has shape (items,)."""
         status = np.full(self._sources.n_items, "", dtype=object)
         status[self._record.asked(target)] = "open"
         status[list(self._record.skipped(target))] = "skipped"
@@ -271,17 +265,10 @@ class AnswerBook:
 
 
 def match_models(table: Scores, targets: Sequence[str], target: str | None) -> dict[str, int]:
-    """Find which rows of a table of answers are which targets.
+    """Return the row of each target in a table of answers.
 
-    Parameters
-    ----------
-    target : str, optional
-        The one target that the table's only model is, whatever its name there.
-
-    Raises
-    ------
-    AnswersError
-        If that cannot be told.
+    `target` names the table's only model, whatever its name there. Raises AnswersError if a row is
+    ambiguous or no target is in the table.
     """
     models = table.model_ids
     if target is None and len(models) == 1 and len(targets) == 1:
@@ -292,14 +279,14 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
         if len(models) == 1 or target in models:
             return {target: models.index(target) if target in models else 0}
         raise AnswersError(
-            f"the answers are of {len(models)} models; which of them is {target!r}?",
-            hint="give the answers of one model (--model NAME), or name targets as the table does",
+            f"the table has {len(models)} models, none named {target!r}",
+            hint="name the model with --model NAME, or give targets the names in the table",
         )
     found = {name: models.index(name) for name in targets if name in models}
     if not found:
         raise AnswersError(
-            f"none of the targets {some(targets)} is among the answers",
-            hint=f"there are answers of {some(models)}; say which it is (--model NAME), and which "
-            "target, if there are several (--target NAME)",
+            f"no answers of the targets {some(targets)}: the models are {some(models)}",
+            hint="name the model with --model NAME, and with several targets the target with "
+            "--target NAME",
         )
     return found

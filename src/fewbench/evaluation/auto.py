@@ -19,8 +19,9 @@ from fewbench._types import FloatArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.beyond import RELIABLE, reliability
-from fewbench.evaluation.calibration import FOLDS, cross_fit
+from fewbench.evaluation.calibration import cross_fit
 from fewbench.evaluation.opening import Stop, check_budget
+from fewbench.evaluation.past_errors import FOLDS
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Method, Session, Subset, find_method, obstacle
 from fewbench.methods.catalogue import STRONGER
 from fewbench.scores import Scores

@@ -1,8 +1,8 @@
-"""Is a target beyond the sources? What its answers say of its ability among theirs.
+"""The probability that a target is beyond the sources, from its answers to any items.
 
-One ability a model, the sources' abilities being their known full scores (as standardized logits),
-an item characteristic curve for every item that was run, and a flat prior over a grid that goes on
-beyond the strongest source. It works for the answers to any items, whichever method chose them.
+A model has one ability. The sources' abilities are the standardized logits of their full scores;
+every item run has a characteristic curve. The prior is flat over a grid that extends beyond the
+strongest source.
 """
 
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from fewbench.scores import Scores
 
 EDGE = 0.95
 RELIABLE = 0.5
-"""Reliability below which sources say little of a better model."""
+"""Reliability below which sources do not show how a better model answers."""
 BELOW, ABOVE, NODES = 1.0, 4.0, 101
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where targets stand among the sources.
+    """The place of targets among the sources.
 
     Attributes
     ----------
     chance : ndarray, shape (targets,)
-        Probability that the ability is above the sources' 95 % quantile.
+        Probability that the ability exceeds the sources' 95 % quantile.
     distance : ndarray, shape (targets,)
-        Posterior mean ability less that quantile, in standard deviations of the sources.
+        Posterior mean ability minus that quantile, in standard deviations of the sources.
     """
 
     chance: FloatArray
@@ -43,11 +43,11 @@ def place(sources: Scores, items: Sequence[IntArray], answers: Sequence[FloatArr
     ----------
     sources : Scores
     items, answers : sequences of ndarray
-        For every target the positions of the items that it was run on, and its scores in [0, 1].
+        Each target's items, as positions, and scores in [0, 1].
     """
     full = sources.full_scores()
     logits = np.log((full * sources.n_items + 0.5) / ((1 - full) * sources.n_items + 0.5))
-    if logits.std() < 1e-9:  # sources that all score the same span no range
+    if logits.std() < 1e-9:  # all sources score the same
         best = [sources.filled[:, at].mean(axis=1).max() for at in items]
         own = [float(scores.mean()) for scores in answers]
         above = np.array(own) > np.array(best) + 1e-9
@@ -69,10 +69,9 @@ def place(sources: Scores, items: Sequence[IntArray], answers: Sequence[FloatArr
 
 
 def reliability(sources: Scores) -> float:
-    """Return Cronbach's alpha of the sources' scores: 1 where they differ in one ability.
+    """Return Cronbach's alpha of the sources' scores: 1 if they differ in one ability.
 
-    Near 0 or below, sources differ no more than by chance (all guess, say), and then they do not
-    show how a better model answers.
+    At 0 or below, sources differ only by chance, for example because all guess.
 
     Examples
     --------

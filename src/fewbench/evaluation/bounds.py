@@ -1,4 +1,4 @@
-"""Where a score can be, given the answers, and where it stands among the sources' scores."""
+"""Bounds of a score, given the answers, and ranks among the sources."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ from fewbench.scores import Scores
 def known_bounds(
     item_weights: FloatArray, items: IntArray, answers: FloatArray
 ) -> tuple[float, float]:
-    """Return what the full score cannot be below or above, given answers in [0, 1].
+    """Return the lowest and highest full score that the answers leave possible, in [0, 1].
 
-    The bounds meet when every item was run, so any estimate within them is then exact.
+    The bounds are equal when every item was run.
 
     Parameters
     ----------
     item_weights : ndarray, shape (items,)
-        Each item's weight in the full score, of sum 1.
+        Weights of the items in the full score, with sum 1.
     items, answers : ndarrays, shape (n,)
-        Positions of the items run, and the scores there.
+        Positions of the items run, and their scores.
 
     Examples
     --------
@@ -29,13 +29,13 @@ def known_bounds(
     (0.25, 0.75)
     """
     weights = item_weights[items]
-    low = min(float(weights @ answers), 1.0)  # a sum of weights can pass 1 by rounding
+    low = min(float(weights @ answers), 1.0)  # rounding
     left = 1.0 - float(weights.sum()) if len(items) < len(item_weights) else 0.0
     return low, min(low + max(left, 0.0), 1.0)
 
 
 def bound_score(score: float, scores: Scores, items: IntArray, answers: FloatArray) -> float:
-    """Return a predicted full score, cut to what the answers leave possible."""
+    """Return a predicted full score, clipped to the `known_bounds`."""
     low, high = known_bounds(scores.item_weights, items, answers)
     return min(max(score, low), high)
 
@@ -43,16 +43,15 @@ def bound_score(score: float, scores: Scores, items: IntArray, answers: FloatArr
 def fit_tasks(
     tasks: FloatArray, score: float, scores: Scores, items: IntArray, answers: FloatArray
 ) -> FloatArray:
-    """Return predicted task scores that are possible and add up to the full score.
+    """Return predicted task scores, shifted until their weighted mean is the full score.
 
-    Full score and tasks are predicted apart. All tasks are moved by the same amount, each within
-    what its answers leave possible, until their weighted mean is the full score.
+    All tasks shift by the same amount, each within its own bounds.
 
     Parameters
     ----------
     tasks : ndarray, shape (tasks,)
     score : float
-        The full score, within its own bounds.
+        The full score, within its bounds.
     items, answers : ndarrays, shape (n,)
     """
     n_tasks = len(scores.tasks)
@@ -62,7 +61,7 @@ def fit_tasks(
     least = np.bincount(task_of, answers, n_tasks) / sizes
     most = least + (sizes - np.bincount(task_of, minlength=n_tasks)) / sizes
     low, high = -1.0, 1.0  # all tasks at their least, and at their most
-    for _ in range(60):  # halving: the mean grows with the amount
+    for _ in range(60):  # bisection: the mean grows with the shift
         middle = (low + high) / 2
         if shares @ np.clip(tasks + middle, least, most) < score:
             low = middle
@@ -71,12 +70,12 @@ def fit_tasks(
     return np.clip(tasks + high, least, most)
 
 
-EXACT = 12  # decimals: equal scores must tie, though sums of floats came out a hair apart
+EXACT = 12  # decimals: scores that differ by rounding tie
 
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What the sources reached, in [0, 1], missing cells filled (see `Scores.filled`).
+    """The sources' scores in [0, 1], missing cells filled (see `Scores.filled`).
 
     Parameters
     ----------
@@ -94,15 +93,13 @@ def past_scores(scores: Scores) -> Past:
 
 
 def ranks_among(sources: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return each score's rank among the sources and itself, 1 being the best.
-
-    A score that equals a source's is not below it.
+    """Return each score's rank among the sources and itself; 1 is best, ties share the better.
 
     Parameters
     ----------
     sources : ndarray, shape (sources,)
     scores : ndarray, shape (n,)
-        Each is ranked by itself, not among the others. All in [0, 1], 1 being best.
+        Each is ranked separately. All in [0, 1].
 
     Examples
     --------
@@ -114,7 +111,7 @@ def ranks_among(sources: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def places(sources: FloatArray, scores: ArrayLike) -> list[int]:
-    """Return `ranks_among` as whole numbers, scores equal but for rounding being equal.
+    """Return `ranks_among` as integers; scores that differ by rounding tie.
 
     Examples
     --------

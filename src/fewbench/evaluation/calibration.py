@@ -1,10 +1,8 @@
-"""A method's errors on source models that it was not fitted on.
+"""A method's errors on held-out source models.
 
-*Inside the sources' range*: cross-fitted. The whole method is repeated on parts of the sources and
-judged on the rest. Sources of one family, or nearly the same, are left out together and count as
-one, after Lee, Barber & Willett 2023 (arXiv 2306.06342): a new model is a new group.
-
-*Beyond it*: the method is fitted on the weaker sources and judged on the strongest ones.
+Within the sources' range, the whole method is cross-fitted. Sources of one family, or nearly the
+same, are held out together and count as one, after Lee, Barber & Willett 2023 (arXiv 2306.06342).
+Beyond the range, the method is fitted on the weaker sources and judged on the strongest.
 """
 
 import math
@@ -17,6 +15,16 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
+from fewbench.evaluation.past_errors import (
+    FOLDS,
+    MOST_JUDGED,
+    MOST_JUDGED_BEYOND,
+    STEPS,
+    PastErrors,
+    equal_weights,
+    joined,
+    no_errors,
+)
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import (
     check_level,
@@ -27,105 +35,32 @@ from fewbench.evaluation.sampling import (
 from fewbench.methods.base import Method
 from fewbench.scores import Scores
 
-FOLDS = 5
-MOST_JUDGED = 100
-MOST_JUDGED_BEYOND = 40
 NEARLY_COMPLETE = 0.01
 SAMPLES = 20
-STEPS = ((0.75, 0.75), (0.7, 0.7), (0.6, 0.7), (0.5, 0.75))
-"""Frontier: the weakest share of the sources that is learned from, the share below those judged."""
-ADJACENT = 2
-"""So many first steps are of judged sources that follow those learned from."""
-
-
-@dataclass(frozen=True, eq=False)
-class PastErrors:
-    """Errors of a method on sources that it was not fitted on, one row a judgment.
-
-    Attributes
-    ----------
-    errors : ndarray, shape (judged,)
-        True full score less the estimate.
-    spreads : ndarray, shape (judged,)
-        The unit in which errors of different targets compare: the method's own standard error,
-        or that of plain sampling at the estimate and the number of items run.
-    random : ndarray, shape (judged,)
-        Expected absolute error of plain random sampling of as many items.
-    chance, distance : ndarray, shape (judged,)
-        Where the answers place the source among those learned from (see `beyond.Placement`).
-    models, groups : ndarray of int, shape (judged,)
-        Positions of the judged sources, and the numbers of their groups.
-    step : ndarray of int, shape (judged,)
-        The division of the sources that the judgment is of.
-    """
-
-    errors: FloatArray
-    spreads: FloatArray
-    random: FloatArray
-    chance: FloatArray
-    distance: FloatArray
-    models: IntArray
-    groups: IntArray
-    step: IntArray
-
-    def __len__(self) -> int:
-        return len(self.errors)
-
-    @property
-    def n_groups(self) -> int:
-        """How many independent groups of sources were judged."""
-        return len(np.unique(self.groups))
-
-    @property
-    def relative(self) -> FloatArray:
-        """Errors in units of their spreads, shape (judged,); 0 where all items were run."""
-        known = self.spreads > 0
-        return np.divide(self.errors, self.spreads, out=np.zeros(len(self)), where=known)
-
-    @property
-    def weights(self) -> FloatArray:
-        """Weights of sum 1 in which every group counts the same, shape (judged,)."""
-        return _equal_weights(self.groups)
-
-    @property
-    def mean_error(self) -> float | None:
-        """The mean absolute error, groups counting the same; None without any source."""
-        return float(self.weights @ np.abs(self.errors)) if len(self) else None
-
-    @property
-    def mean_random(self) -> float | None:
-        """What plain random sampling would err by on the same sources; None without any."""
-        return float(self.weights @ self.random) if len(self) else None
-
-    def typical(self, spread: float) -> float | None:
-        """Return the mean absolute error expected of a target of this spread."""
-        if not len(self):
-            return None
-        return float(self.weights @ np.abs(self.relative)) * spread
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What a method's past errors say of a target like the sources.
+    """A method's past errors, and intervals for a target like the sources.
 
     Attributes
     ----------
     past : PastErrors
     unused : int
-        Sources that were not judged: cells are missing, too few others are left, or enough were
-        drawn without them.
+        Number of sources that were not judged: cells are missing, too few others are left, or
+        enough were drawn.
     """
 
     past: PastErrors
     unused: int = 0
 
     def half_width(self, level: float, spread: float) -> tuple[float, int, str | None]:
-        """Return the half width of an interval, how many units it rests on, and a warning if due.
+        """Return an interval's half width, the number of units behind it, and a warning or None.
 
-        The conformal quantile of the errors in units of their spreads, times the target's. Every
-        group weighs the same, and one more group weighs at infinity, for the target. With too
-        few groups for the level every source counts by itself (and the warning says so); with
-        too few sources the half width is infinite.
+        The half width is the conformal quantile of the relative errors, times the target's spread.
+        Every group has the same weight, and so has the target, at infinity. With too few groups
+        for the level, sources count instead, with a warning; with too few sources, the half width
+        is infinite.
         """
         check_level(level)
         needed = math.ceil(level / (1 - level) - 1e-9)
@@ -134,13 +69,12 @@ class Calibration:
             quantile = self._quantile(self.past.weights * n_groups / (n_groups + 1), level)
             return quantile * spread, n_groups, None
         if n_sources >= needed:
-            weights = _equal_weights(self.past.models) * n_sources / (n_sources + 1)
+            weights = equal_weights(self.past.models) * n_sources / (n_sources + 1)
             return (
                 self._quantile(weights, level) * spread,
                 n_sources,
-                f"there are only {n_groups} families or groups of source models: the interval "
-                "treats source models as unrelated and may be too narrow for a model of a new "
-                "family",
+                f"there are only {n_groups} families or groups of source models. The interval "
+                "treats source models as unrelated, so it may be too narrow for a new family",
             )
         return (
             math.inf,
@@ -169,40 +103,38 @@ def cross_fit(
 ) -> Calibration:
     """Measure a method's errors on the sources, each estimated without its own group.
 
-    The whole method is repeated on the other groups, selection included, so that its choice of
-    items cannot have seen the model that it is judged on. Sources with more than a hundredth of
-    their cells missing are learned from, but not judged: their truth is not known. A method that
-    adapts, and so chooses items anew for every source, is judged on at most `MOST_JUDGED` of them.
+    The whole method is repeated without the group, selection included. Sources with over 1 % of
+    cells missing are learned from but not judged, as their full scores are unknown. An adaptive
+    method is judged on at most `MOST_JUDGED` sources.
 
     Parameters
     ----------
     method : Method
-        Any; only the protocol is used.
     scores : Scores
         The sources.
     budget, seed : int
         As for the evaluation itself.
     folds : int
-        Parts into which the groups are divided.
+        Number of parts that the groups are divided into.
     divisions : int
-        How many times the groups are divided anew. The width of an interval from 40 sources and
-        one division can vary by a factor 2 with the seed.
+        Number of random divisions. With one division of 40 sources, the width of an interval can
+        vary by a factor of 2 with the seed.
     limit : int, optional
         Judge the method after so many answers of the budget.
     """
     if scores.n_models < 3:
-        return Calibration(_none(), scores.n_models)
+        return Calibration(no_errors(), scores.n_models)
     groups = source_groups(scores)
     apart = _apart(groups)
     n_groups = int(apart.max()) + 1
     known = _known(scores)
     effect = sampling_effect(scores, budget)
-    if not method.asks_once:  # which choose items anew for each
+    if not method.asks_once:  # slow: chooses items for each source
         order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
         known[order[MOST_JUDGED:]] = False
     found = []
     for division in range(divisions):
-        # The first division is that of the seed itself, whatever their number.
+        # The first division does not depend on the number of divisions.
         own = seed if division == 0 else child_seed(seed, 3, division)
         fold_of = _folds(apart, n_groups, min(folds, n_groups), own)
         for fold in range(int(fold_of.max()) + 1):
@@ -214,7 +146,7 @@ def cross_fit(
                     *(child_seed(own, 1, fold), fold, effect, limit),
                 )
             )
-    past = _joined(found)
+    past = joined(found)
     return Calibration(past, scores.n_models - len(np.unique(past.models)))
 
 
@@ -226,8 +158,8 @@ def frontier_fit(
     Returns
     -------
     PastErrors
-        `step` numbers `STEPS`; empty where there are too few sources. Every step draws anew. Steps
-        whose weaker sources hardly differ in ability are left out: they show no better model.
+        `step` numbers `STEPS`. Empty if there are too few sources. Steps are left out if their
+        weaker sources hardly differ in ability.
     """
     groups = source_groups(scores)
     apart = _apart(groups)
@@ -251,7 +183,7 @@ def frontier_fit(
                     *(own, step, effect, limit),
                 )
             )
-    return _joined(found)
+    return joined(found)
 
 
 def _judge(
@@ -266,14 +198,14 @@ def _judge(
     effect: float,
     limit: int | None,
 ) -> PastErrors:
-    """Fit a method on some sources and judge it on others; nothing if it cannot be fitted."""
+    """Fit a method on some sources and judge it on others; no errors if it cannot be fitted."""
     if not len(judged):
-        return _none()
+        return no_errors()
     sources, targets = scores.take(models=learned), scores.complete().take(models=judged)
     try:
         said = replay(method, sources, targets, budget, seed, limit=limit)
     except (MethodError, ScoresError):  # too few sources are left for the method
-        return _none()
+        return no_errors()
     answers = [targets.values[row, items] for row, items in enumerate(said.items)]
     placed = place(sources, said.items, answers)
     truth = targets.full_scores()
@@ -298,10 +230,10 @@ def _judge(
 
 
 def sample_fit(scores: Scores, n: int, seed: int) -> PastErrors:
-    """Return errors of the means of simple random samples of the sources' own scores.
+    """Return errors of the means of `SAMPLES` simple random samples per source.
 
-    `SAMPLES` samples a source, of those without missing cells. The unit is the standard error by
-    each sample's own variance (see `sample_error`), so that it holds for a target that varies more.
+    Their unit is the standard error from each sample's own variance (see `sample_error`), so it
+    also fits a target that varies more.
     """
     groups = source_groups(scores)
     judged = np.flatnonzero(_known(scores))
@@ -334,9 +266,9 @@ def typical_variance(scores: Scores) -> float:
 
 
 def sample_error(sample: FloatArray, n_items: int, typical: float) -> float:
-    """Return the standard error of a sample's mean; its variance is drawn to the typical one.
+    """Return the standard error of a sample's mean.
 
-    The typical variance counts as two more answers, so that equal answers do not make it 0.
+    The typical variance counts as two more answers, so equal answers do not give 0.
     """
     n = len(sample)
     variance = (float(((sample - sample.mean()) ** 2).sum()) + 2 * typical) / (n + 1)
@@ -352,33 +284,12 @@ def source_groups(scores: Scores) -> IntArray:
 
 
 def _apart(groups: IntArray) -> IntArray:
-    """Return what is left out together; one group cannot be, and half_width says so."""
+    """Return the groups to hold out together: the sources themselves if there is one group."""
     return groups if groups.max() > 0 else np.arange(len(groups))
 
 
 def _known(scores: Scores) -> BoolArray:
     return np.asarray(np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE)
-
-
-def _none() -> PastErrors:
-    no, whole = np.empty(0), np.empty(0, dtype=np.intp)
-    return PastErrors(no, no, no, no, no, whole, whole, whole)
-
-
-def _joined(parts: list[PastErrors]) -> PastErrors:
-    if not parts:
-        return _none()
-    return PastErrors(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _none().__dict__)
-    )
-
-
-def _equal_weights(labels: IntArray) -> FloatArray:
-    """Weights of sum 1 in which every label counts the same."""
-    if not len(labels):
-        return np.empty(0)
-    _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / counts[inverse] / len(counts))
 
 
 def _folds(groups: IntArray, n_groups: int, folds: int, seed: int) -> IntArray:

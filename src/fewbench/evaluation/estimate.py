@@ -1,4 +1,4 @@
-"""Estimate: a target's full score with an interval, beside what random sampling would give."""
+"""Estimate: a target's full score with an interval, next to that of random sampling."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ class Interval(BaseModel):
 
 
 class RankInterval(BaseModel):
-    """The best and the worst rank that a score's interval leaves possible; 1 is the best."""
+    """The ranks at the ends of a score's interval; 1 is best."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,9 +32,9 @@ class RankInterval(BaseModel):
 
 
 class RandomSampling(BaseModel):
-    """What plain random sampling of as many items would give a model of this score.
+    """Interval and mean absolute error of plain random sampling of as many items.
 
-    Its interval (Wilson's, with the finite-population correction) and its mean absolute error.
+    The interval is Wilson's, with the finite-population correction.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,33 +51,31 @@ class Estimate(BaseModel):
     score, interval, level
         The estimate and its interval at the stated level.
     tasks
-        Estimated score of every task; their mean (weighted by size, or not, as the average says)
-        is the score.
+        Estimated score of every task. The score is their mean, weighted as the average says.
     rank, ranked_among, rank_interval
-        Where the score stands among the sources' full scores and itself, 1 being the best on any
-        scale; how many models that are; and the ranks at the ends of the score's interval. The
-        sources' scores are taken as exact. None in estimates that were saved before there were
-        ranks.
+        Rank among the sources and the target (1 is best on any scale), the number of these
+        models, and the ranks at the ends of the interval. The sources' scores count as exact.
+        None in old files.
     task_ranks
-        The same rank in every task, by the task's score; empty where `rank` is None.
+        Rank in every task; empty where `rank` is None.
     items_run, items_total
-        How many items the target was run on, and how many there are.
+        Number of items run, and of all items.
     task_items
-        How many of each task; the score of one with none comes from past models. Empty in
-        estimates that were saved before it was kept.
+        Number of items run per task; 0 means that the task's score is predicted from the other
+        tasks. Empty in old files.
     expected_error
-        The mean absolute error to expect of the method for this target, from its errors on source
-        models that it was not fitted on; None if unknown.
+        Expected absolute error, from the method's errors on held-out source models; None if
+        unknown.
     interval_kind, interval_sources
-        How the interval was made (exact, betting, cross-fitted, frontier, bounds; see
-        `intervals.Judgment`) and how many independent source models, or families of them, it
-        rests on. None in estimates that were saved before they were kept.
+        Kind of interval (exact, betting, cross-fitted, frontier, bounds; see
+        `intervals.Judgment`), and the number of independent source models or families behind it.
+        None in old files.
     beyond_sources
-        Probability that the target is beyond the sources' range, where their errors say little.
+        Probability that the target is beyond the range of the sources.
     random
-        What plain random sampling of as many items would give.
+        The same for plain random sampling of as many items.
     warnings
-        What to know before trusting this.
+        Reasons to doubt the estimate.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -134,7 +132,7 @@ class Estimate(BaseModel):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Estimate":
-        """Read an estimate from JSON; EvaluationError says what does not fit."""
+        """Read an estimate from JSON; EvaluationError names what does not fit."""
         return parse_json(cls, text, "not an estimate", EvaluationError)
 
 
@@ -169,7 +167,7 @@ class Estimates(dict[str, Estimate]):
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
 
     def __repr__(self) -> str:
-        """Return the table as text, and the warnings below it."""
+        """Return the table and the warnings as text."""
         table = self.to_frame()
         if len(table):
             table["warnings"] = [len(one.warnings) for one in self.values()]

@@ -1,4 +1,4 @@
-"""From a method's predictions and the answers to estimates with intervals and warnings."""
+"""Turn predictions and answers into estimates with intervals and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,29 +17,16 @@ from fewbench.methods import Answers, Method, Prediction, Provenance
 from fewbench.scores import Scores
 
 OUTSIDE = (
-    "the target answers unlike every source, and this method cannot predict a score beyond "
+    "the target answers unlike every source model, and this method cannot predict a score beyond "
     "theirs: compare with random-ridge or random-linear"
 )
-
-
 ENOUGH = 0.8
-"""Share of the budget from which the errors with the whole budget are taken."""
+"""Share of the budget from which the errors with the whole budget apply."""
 
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """What an evaluation has heard of a target.
-
-    Attributes
-    ----------
-    target : str
-    answers : Answers
-        One row.
-    is_partial : bool
-        Whether the target has items left to answer.
-    notes : tuple of str
-        Warnings of this target's answers.
-    """
+    """A target's answers (one row), whether it has open items, and warnings about the answers."""
 
     target: str
     answers: Answers
@@ -48,17 +35,7 @@ class Heard:
 
 
 class Estimator:
-    """Makes estimates of a method's predictions, from its past errors.
-
-    Parameters
-    ----------
-    method : Method
-    scores : Scores
-        The sources.
-    provenance : Provenance
-    folder : Path, optional
-        Where past errors are kept.
-    """
+    """Makes estimates from predictions and the method's past errors, which `folder` keeps."""
 
     def __init__(
         self, method: Method, scores: Scores, provenance: Provenance, folder: Path | None = None
@@ -74,13 +51,7 @@ class Estimator:
         level: float,
         notes: Sequence[str] = (),
     ) -> Estimates:
-        """Return estimates of targets, one for each row of the prediction.
-
-        Raises
-        ------
-        EvaluationError
-            If the method predicted no task scores.
-        """
+        """Return one estimate per row; EvaluationError if task scores were not predicted."""
         if prediction.tasks is None:
             raise EvaluationError(f"{self._made.method} predicted no task scores")
         said = []
@@ -123,14 +94,13 @@ class Estimator:
         return estimates
 
     def warnings(self) -> list[str]:
-        """Return what to know of the method on these sources."""
+        """Return warnings about the method on these sources."""
         return self.errors().warn(self._span)
 
     def errors(self, answered: int | None = None) -> ErrorModel:
-        """Return the method's errors with the whole budget, or after so many answers of it.
+        """Return the method's errors with the whole budget, or with so many answers.
 
-        After a part of the budget the method is judged on a part too. It is measured at steps of a
-        fifth: at the next below the number of answers.
+        With fewer answers, errors are measured at the next smaller of budgets in steps of a fifth.
         """
         budget, limit = self._made.budget, None
         exact = self._method.plain_sampling and self._scores.average == "micro"
@@ -167,9 +137,9 @@ class Estimator:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a method said of one target, in [0, 1], and what the target answered.
+    """A method's prediction for one target, in [0, 1], and the target's answers.
 
-    `score` is within what the answers leave possible.
+    `score` is one that the answers leave possible.
     """
 
     target: str
@@ -191,10 +161,9 @@ def make_estimate(
     past: Past,
     warnings: Sequence[str] = (),
 ) -> Estimate:
-    """Make an estimate on the user's scale, beside what random sampling would give.
+    """Make an estimate on the user's scale.
 
-    `effect` is `sampling_effect` of the scores and `past` their `past_scores`, the same for all
-    targets.
+    `effect` is the `sampling_effect` of the scores, and `past` their `past_scores`.
     """
     score, low, high = said.score, judged.low, judged.high
     tasks = fit_tasks(said.tasks, score, scores, said.items, said.answers)
@@ -204,7 +173,7 @@ def make_estimate(
     plain = wilson_interval(score, n, n_items, level, effect)
     plain_error = error_within(*plain, n, n_items, effect)
     error = judged.expected_error
-    # In [0, 1], where 1 is the best whatever the user's scale says.
+    # In [0, 1], where 1 is best on every scale.
     rank, best, worst = places(past.full, [score, high, low])
     task_ranks = [places(past.tasks[:, at], [task_score])[0] for at, task_score in enumerate(tasks)]
     outside = OUTSIDE if said.outside else None

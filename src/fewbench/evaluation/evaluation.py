@@ -1,4 +1,4 @@
-"""Evaluation: the ask / tell / estimate session that a user holds."""
+"""Evaluation: ask for items, tell answers, estimate full scores."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,6 @@ from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
 from fewbench.evaluation.auto import AUTO, check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
-from fewbench.evaluation.estimating import Estimator, Heard
-from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import (
     FEWEST,
@@ -41,13 +40,18 @@ from fewbench.methods import (
     Session,
     StaticMethod,
     Subset,
-    find_method,
     obstacle,
 )
-from fewbench.methods.item_response import fits_kept_in, keep_fits
 from fewbench.methods.static import StaticSession
-from fewbench.scores import Scores, load_scores
+from fewbench.scores import Scores, open_scores
 from fewbench.scores.table import check_is_scores
+
+if TYPE_CHECKING:
+    from fewbench.evaluation.estimating import Estimator
+    from fewbench.evaluation.intervals import ErrorModel
+
+# `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
+# sources: these are imported, found and read where they are used.
 
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
@@ -59,21 +63,21 @@ class Evaluation:
     Parameters
     ----------
     scores : Scores
-        The sources. A target may not be among them.
+        Scores of the source models. No target may be among them.
     method : str or Method
-        A name of the catalogue, a combination written out, or a method of your own. `auto`
-        chooses one by a quick backtest on the sources; `provenance` names it, `reason` says why.
+        A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
+        quick backtest on the sources: `provenance` names it, `reason` says why.
     budget : int, optional
-        Number of items to run each target on; short for `Stop(items=budget)`.
+        Number of items per target; short for `Stop(items=budget)`.
     targets : sequence of str
-        Names of the models to be estimated.
+        Names of the target models.
     seed : int
         Random seed.
     stop : Stop, optional
         When to stop asking: a number of items, the width of the interval, or a cost.
     subset : Subset, optional
-        For a static method: items chosen before, instead of choosing now. A subset of your own
-        (without provenance) makes a method of its own: its items, the method's predictor.
+        For a static method: items chosen earlier. A subset of your own (without provenance)
+        replaces the method's selector.
 
     Raises
     ------
@@ -106,43 +110,21 @@ class Evaluation:
         stop: Stop | None = None,
         subset: Subset | None = None,
     ) -> None:
-        self._prepare(scores, method, budget, targets, seed, stop, subset)
-        if method == AUTO:  # what it is follows from the checked arguments
-            chosen = choose_for(scores, self.stop, seed)
-            limits = self.stop
-            self._prepare(scores, chosen.method, None, targets, seed, limits, None, chosen.reason)
-        _ = self._session  # a method that cannot run says so now
-
-    def _prepare(
-        self,
-        scores: Scores,
-        method: str | Method,
-        budget: int | None,
-        targets: Sequence[str],
-        seed: int,
-        stop: Stop | None,
-        subset: Subset | None,
-        reason: str | None = None,
-    ) -> None:
         check_is_scores(scores)
         if (budget is None) == (stop is None):
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
             )
-        self.stop = Stop(items=budget) if stop is None else stop
-        self.scores = scores
-        self.reason = reason
-        if method == AUTO:
-            method = "random"  # only to check the arguments
-            check_given(subset)
-        self.method = find_method(method) if isinstance(method, str) else method
-        items = self.stop.budget(self.method, scores)
+        limits = stop or Stop(items=budget)
         check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
-        if subset is not None:
-            self.method = with_items(self.method, subset)
-        self.targets = tuple(targets)
+        reason = None
+        if method == AUTO:
+            check_given(subset)
+            method, reason = choose_for(scores, limits, seed)
+        self._prepare(scores, method, targets, limits, subset, reason)
+        items = self.stop.budget(self.method, scores)
         self.provenance = Provenance(
             method=method if isinstance(method, str) else method.describe(),
             settings=self.method.describe(),
@@ -152,24 +134,77 @@ class Evaluation:
             average=scores.average,
             version=__version__,
         )
-        self.notes: tuple[str, ...] = ()
-        self._given = subset
+        _ = self._session  # a method that cannot run says so now
+
+    def _prepare(
+        self,
+        scores: Scores,
+        method: str | Method,
+        targets: Sequence[str],
+        stop: Stop,
+        subset: Subset | None,
+        reason: str | None,
+    ) -> None:
+        self.reason = reason
+        self.stop, self.scores, self.targets = stop, scores, tuple(targets)
+        self._chosen, self._given = method, subset
+        self._opened: Provenance | None = None
         self.record = Record(self.targets, scores.n_items)
         self._book = AnswerBook(scores, self.record)
         self._entries: list[Entry] = []
         self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
         self._journal: Journal | None = None
-        self._estimator = Estimator(self.method, scores, self.provenance)
+
+    @cached_property
+    def method(self) -> Method:
+        """The method, with the subset's items if it was given the user's own."""
+        from fewbench.methods.catalogue import find_method
+
+        found = find_method(self._chosen) if isinstance(self._chosen, str) else self._chosen
+        return found if self._given is None else with_items(found, self._given)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What makes the estimates; of a folder, with the settings that the method has now."""
+        assert self._opened is not None
+        now = {"settings": self.method.describe(), "version": __version__}
+        return self._opened.model_copy(update=now)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note if the method has changed since the folder was made."""
+        made = self._opened
+        if made is None or made.settings == self.provenance.settings:
+            return ()
+        return (
+            f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
+            f"version goes on from the recorded answers with {self.provenance.settings}",
+        )
+
+    @property
+    def _budget(self) -> int:
+        return (self._opened or self.provenance).budget
+
+    @cached_property
+    def _estimator(self) -> "Estimator":
+        from fewbench.evaluation.estimating import Estimator
+
+        return Estimator(self.method, self.scores, self.provenance, self._folder)
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self._journal is None else self._journal.folder
 
     @cached_property
     def _session(self) -> Session:
-        """The method at work; made when first needed, for it may take long to learn."""
         made, subset = self.provenance, self._given
         method = self.method
         session: Session
         if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
             if error := obstacle(method.predictor, self.scores):
                 raise error
+            if self.notes:  # its items are still those that were chosen
+                subset = subset.model_copy(update={"provenance": made})
             check_subset(subset, made)
             session = StaticSession(method.predictor, self.scores, subset, made.seed, self.targets)
         else:
@@ -182,8 +217,10 @@ class Evaluation:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """While the method works: one thread, and fitted models kept in the folder."""
-        with one_thread(), fits_kept_in(None if self._journal is None else self._journal.folder):
+        """Use one thread, and keep fitted models in the folder."""
+        from fewbench.methods.item_response import fits_kept_in
+
+        with one_thread(), fits_kept_in(self._folder):
             yield
 
     @property
@@ -198,15 +235,17 @@ class Evaluation:
     def save(
         self, folder: str | os.PathLike[str], scores_path: str | os.PathLike[str] | None = None
     ) -> None:
-        """Keep this evaluation in a folder from now on: every tell is written before it returns.
+        """Save to a folder; later changes are written there before `ask` and `tell` return.
 
         Parameters
         ----------
         folder : path
-            Made if needed; EvaluationError if it holds an evaluation already.
+            Created if missing; EvaluationError if it holds an evaluation.
         scores_path : path, optional
-            Where the scores lie, so that `open` finds them by itself.
+            File of the scores, for `open` to read.
         """
+        from fewbench.methods.item_response import keep_fits
+
         journal = Journal(Path(folder))
         journal.create(
             Header(
@@ -221,7 +260,8 @@ class Evaluation:
         for entry in self._entries:
             journal.append(entry)
         keep_fits(self.scores, journal.folder)
-        self._keep_in(journal)
+        self._journal = journal
+        vars(self).pop("_estimator", None)  # which keeps its errors in the folder
 
     @classmethod
     def open(
@@ -230,23 +270,23 @@ class Evaluation:
         scores: Scores | None = None,
         method: Method | None = None,
     ) -> "Evaluation":
-        """Open a saved evaluation where it stopped: nothing told is lost or asked again.
+        """Open a saved evaluation with all items asked and answers recorded so far.
 
-        Nothing is asked of the method again either: what was asked is in the folder. If the
-        method has changed since, it goes on from there, and `notes` says so.
+        If a release changed the method, the evaluation goes on with the new one and `notes` says
+        so.
 
         Parameters
         ----------
         folder : path
         scores : Scores, optional
-            Those it was opened with; by default they are read from where they were.
+            The scores it was started with (default: read from their file).
         method : Method, optional
-            For a method that is not of the catalogue.
+            For a method that is not in the catalogue.
 
         Raises
         ------
         EvaluationError
-            If there is none, the scores are others, or a file is damaged.
+            If the folder holds no evaluation, the scores differ, or a file is damaged.
         """
         journal = Journal(Path(folder))
         header = journal.header()
@@ -254,34 +294,26 @@ class Evaluation:
         if scores is None:
             if header.scores is None:
                 raise EvaluationError(
-                    f"{folder}: the evaluation does not say where its scores lie",
-                    hint="give the scores when opening it",
+                    f"{folder}: the evaluation does not record where its scores are",
+                    hint="pass the scores when you open it",
                 )
-            scores = load_scores(header.scores).averaged(made.average)
+            scores = open_scores(header.scores).averaged(made.average)
         check_scores(scores, made, str(folder))
         evaluation = cls.__new__(cls)
         stop = header.stop or Stop(items=made.budget)
+        reason = header.reason
         evaluation._prepare(
-            *(scores, method or made.method, None, header.targets, made.seed),
-            *(stop, header.subset, header.reason),
+            scores, method or made.method, header.targets, stop, header.subset, reason
         )
-        evaluation._resume(made, journal)
+        evaluation._opened = made
+        if header.subset is None:
+            _ = evaluation.method  # of no known name, say, is refused now
+        evaluation._take_up(journal)
+        evaluation._journal = journal
         return evaluation
 
-    def _resume(self, made: Provenance, journal: Journal) -> None:
-        if self.provenance.settings != made.settings:
-            self.notes = (
-                f"started by fewbench {made.version} with {made.method} as {made.settings}; this "
-                f"version goes on from the recorded answers with {self.provenance.settings}",
-            )
-            if self._given is not None:  # its items are still those that were chosen
-                self._given = self._given.model_copy(update={"provenance": self.provenance})
-        self.provenance = self.provenance.model_copy(update={"budget": made.budget})
-        self._take_up(journal)
-        self._keep_in(journal)
-
     def _take_up(self, journal: Journal) -> None:
-        """Put into the record what the folder holds and is not there yet."""
+        """Add new entries of the folder to the record."""
         for entry in journal.fresh():
             try:
                 self._book.replay(entry)
@@ -289,7 +321,7 @@ class Evaluation:
                 raise EvaluationError(
                     f"{journal.folder}: entry {len(self._entries) + 1} does not fit the "
                     f"evaluation: {error.message}",
-                    hint="the journal was changed by hand; restore it from a backup",
+                    hint="the file was changed by hand; restore it from a backup",
                 ) from error
             self._entries.append(entry)
             if isinstance(entry, Asked):
@@ -299,7 +331,7 @@ class Evaluation:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Take up what other processes added to the folder; they wait until the block ends."""
+        """Lock the folder and read what other processes added."""
         if self._journal is None:
             yield
             return
@@ -307,12 +339,7 @@ class Evaluation:
             self._take_up(self._journal)
             yield
 
-    def _keep_in(self, journal: Journal) -> None:
-        self._journal = journal
-        self._estimator = Estimator(self.method, self.scores, self.provenance, journal.folder)
-
     def _note(self, entry: Entry) -> None:
-        """Write an entry to the folder, if there is one, before anything follows from it."""
         if self._journal is not None:
             self._journal.append(entry)
         self._entries.append(entry)
@@ -320,15 +347,14 @@ class Evaluation:
     # -- ask and tell ------------------------------------------------------------------------
 
     def ask(self, at_most: int | None = None) -> dict[str, list[str]]:
-        """Return what each target should be run on next: ids of items not answered yet.
+        """Return the items to run next: ids of asked items without an answer, by target.
 
-        Targets that need nothing more are left out, and so are those that wait (see `waiting`).
-        Asking again returns the same.
+        Finished and waiting targets (see `waiting`) are left out. Asking again returns the same.
 
         Parameters
         ----------
         at_most : int, optional
-            Return no more than this many items per target; the rest is asked later.
+            Most items per target; the rest is asked later.
         """
         self._advance()
         asked = {}
@@ -337,17 +363,17 @@ class Evaluation:
             if self.stop.half_width is not None and len(items):
                 if self._is_narrow(target):
                     continue
-                items = items[: max(FEWEST, round(STEP * self.provenance.budget))]
+                items = items[: max(FEWEST, round(STEP * self._budget))]
             if len(items):
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
 
     def waiting(self) -> list[str]:
-        """Return the targets that are asked again once others have answered."""
+        """Return the targets that get new items once other targets have answered."""
         return self._waiting(self.ask())
 
     def _waiting(self, asked: Mapping[str, Sequence[str]]) -> list[str]:
-        """Return the targets that wait for those that are asked; nobody waits for no one."""
+        """Return the waiting targets, given what is asked of the others."""
         return self._advance() if asked else []
 
     def finished(self) -> list[str]:
@@ -357,12 +383,9 @@ class Evaluation:
         return [target for target in self.targets if target not in more]
 
     def _advance(self) -> list[str]:
-        """Have the method choose for targets without open items, and note what it asks.
-
-        Returns the targets that wait for the answers of others.
-        """
+        """Choose items for targets without open ones; return the targets that must wait."""
         if self._is_on_record():
-            return []  # the method need not be at work
+            return []  # no method needed
         with self._alone(), self._working():
             asked = self._session.ask()
             new: dict[tuple[int, ...], list[str]] = {}
@@ -377,15 +400,15 @@ class Evaluation:
         return [name for name, items in asked.items() if not len(items)]
 
     def _is_on_record(self) -> bool:
-        """Whether every target has open items, and all that was asked is noted."""
+        """Whether every target has open items or a given subset, and what was asked is noted."""
+        n_given = self.scores.n_items + 1 if self._given is None else len(self._given.items)
         return all(
-            len(self.record.open(target))
+            (len(self.record.open(target)) or len(self.record.asked(target)) >= n_given)
             and self._written[target] == len(self.record.rounds(target))
             for target in self.targets
         )
 
     def _affordable(self, target: str) -> IntArray:
-        """Return a target's open items, as many as the cost allows."""
         items = self.record.open(target)
         if self.stop.cost is None or not len(items):
             return items
@@ -397,7 +420,6 @@ class Evaluation:
         return costs_of(self.scores)
 
     def _is_narrow(self, target: str) -> bool:
-        """Whether a target's interval is already as narrow as wanted."""
         if self.stop.half_width is None or len(self.record.answered(target)) < FEWEST:
             return False
         interval = self._estimate(self.stop.level, [target])[target].interval
@@ -412,31 +434,31 @@ class Evaluation:
         accept_fractions: bool = False,
         correct: bool = False,
     ) -> int:
-        """Take a target's answers, all at once or in parts.
+        """Record a target's answers, all at once or in parts.
 
         Parameters
         ----------
         target : str
         answers : mapping of item id to score
-            On the user's scale. An item may be told again with the same score.
+            Scores on the scale of the sources. The same score may be told again.
         probabilities : mapping of item id to option probabilities, optional
-            For methods that use signatures, in the order of the sources' options.
+            For methods that use option probabilities, in the order of the sources' options.
         accept_fractions : bool
-            Take scores between right and wrong where the sources have none in the task, such as
-            means of several runs of an item. The estimate then carries a warning.
+            Accept scores between right and wrong where the sources have none in the task, such
+            as means over runs of an item. The estimate then carries a warning.
         correct : bool
-            Replace earlier answers. The old ones stay in the folder's journal.
+            Replace earlier answers. The folder keeps the old ones.
 
         Returns
         -------
         int
-            How many of the items asked of this target are still to be answered.
+            Number of open items of this target.
 
         Raises
         ------
         AnswersError
-            If an item was not asked, a score is out of range, differs from one told before, or is
-            a fraction where the sources are right or wrong.
+            If an item was not asked, or a score is out of range, differs from an earlier one, or
+            is a fraction where the sources have none.
         ScoresError
             If an item is not in the scores.
         """
@@ -464,36 +486,35 @@ class Evaluation:
         accept_fractions: bool = False,
         correct: bool = False,
     ) -> Taken:
-        """Take answers from a table of scores, such as one read from a harness's log.
+        """Record answers from a table of scores, such as a harness log.
 
         Parameters
         ----------
         table : Scores
-            Item ids as in the sources.
+            Answers, with the item ids of the sources.
         target : str, optional
-            Take only this target. The table's only model is it, whatever its name there.
+            Record only this target. A table of one model may name it differently.
         accept_prompts : bool
-            Take answers although their prompts or settings differ from those of the sources;
-            estimates will warn of it. Compared is what the logs of both record.
+            Accept answers to other prompts or settings than the sources', as far as the logs
+            record them. Estimates then carry a warning.
         accept_fractions, correct : bool
             As in `tell`.
 
         Returns
         -------
         Taken
-            How many answers were new, which items and models of the table were not used, and
-            notes on prompts and settings.
+            How many answers were new, what was not used, and notes.
 
         Raises
         ------
         AnswersError
-            If the answers are to other prompts or settings than those of the sources, or do not
-            fit what was asked.
+            If prompts or settings differ from the sources', or for the reasons in `tell`.
         """
         if table.scale != self.scores.scale:
             raise AnswersError(
-                f"the answers are on the scale {table.scale}, the sources on {self.scores.scale}",
-                hint="read the answers with the scale of the sources",
+                f"the answers are on the scale {table.scale}, but the source models on "
+                f"{self.scores.scale}",
+                hint="read the answers with the scale of the source models",
             )
         taken, asked_of_any = 0, set[str]()
         matched = match_models(table, self.targets, target)
@@ -501,9 +522,12 @@ class Evaluation:
             self._advance()
         compared = self._book.compare(table, matched, accept_prompts=accept_prompts)
         every = {name: self._book.from_table(table, row, name) for name, row in matched.items()}
-        for name, answers in every.items():  # before any is taken
+        for name, answers in every.items():  # before any is recorded
             self._book.check(name, answers, accept_fractions=accept_fractions, correct=correct)
+        unskipped: dict[str, None] = {}
         for name, answers in every.items():
+            again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
+            unskipped |= dict.fromkeys(self.scores.item_ids[again].tolist())
             before = self.record.scores(name)[answers.items]
             taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
             asked_of_any.update(self.scores.item_ids[self.record.asked(name)])
@@ -520,18 +544,13 @@ class Evaluation:
             [item for item in table.item_ids if item not in asked_of_any],
             [model for row, model in enumerate(table.model_ids) if row not in rows],
             (*compared.differences, *compared.notes),
+            tuple(unskipped),
         )
 
     def skip(self, target: str, items: Iterable[str]) -> int:
-        """Note that a target cannot answer some of the items asked; they are not asked again.
+        """Record that a target cannot answer some asked items; return its number of open items.
 
-        Returns how many of the items asked of this target are still to be answered. An answer
-        told later counts all the same.
-
-        Raises
-        ------
-        AnswersError
-            If an item was not asked, or is answered.
+        An answer told later counts. Raises AnswersError if an item was not asked, or is answered.
         """
         self._check_target(target)
         at = self.scores.positions(list(items))
@@ -549,7 +568,7 @@ class Evaluation:
             )
 
     def _check_open(self, target: str) -> None:
-        """Have the method choose, if all that it asked of a target is answered."""
+        """Choose new items if a target has no open ones."""
         if not len(self.record.open(target)):
             self._advance()
 
@@ -583,19 +602,19 @@ class Evaluation:
     def estimate(self, level: float = 0.9, targets: Sequence[str] | None = None) -> Estimates:
         """Estimate full scores from the answers given so far.
 
-        An estimate of a target with items left to answer carries a warning.
+        The estimate of a target with open items carries a warning.
 
         Parameters
         ----------
         level : float
             Stated coverage of the interval.
         targets : sequence of str, optional
-            By default all that have answered something.
+            Default: all targets with answers.
 
         Raises
         ------
         EvaluationError
-            If a target has answered nothing.
+            If a target has no answers.
         """
         check_level(level)
         names = list(targets) if targets is not None else self._answering()
@@ -604,7 +623,7 @@ class Evaluation:
             if not len(self.record.answered(name)):
                 raise EvaluationError(
                     f"{name!r} has answered none of the asked items",
-                    hint="run the items that ask lists, and tell the answers",
+                    hint="run the items that ask lists, and record the answers with tell",
                 )
         return self._estimate(level, names) if names else Estimates()
 
@@ -613,11 +632,13 @@ class Evaluation:
         if not names:
             raise EvaluationError(
                 "no target has answered any item",
-                hint="run the items that ask lists, and tell the answers",
+                hint="run the items that ask lists, and record the answers with tell",
             )
         return names
 
     def _estimate(self, level: float, names: list[str]) -> Estimates:
+        from fewbench.evaluation.estimating import Heard
+
         waiting = self._advance()
         heard = []
         for name in names:
@@ -633,42 +654,44 @@ class Evaluation:
             return self._session.predict(names, tasks=tasks)
 
     def _rests_on(self, target: str, is_waiting: bool) -> tuple[str, ...]:
-        """Return a warning if the estimate rests on fewer answers than were asked for."""
+        """Return warnings if the estimate rests on fewer answers than asked."""
         answered, asked = len(self.record.answered(target)), len(self.record.asked(target))
-        left, budget = len(self.record.open(target)), self.provenance.budget
+        left, budget = len(self.record.open(target)), self._budget
         skipped = asked - answered - left
         found = []
         if left and self.stop.half_width is not None:
             found.append(
-                f"{answered} of at most {asked} items answered; the width of the interval decides "
-                "when to stop, so it holds the score a little less often than its level says"
+                f"{answered} of at most {asked} items answered; the interval's width decides when "
+                "to stop, so the interval holds the score slightly less often than its level says"
             )
         elif left and self.stop.cost is not None and not len(self._affordable(target)):
-            found.append(f"the cost allowed {answered} of the {asked} items chosen")
+            found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
         elif left and self.method.asks_once:
             found.append(
-                f"{answered} of {asked} items answered: the estimate uses {answered}; tell the "
-                f"missing {counted(left, 'answer')}, or skip items that cannot be answered"
+                f"{answered} of {asked} items answered: the estimate uses {answered}; record the "
+                f"missing {counted(left, 'answer')}, or skip items without an answer (--skip ID)"
             )
         elif left or is_waiting:
             found.append(
-                f"{answered} of {budget} items answered: the method would ask for more before it "
-                "estimates"
+                f"{answered} of {budget} items answered: the method asks for more items before "
+                "its estimate is final"
             )
         elif self.method.whole_budget and asked < budget:
-            found.append(f"only {asked} of {budget} items were asked: the rest was lost or changed")
+            found.append(
+                f"only {asked} of {budget} items were asked: the others were lost or changed"
+            )
         if skipped:
             found.append(
-                f"{counted(skipped, 'item')} skipped: if a model fails on items because they are "
-                "hard for it, leaving them out makes the estimate too high"
+                f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "
+                "for it, the estimate is too high"
             )
         return tuple(found)
 
     def items(self, target: str) -> pd.DataFrame:
         """Return one row per item of the benchmark, for one target.
 
-        Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` on
-        the user's scale; `expected`, what the method expects of the item, where it has that.
+        Columns: `task`; `status` ("answered", "open", "skipped", or "" if not asked); `score` and
+        `expected` (the method's expected score, if it has one), on the scale of the sources.
         """
         self._check_target(target)
         expected = None
@@ -681,7 +704,7 @@ class Evaluation:
         return self._book.counts()
 
     def __repr__(self) -> str:
-        """Return method, limits and how far the targets are."""
+        """Return method, limits and progress of the targets."""
         return (
             f"Evaluation: {self.provenance.method}, {self.stop.describe()}\n"
             f"{self.to_frame().to_string()}"
@@ -691,22 +714,21 @@ class Evaluation:
         return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.to_frame().to_html()}"
 
     def warnings(self) -> list[str]:
-        """Return what to know of the method on these sources, before any target is run.
+        """Return warnings about the method on these sources, before any target is run.
 
-        The method is repeated on parts of the sources for it, which can take as long as 20 runs
-        of the method; `estimate` uses the same.
+        Repeats the method on parts of the sources, which can take as long as 20 runs of the
+        method; `estimate` reuses the results.
         """
         return self._estimator.warnings()
 
     def _accepted(self, target: str) -> list[str]:
-        """Return warnings of answers that were taken although they were asked otherwise."""
         told = [one for one in self._entries if isinstance(one, Told) and one.target == target]
         return [
-            f"accepted answers to other prompts or settings than the sources': {said}"
+            f"accepted answers to other prompts or settings than the source models': {said}"
             for said in dict.fromkeys(said for one in told for said in one.differences)
         ]
 
     @property
-    def error_model(self) -> ErrorModel:
-        """What is known of the method's errors on the sources, with the whole budget."""
+    def error_model(self) -> "ErrorModel":
+        """The method's measured errors on the sources, with the whole budget."""
         return self._estimator.errors()

@@ -1,12 +1,11 @@
-"""How far off an estimate may be: an interval, the typical error, and what to warn of.
+"""Intervals, expected errors and warnings.
 
 - Plain random sampling needs no past errors (`sampling`).
-- For every other method the interval comes from its errors on source models that it was not
-  fitted on (`calibration`), in units of each target's spread.
-- A target that answers better than nearly all sources may lie beyond their range, where those
-  errors say little. Then the method's errors on the strongest sources, learned from weaker ones,
-  take their place. The passage is gradual: both ends of the interval move from the one to the
-  other as the target is more likely to be beyond.
+- Every other method's interval comes from its errors on held-out sources (`calibration`), in units
+  of each target's spread.
+- A target that answers better than nearly all sources may be beyond their range. The ends of the
+  interval then move towards those from the method's errors on the strongest sources, learned from
+  weaker ones, in proportion to the probability that the target is beyond.
 """
 
 from collections.abc import Sequence
@@ -22,16 +21,14 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.calibration import (
-    ADJACENT,
     Calibration,
-    PastErrors,
     cross_fit,
     frontier_fit,
     sample_error,
     sample_fit,
     typical_variance,
 )
-from fewbench.evaluation.journal import KeptErrors
+from fewbench.evaluation.past_errors import ADJACENT, KeptErrors, PastErrors
 from fewbench.evaluation.sampling import (
     betting_interval,
     error_within,
@@ -47,43 +44,43 @@ Kind = Literal["exact", "betting", "cross-fitted", "frontier", "bounds"]
 
 DIVISIONS = 3
 CHEAP = 250_000
-"""Cells of a table up to which a quick static method is cross-fitted on several divisions."""
+"""Most cells for which a quick static method is cross-fitted on several divisions."""
 PRIOR_BEYOND = 0.25
-"""Share of targets taken to be beyond the sources before anything is answered."""
+"""Prior probability that a target is beyond the sources."""
 LEAST_CHANCE = 0.1
-"""Below this chance to be above the sources' 95 % quantile a target counts as like them."""
+"""Below this chance to exceed the sources' 95 % quantile, a target is not beyond them."""
 FEWEST_BEYOND = 4
 TINY = 1e-9
 ALIKE = (
-    "the method made no error on any source model, because they all score alike: that says nothing "
-    "of a model that differs, so the interval shows only what the answers leave possible"
+    "all source models score alike, so the method's errors on them say nothing of a model that "
+    "differs: the interval shows only what the answers leave possible"
 )
 SAID_FROM = 0.3
-"""Probability to be beyond the sources from which an estimate says so."""
+"""Probability of being beyond the sources from which an estimate warns."""
 RARE = 0.15
-"""And only if no more than this share of the sources, left out, are as likely to be beyond."""
+"""Warn only if at most this share of held-out sources is as likely to be beyond."""
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """How sure an estimate is, in [0, 1].
+    """Interval and expected error of an estimate, in [0, 1].
 
     Attributes
     ----------
     low, high : float
-        The interval, within what the answers leave possible; it holds the estimate.
+        The interval, within what the answers leave possible; it contains the estimate.
     kind : str
-        exact: hypergeometric; betting: valid for any scores; cross-fitted: past errors on
-        sources; frontier: past errors on the strongest sources, learned from weaker ones; bounds:
-        only what the answers leave possible.
+        exact: hypergeometric; betting: valid for any scores; cross-fitted: errors on held-out
+        sources; frontier: errors on the strongest sources, learned from weaker ones; bounds: only
+        what the answers leave possible.
     sources : int or None
-        How many independent sources, or families of sources, the interval rests on.
+        Number of independent sources or families behind the interval.
     expected_error : float or None
-        Mean absolute error to expect of the method for this target.
+        Expected absolute error.
     beyond : float
-        Weight of the frontier, the probability that the target is beyond the sources.
+        Probability that the target is beyond the sources: the weight of the frontier.
     is_beyond : bool
-        Whether the target may well be beyond the sources, so that the estimate says so.
+        Whether the estimate warns of it.
     warnings : tuple of str
     """
 
@@ -98,7 +95,7 @@ class Judgment:
 
 
 class ErrorModel:
-    """What is known of a method's errors on a table of sources.
+    """A method's errors on a table of sources.
 
     Parameters
     ----------
@@ -108,10 +105,10 @@ class ErrorModel:
     budget, seed : int
         As for the evaluation itself.
     divisions : int, optional
-        How often the sources are divided anew for the cross-fit; by default 3 times where that
-        is cheap (a static method that learns quickly, at most 250,000 cells), else once.
+        Number of divisions of the sources for the cross-fit (default: 3 for a static method that
+        learns quickly on at most 250,000 cells, else 1).
     folder : Path, optional
-        Where the errors are kept, and taken from if they are there.
+        Where the errors are kept.
     limit : int, optional
         Judge the method after so many answers of the budget.
     """
@@ -137,7 +134,7 @@ class ErrorModel:
         self._kept = KeptErrors(folder, *made_of)
         self._samples: dict[int, Calibration] = {}
         self._beyond: dict[str, PastErrors] = {}
-        # With a macro average the exact interval says nothing of tasks that were not drawn.
+        # With a macro average, the exact interval ignores tasks that were not drawn.
         self._plain = method.plain_sampling and scores.average == "micro"
 
     @cached_property
@@ -156,7 +153,7 @@ class ErrorModel:
 
     @cached_property
     def frontier(self) -> "Frontier | None":
-        """The method's errors beyond weaker sources; None where the sources cannot show them."""
+        """The method's errors beyond weaker sources; None if there are too few sources."""
         past = self._beyond_errors("frontier", self._method)
         enough = len(np.unique(past.models)) >= FEWEST_BEYOND and len(np.unique(past.step)) > 1
         return Frontier(past, self.inside.past) if enough else None
@@ -174,29 +171,23 @@ class ErrorModel:
         return past
 
     def warn(self, unit: float) -> list[str]:
-        """Return what to know of the method on these sources before any target is run.
-
-        Parameters
-        ----------
-        unit : float
-            The scale's span, for errors to be said on the user's scale.
-        """
+        """Return warnings about the method on these sources; `unit` is the scale's span."""
         if self._method.plain_sampling:
             return []
         found = []
         error, random = self.inside.past.mean_error, self.inside.past.mean_random
         if error is not None and random is not None and error >= random and error > 0:
             found.append(
-                f"on your source models this method errs by {error * unit:.3g} on average, plain "
-                f"random sampling of as many items by {random * unit:.3g}: use random, or compare "
-                "methods (fewbench compare)"
+                f"on held-out source models, this method's mean error is {error * unit:.3g}; that "
+                f"of random sampling is {random * unit:.3g}. Use random, or compare methods "
+                "(fewbench compare)"
             )
         alpha = reliability(self._scores)
         if self._scores.n_models > 2 and alpha < RELIABLE:
             found.append(
                 f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
-                "1): they do not show how a better model answers, so only random can be trusted "
-                "for one"
+                "1), so they do not show how a better model answers. Use random if the target is "
+                "better"
             )
         return found
 
@@ -215,7 +206,7 @@ class ErrorModel:
         estimates : ndarray, shape (targets,)
             Within what the answers leave possible.
         items, answers : sequences of ndarray
-            For every target the positions of the items run, and its scores in [0, 1].
+            Each target's items, as positions, and scores in [0, 1].
         level : float
             Stated coverage.
         spreads : ndarray, shape (targets,), optional
@@ -229,7 +220,7 @@ class ErrorModel:
         placed = None if self._method.plain_sampling else place(self._scores, items, answers)
         found = []
         for row, (estimate, at, scores) in enumerate(zip(estimates, items, answers, strict=True)):
-            chance, distance = 0.0, 0.0  # a sample's mean learns nothing from the sources
+            chance, distance = 0.0, 0.0  # a sample's mean does not use the sources
             if placed is not None:
                 chance, distance = float(placed.chance[row]), float(placed.distance[row])
             spread = standard_error(float(estimate), len(at), self._scores.n_items)
@@ -243,7 +234,6 @@ class ErrorModel:
     def _judge_sample(
         self, estimate: float, items: IntArray, answers: FloatArray, level: float
     ) -> Judgment:
-        """Judge the mean of a simple random sample."""
         n, n_items = len(items), self._scores.n_items
         kind: Kind = "exact"
         sources = None
@@ -252,7 +242,7 @@ class ErrorModel:
             low, high = exact_interval(round(estimate * n), n, n_items, level)
         else:
             kind = "betting"
-            sample = answers[np.argsort(items)]  # in whatever order they were told
+            sample = answers[np.argsort(items)]  # the same for any order of answers
             low, high = betting_interval(sample, n_items, level)
             spread = sample_error(sample, n_items, self._typical_variance)
             half, units, warning = self._of_samples(n).half_width(level, spread)
@@ -266,7 +256,7 @@ class ErrorModel:
         return Judgment(low, high, kind, sources, error, 0.0, False, ())
 
     def _of_samples(self, n: int) -> Calibration:
-        """The errors of samples of n items of the sources' own scores."""
+        """Errors of random samples of n items of the sources' own scores."""
         if n not in self._samples:
             self._samples[n] = Calibration(sample_fit(self._scores, n, self._seed))
         return self._samples[n]
@@ -308,12 +298,11 @@ class ErrorModel:
             if weight >= 0.5:
                 kind, sources = "frontier", self.frontier.units
         low, high = self._bounded(estimate, low, high, items, answers)
-        if error is not None:  # no farther than what the answers leave possible
+        if error is not None:  # at most what the answers leave possible
             least, most = known_bounds(self._scores.item_weights, items, answers)
             error = min(error, max(estimate - least, most - estimate))
         warnings = () if warning is None else (warning,)
-        # So that few targets that are like the sources are said to be beyond them; fewer still
-        # where nothing but the chance speaks for it.
+        # Few targets within the range may be warned of; fewer still without a frontier.
         alike = float(self.inside.past.weights @ (self.inside.past.chance >= chance))
         rare = alike <= (RARE if self.frontier is not None else RARE / 3)
         is_beyond = weight >= SAID_FROM and rare
@@ -322,63 +311,53 @@ class ErrorModel:
     def _bounded(
         self, estimate: float, low: float, high: float, items: IntArray, answers: FloatArray
     ) -> tuple[float, float]:
-        """Cut to what the answers leave possible; the estimate stays inside.
+        """Cut to what the answers leave possible, and include the estimate.
 
-        The exact test may reject the very mean of the sample, which is no multiple of 1/N.
+        The exact test may reject the sample mean itself, as it is no multiple of 1/N.
         """
         least, most = known_bounds(self._scores.item_weights, items, answers)
         return max(least, min(low, estimate)), min(most, max(high, estimate))
 
     def beyond_warning(self, name: str, unit: float) -> str:
-        """Return what to say of a target that may be beyond the sources.
-
-        Parameters
-        ----------
-        name : str
-            The method's name.
-        unit : float
-            The scale's span.
-        """
+        """Return the warning for a target beyond the sources; `unit` is the scale's span."""
         said = (
-            "this model answers better than nearly all source models; its score may be beyond "
-            "theirs"
+            "the target answers better than nearly all source models; its score may exceed theirs"
         )
         if self.frontier is None:
-            return f"{said}, and your source models do not show how far {name} errs there"
+            return f"{said}. There are too few source models to measure the error of {name} there"
         past = self.frontier.past
         error, random = past.mean_error or 0.0, past.mean_random or 0.0
         said += (
-            f". In such cases {name} erred by {error * unit:.3g} on your own models (the "
-            f"strongest, estimated from weaker ones), plain random sampling by {random * unit:.3g}"
+            f". On your strongest source models, estimated from weaker ones, the mean error of "
+            f"{name} is {error * unit:.3g}, that of random sampling {random * unit:.3g}"
         )
         bias = float(past.weights @ past.errors)
         if abs(bias) > 0.5 * error:
-            said += f", and it {'underrated' if bias > 0 else 'overrated'} them"
+            said += f"; {name} {'underestimates' if bias > 0 else 'overestimates'} them"
         best, least = name, min(error, random)
         for other in STRONGER:
             method = find_method(other)
-            if not method.asks_once:  # which would take long
+            if not method.asks_once:  # too slow
                 continue
             found = self._beyond_errors(f"frontier of {other}", method).mean_error
             if found is not None and found < least:
                 best, least = other, found
         if best != name:
-            return f"{said}; {best} erred least, by {least * unit:.3g}"
-        return f"{said}; use random" if random < error else said
+            return f"{said}. Use {best}: its mean error is the least, {least * unit:.3g}"
+        return f"{said}. Use random" if random < error else said
 
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
     """A method's errors on the strongest sources, learned from weaker ones.
 
-    Signed errors, in units of their spread, follow a line over how far beyond the sources the
-    answers place the target; around it they vary from target to target and from one division of
-    the sources to the next (what a method draws is shared by all targets of a division).
+    Signed errors, in units of their spread, follow a line over the target's distance beyond the
+    sources. Around the line they vary within and between divisions of the sources.
 
     Attributes
     ----------
     past, inside : PastErrors
-        Beyond the weaker sources, and cross-fitted inside the range of all.
+        Errors beyond the weaker sources, and cross-fitted errors within the range of all.
     """
 
     past: PastErrors
@@ -403,12 +382,12 @@ class Frontier:
 
     @property
     def units(self) -> int:
-        """How many independent groups of sources were judged; sources, if groups are too few."""
+        """Number of judged groups of sources; of judged sources, if groups are too few."""
         groups = self.past.n_groups
         return groups if groups >= FEWEST_BEYOND else len(np.unique(self.past.models))
 
     def weight(self, chance: float) -> float:
-        """Return the probability that a target of this chance is beyond the sources."""
+        """Return the probability that a target with this chance is beyond the sources."""
         level, slope = self._logistic
         return float(1 / (1 + np.exp(-(level + slope * _logit(np.array([chance]))[0]))))
 
@@ -417,16 +396,13 @@ class Frontier:
         x, errors, weights = self.past.distance, self.past.relative, self.past.weights
         mean = float(weights @ x)
         variance = float(weights @ (x - mean) ** 2)
-        # The slope is drawn towards none: distances are few, and near each other.
+        # The slope is shrunk: there are few distances, and they are close together.
         slope = float(weights @ ((x - mean) * errors)) / (variance + 0.25)
         return _Line(float(weights @ errors), slope, mean, max(variance, 0.01))
 
     @cached_property
     def _variances(self) -> tuple[float, float]:
-        """Variance of relative errors around the line: within divisions, and between them.
-
-        With fewer than three divisions all of it counts as within.
-        """
+        """Variance of relative errors around the line, within divisions and between them."""
         line, weights, units = self._line, self.past.weights, self.units
         rest = self.past.relative - line.level - line.slope * (self.past.distance - line.mean)
         names, step = np.unique(self.past.step, return_inverse=True)
@@ -439,10 +415,10 @@ class Frontier:
 
     @cached_property
     def _logistic(self) -> tuple[float, float]:
-        """Level and slope of the logistic regression that tells the frontier from the inside.
+        """Level and slope of the logistic regression of frontier or inside on the log odds.
 
-        On the log odds of the chance to be above the 95 % quantile; the frontier's part are the
-        sources just above those learned from, and makes up `PRIOR_BEYOND` of the weight.
+        The frontier consists of the sources just above those learned from, with `PRIOR_BEYOND` of
+        the weight.
         """
         just = np.isin(self.past.step, np.unique(self.past.step)[:ADJACENT])
         inside, outside = _logit(self.inside.chance), _logit(self.past.chance[just])

@@ -1,42 +1,27 @@
 """The folder of an evaluation: how it was opened, and every ask and answer in order.
 
 `evaluation.json` is written once. `answers.jsonl` only grows (see `fewbench._journal`): one line
-for each round of items asked, for each tell and for items that were skipped. `calibration.json`
-keeps past errors, so that they are measured once; it can be deleted at any time, and is then made
-again.
+for each round of items asked, for each tell and for items that were skipped.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import fields
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from fewbench._files import written_whole
 from fewbench._journal import Lines
 from fewbench._json import parse_json
-from fewbench._version import __version__
+from fewbench._names import counted, some
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.calibration import (
-    FOLDS,
-    MOST_JUDGED,
-    MOST_JUDGED_BEYOND,
-    STEPS,
-    PastErrors,
-)
 from fewbench.evaluation.opening import Stop
 from fewbench.methods.subset import Provenance, Subset
 
 HEADER = "evaluation.json"
 ANSWERS = "answers.jsonl"
-ERRORS = "calibration.json"
-ERRORS_FORMAT = 1
-"""To be raised when errors are measured otherwise."""
 
 
 class Header(BaseModel):
@@ -126,11 +111,12 @@ class Journal:
         if (self.folder / HEADER).exists():
             raise EvaluationError(
                 f"{self.folder}: already holds an evaluation",
-                hint="go on with ask, tell and estimate, or choose another folder",
+                hint="continue with ask, tell and estimate, or choose another folder",
             )
         if (self.folder / ANSWERS).exists():  # of a transfer measurement, say
             raise EvaluationError(
-                f"{self.folder}: holds {ANSWERS} but no {HEADER}", hint="choose another folder"
+                f"{self.folder}: holds {ANSWERS} but no {HEADER}",
+                hint="choose another folder",
             )
 
     def header(self) -> Header:
@@ -170,8 +156,26 @@ class Journal:
                 ) from error
 
     def repair(self) -> int:
-        """Drop damaged lines of the answers; return how many there were."""
-        self.header()
+        """Drop damaged lines of the answers; return how many there were.
+
+        EvaluationError if the header is lost: the answers do not say what it held.
+        """
+        try:
+            self.header()
+        except EvaluationError as error:
+            entries = [_parse(line) for _, line in self._lines.read() if _is_sound(line)]
+            if not entries and not (self.folder / HEADER).exists():
+                raise
+            asked = [one for one in entries if isinstance(one, Asked)]
+            targets = dict.fromkeys(name for one in asked for name in one.targets)
+            n_answers = sum(len(one.items) for one in entries if isinstance(one, Told))
+            raise EvaluationError(
+                f"{self.folder}: {HEADER} is lost or damaged, and with it the scores file, method, "
+                f"budget and seed; {ANSWERS} still holds {counted(n_answers, 'answer')}"
+                + (f" of {some(targets)}" if targets else ""),
+                hint=f"restore {HEADER} from a backup; or run fewbench start with the same scores "
+                f"and options and -o NEW, copy {ANSWERS} to NEW, and run fewbench repair NEW",
+            ) from error
         return self._lines.repair(_is_sound) if self._lines.path.exists() else 0
 
 
@@ -189,61 +193,3 @@ def _is_sound(line: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-class _ErrorsFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
-
-    key: str
-    parts: dict[str, dict[str, list[float]]] = {}
-
-
-class KeptErrors:
-    """Past errors by name, in a file.
-
-    Parameters
-    ----------
-    folder : Path or None
-        Where the file lies; None keeps nothing.
-    made_of : object
-        All that the errors depend on, as its `repr`: what was kept of something else, or by
-        another version of fewbench, is not used.
-    """
-
-    def __init__(self, folder: Path | None, *made_of: object) -> None:
-        self._path = None if folder is None else folder / ERRORS
-        how = (__version__, ERRORS_FORMAT, FOLDS, STEPS, MOST_JUDGED, MOST_JUDGED_BEYOND)
-        self._key = hashlib.sha256(repr((*how, *made_of)).encode()).hexdigest()
-
-    def get(self, name: str) -> PastErrors | None:
-        """Return what was kept under a name, if anything fits."""
-        part = self._read().parts.get(name)
-        if part is None or set(part) != {field.name for field in fields(PastErrors)}:
-            return None
-        if len({len(values) for values in part.values()}) != 1:
-            return None
-        numbers = {name: np.array(values) for name, values in part.items()}
-        for whole in ("models", "groups", "step"):
-            numbers[whole] = numbers[whole].astype(np.intp)
-        return PastErrors(**numbers)
-
-    def put(self, name: str, past: PastErrors) -> None:
-        """Keep errors under a name; a folder that cannot be written to keeps nothing."""
-        if self._path is None:
-            return
-        file = self._read()
-        file.parts[name] = {
-            field.name: getattr(past, field.name).tolist() for field in fields(PastErrors)
-        }
-        try:
-            with written_whole(self._path) as temporary:
-                temporary.write_text(file.model_dump_json(), encoding="utf-8")
-        except OSError:
-            return
-
-    def _read(self) -> _ErrorsFile:
-        try:
-            found = _ErrorsFile.model_validate_json(self._path.read_bytes()) if self._path else None
-        except (OSError, ValidationError):
-            found = None
-        return found if found is not None and found.key == self._key else _ErrorsFile(key=self._key)

@@ -1,4 +1,4 @@
-"""What an evaluation is opened with: when to stop, and checks of targets, scores and items."""
+"""Start of an evaluation: when to stop, and checks of targets, scores and items."""
 
 from collections.abc import Sequence
 
@@ -13,21 +13,20 @@ from fewbench.methods.subset import Given
 from fewbench.scores import Scores
 
 COST = "cost"
-"""Column of the items that holds what it costs to run each."""
+"""Column of the items with the cost of running each."""
 FEWEST = 10
-"""Answers before a half width may end the run."""
+"""Fewest answers before a half width may end the run."""
 
 
 class Stop(BaseModel):
-    """When to stop asking a target: whichever limit is reached first.
+    """When to stop asking a target: at the limit that is reached first.
 
     Attributes
     ----------
     items : int, optional
         Most items to run.
     half_width : float, optional
-        Stop once the interval is at most this much to either side of the estimate, on the scale
-        of the scores.
+        Stop once half of the interval's width is at most this, on the scale of the scores.
     level : float
         Level of that interval.
     cost : float, optional
@@ -69,12 +68,18 @@ class Stop(BaseModel):
         Raises
         ------
         MethodError
-            If `items` is missing and the method must know how many items it may ask, or is out of
-            range.
+            If `items` is out of range, or missing and the method needs it.
         EvaluationError
-            If `cost` is given and the items have no costs.
+            If `cost` is given and the items have no costs, or `half_width` is no narrower than
+            the scale.
         """
-        n_items = scores.n_items
+        n_items, widest = scores.n_items, (scores.scale.high - scores.scale.low) / 2
+        if self.half_width is not None and self.half_width >= widest:
+            raise EvaluationError(
+                f"every interval is narrower than a half width of {self.half_width:g}: scores are "
+                f"from {scores.scale.low:g} to {scores.scale.high:g}",
+                hint=f"use a half width below {widest:g}, such as {0.06 * widest:g}",
+            )
         if self.items is not None:
             check_budget(self.items, n_items)
             return self.items
@@ -83,14 +88,14 @@ class Stop(BaseModel):
             return max(1, min(n_items, int(self.cost / mean))) if mean > 0 else n_items
         if not method.extends:
             raise MethodError(
-                f"{method.describe()} has to know how many items it may choose",
-                hint="add a budget of items, the most that you would run",
+                f"{method.describe()} needs a number of items",
+                hint="add a budget: the most items to run",
             )
         return n_items
 
 
 def costs_of(scores: Scores) -> FloatArray:
-    """Return what it costs to run each item, shape (items,).
+    """Return the cost of running each item, shape (items,).
 
     Raises
     ------
@@ -108,7 +113,7 @@ def costs_of(scores: Scores) -> FloatArray:
     if not (costs >= 0).all():
         bad = scores.item_ids[~(costs >= 0)]
         raise EvaluationError(
-            f"{counted(len(bad), 'item')} without a cost of 0 or more, such as {bad[0]!r}",
+            f"{counted(len(bad), 'item')} without a cost of 0 or more, first {bad[0]!r}",
             hint="give every item a number in the column 'cost'",
         )
     return np.asarray(costs)
@@ -118,68 +123,71 @@ def check_budget(budget: int, n_items: int) -> None:
     """Raise MethodError unless 1 <= budget <= n_items."""
     if not 1 <= budget <= n_items:
         raise MethodError(
-            f"a budget of {budget} items, where there are {n_items}",
+            f"budget of {budget}: the benchmark has {n_items} items",
             hint=f"use a budget from 1 to {n_items}",
         )
 
 
 def check_subset(subset: Subset, wanted: Provenance) -> None:
-    """Raise EvaluationError unless a given subset is of this budget, these scores and this method.
+    """Raise EvaluationError if a subset has another budget, scores or method.
 
-    A subset without provenance is the user's own.
+    The user's own subset has no provenance.
     """
     if len(subset.items) != wanted.budget:
-        raise EvaluationError(f"a subset of {len(subset.items)} items, a budget of {wanted.budget}")
+        raise EvaluationError(
+            f"the subset has {len(subset.items)} items, but the budget is {wanted.budget}"
+        )
     made = subset.provenance
     if made is not None and made.fingerprint != wanted.fingerprint:
         raise EvaluationError(
-            f"the subset was chosen from other scores (fingerprint {made.fingerprint}, these have "
+            f"the subset was chosen from other scores (fingerprint {made.fingerprint} instead of "
             f"{wanted.fingerprint})",
-            hint="use the scores that it was chosen from, or choose again",
+            hint="use those scores, or choose the items again",
         )
     if made is not None and (made.settings, made.seed) != (wanted.settings, wanted.seed):
         raise EvaluationError(
             f"the subset was chosen by {made.method} ({made.settings}) with seed {made.seed}, not "
             f"by {wanted.method} ({wanted.settings}) with seed {wanted.seed}",
-            hint="a subset is only meaningful with its method; to use its items all the same, take "
-            "its provenance away",
+            hint="use the subset with its method, or remove its provenance to keep only its items",
         )
 
 
 def check_targets(scores: Scores, targets: Sequence[str]) -> None:
-    """Raise EvaluationError unless targets are named, once each, and are not among the sources."""
+    """Raise EvaluationError unless targets have distinct names that no source has."""
     if isinstance(targets, str):
-        raise EvaluationError(f"the targets are the text {targets!r}", hint=f"use [{targets!r}]")
+        raise EvaluationError(
+            f"targets is the text {targets!r}, not a list", hint=f"use [{targets!r}]"
+        )
     if not targets or any(not target.strip() for target in targets):
         raise EvaluationError("no target, or one without a name", hint="name the new models")
     if len(set(targets)) < len(targets):
         raise EvaluationError(
-            f"a target is named twice among {some(targets)}", hint="name each one once"
+            f"a target is given twice among {some(targets)}", hint="give each one once"
         )
     known = [target for target in targets if target in scores.models.index]
     if known:
         raise EvaluationError(
-            f"{some(known)} is among the sources already, with its answers to all items",
-            hint="its full score is known; give a new model another name",
+            f"{some(known)} is a source model already, so its full score is known",
+            hint="give the target another name",
         )
 
 
 def check_scores(scores: Scores, made: Provenance, folder: str) -> None:
-    """Raise EvaluationError unless these are the scores that an evaluation was started with."""
+    """Raise EvaluationError unless the evaluation was started with these scores."""
     if scores.fingerprint != made.fingerprint:
         raise EvaluationError(
-            f"{folder}: opened with other scores (fingerprint {made.fingerprint}, these have "
-            f"{scores.fingerprint})",
-            hint="put the scores back, or start a new evaluation",
+            f"{folder}: started with other scores (fingerprint {scores.fingerprint} instead of "
+            f"{made.fingerprint})",
+            hint="restore the scores, or start a new evaluation",
         )
 
 
 def with_items(method: Method, subset: Subset) -> Method:
-    """Return the method with a user's own items; with its own, if the subset says whose it is."""
+    """Return the method with the subset as selector, if the subset is the user's own."""
     if not isinstance(method, StaticMethod):
         raise EvaluationError(
-            f"{method.describe()} chooses items as it goes and takes no given subset",
-            hint="start it with the method and the budget; it asks for the same first items",
+            f"{method.describe()} is adaptive and takes no given subset",
+            hint="start with --method and --budget instead: the first items are the same",
         )
     made = subset.provenance
     if made is None or made.settings.startswith("given("):

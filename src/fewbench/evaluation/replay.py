@@ -14,21 +14,21 @@ from fewbench.scores import Scores
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a method said of targets.
+    """A method's predictions for targets.
 
     Attributes
     ----------
     scores : ndarray, shape (targets,)
-        Predicted full scores, within the bounds that the answers set.
+        Predicted full scores, within what the answers leave possible.
     tasks : ndarray, shape (targets, tasks), optional
     outside : ndarray of bool, shape (targets,), optional
-        Whether a target is unlike all sources, if the method can tell.
+        Whether a target is unlike all sources, for methods that judge it.
     items : list of ndarray of int
-        Positions of the items that each target was run on, in the order asked.
+        Positions of each target's items, in the order asked.
     notes : tuple of str
-        What the method says of all its predictions.
+        The method's notes on its predictions.
     seconds_fit, seconds_predict : float
-        Time to choose the items, and to learn the predictor and predict.
+        Seconds to choose the items, and to fit the predictor and predict.
     spread : ndarray, shape (targets,), optional
         The method's own standard errors.
     """
@@ -58,10 +58,10 @@ def replay(
     Parameters
     ----------
     sources, targets : Scores
-        Of the same items in the same order; targets without missing cells. The method is given
-        only the answers that it asks for.
+        Same items in the same order; targets without missing cells. The method sees only the
+        answers that it asks for.
     limit : int, optional
-        Tell each target's first answers only, no more than this, and predict from them.
+        Most answers per target, to predict from a part of them.
     """
     with one_thread():
         return _replay(method, sources, targets, budget, seed, tasks, limit)

@@ -1,8 +1,7 @@
 """Plain random sampling: its intervals and its expected error.
 
-A simple random sample of the items needs no assumption about the model. Right or wrong: the
-interval inverts hypergeometric tests and is exact. Scores between: a betting interval for sampling
-without replacement, valid at any size.
+The intervals of a simple random sample need no assumption about the model: exact hypergeometric
+intervals for right and wrong answers, betting intervals for other scores.
 """
 
 import math
@@ -20,24 +19,24 @@ from fewbench.scores import Scores
 
 ORDERS, NODES = 16, 400
 DRAWS = 2048
-"""Random subsets by which an expected error is computed where there is no closed form."""
+"""Random subsets to compute an expected error without a closed form."""
 JUDGED = 50
 INSIDE = 21
-"""Scores of an interval over which an expected error is averaged."""
+"""Number of scores in an interval to average an expected error over."""
 
 
 def check_level(level: float) -> None:
     """Raise FewbenchError unless 0 < level < 1."""
     if not 0.0 < level < 1.0:
-        raise FewbenchError(f"an interval at level {level}", hint="use a share such as 0.9")
+        raise FewbenchError(f"level {level} is not between 0 and 1", hint="use a share such as 0.9")
 
 
 @lru_cache(maxsize=4096)
 def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float, float]:
     """Equal-tailed hypergeometric interval for the share of right items of n_items.
 
-    The least and the greatest number of right items in the whole that would not be rejected by a
-    one-sided test at (1 - level) / 2 after `hits` of n.
+    From the least to the greatest number of right items that a one-sided test at (1 - level) / 2
+    does not reject, given `hits` of n.
 
     Examples
     --------
@@ -49,8 +48,8 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
 
     check_level(level)
     tail = (1.0 - level) / 2.0
-    right = range(hits, n_items - (n - hits) + 1)  # what the sample leaves possible
-    # The more are right, the likelier so many hits or more: both ends are found by halving.
+    right = range(hits, n_items - (n - hits) + 1)
+    # Bisection: more right items make as many hits likelier.
     low = bisect_right(right, tail, key=lambda r: hypergeom.sf(hits - 1, n_items, r, n))
     high = bisect_left(right, -tail, key=lambda r: -hypergeom.cdf(hits, n_items, r, n)) - 1
     return right[low] / n_items, right[high] / n_items
@@ -60,18 +59,17 @@ def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[f
     """Interval for the mean of n_items scores in [0, 1] from a simple random sample of them.
 
     Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024,
-    Section 5 (sampling without replacement): a mean is kept while bets against it have won less
-    than 1 / (1 - level). The sample has no order, so the capital is averaged over `ORDERS` random
-    orders that do not depend on the scores; an average of such capitals is one, too.
+    Section 5 (sampling without replacement): a mean stays while bets against it have won less than
+    1 / (1 - level). The capital is averaged over `ORDERS` random orders of the sample.
 
     Parameters
     ----------
     answers : ndarray, shape (n,)
         A simple random sample, drawn without replacement.
     n_items : int
-        Size of the whole.
+        Number of all items.
     level : float
-        Stated coverage, which holds for any scores in [0, 1] and any n.
+        Coverage, which holds for any scores in [0, 1] and any n.
 
     Examples
     --------
@@ -96,7 +94,7 @@ def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[f
         variance = (0.25 + np.cumsum((y - guess) ** 2)) / (drawn + 2)
         variance = np.concatenate([[0.25], variance[:-1]])  # known before each bet
         stake = np.sqrt(2 * math.log(2 / alpha) / (n * variance))
-        rest = (n_items * means[:, None] - before) / (n_items - drawn)  # mean of what is left
+        rest = (n_items * means[:, None] - before) / (n_items - drawn)  # mean of the rest
         possible = ((rest > -1e-12) & (rest < 1 + 1e-12)).all(axis=1)
         rest = np.clip(rest, 1e-9, 1 - 1e-9)
         above = np.log1p(np.minimum(stake, 0.5 / rest) * (y - rest)).sum(axis=1)
@@ -112,9 +110,9 @@ def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[f
 def wilson_interval(
     mean: float, n: int, n_items: int, level: float, effect: float = 1.0
 ) -> tuple[float, float]:
-    """Wilson's score interval, n enlarged by the finite-population correction.
+    """Wilson's score interval with finite-population correction.
 
-    `effect` is the variance over that of binary scores (`sampling_effect`).
+    `effect` is the `sampling_effect`.
     """
     from scipy.special import ndtri
 
@@ -132,7 +130,7 @@ def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.
     """Mean absolute error of plain random sampling of n of n_items items at a full score.
 
     Exact for scores of 0 or 1: E|X / n - K / N|, X hypergeometric with K = N · score right items.
-    For others that error times sqrt(`effect`), which is `sampling_effect`.
+    Otherwise multiplied by sqrt(`effect`), with `effect` from `sampling_effect`.
 
     Examples
     --------
@@ -143,7 +141,7 @@ def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.
 
 
 def _errors_at(scores: FloatArray, n: int, n_items: int, effect: float) -> FloatArray:
-    """Expected errors at full scores, between those of the nearest whole numbers right."""
+    """Expected errors at full scores, interpolated between whole numbers of right items."""
     right = np.clip(np.asarray(scores) * n_items, 0, n_items)
     below = np.floor(right + 1e-9)
     low, high = (
@@ -154,9 +152,9 @@ def _errors_at(scores: FloatArray, n: int, n_items: int, effect: float) -> Float
 
 
 def hypergeometric_error(right: NDArray[Any], n: int, n_items: int) -> FloatArray:
-    """Return E|X / n - K / N| of random samples of n of N items with K right ones, shape (K,).
+    """Return E|X / n - K / N| for samples of n of N items, K of them right, shape (K,).
 
-    In closed form (Diaconis & Zabell 1991, Statistical Science 6(3)).
+    Closed form of Diaconis & Zabell 1991, Statistical Science 6(3).
     """
     from scipy.stats import hypergeom
 
@@ -168,9 +166,9 @@ def hypergeometric_error(right: NDArray[Any], n: int, n_items: int) -> FloatArra
 
 
 def error_within(low: float, high: float, n: int, n_items: int, effect: float = 1.0) -> float:
-    """Return plain random sampling's expected error, averaged over the scores of an interval.
+    """Return plain random sampling's expected error, averaged over an interval of scores.
 
-    Five wrong answers of five do not make the error 0: the score may be anywhere in the interval.
+    So five equal answers do not give an error of 0.
     """
     return float(_errors_at(np.linspace(low, high, INSIDE), n, n_items, effect).mean())
 
@@ -178,15 +176,14 @@ def error_within(low: float, high: float, n: int, n_items: int, effect: float = 
 def drawn_error(values: FloatArray, weights: FloatArray, n: int, seed: int) -> FloatArray:
     """Return plain random sampling's mean absolute error over random subsets, shape (models,).
 
-    The estimate of a subset is its mean by the items' weights in the full score. For scores
-    between 0 and 1 and macro averages, for which there is no closed form.
+    For scores between 0 and 1 and macro averages. A subset's estimate is its weighted mean.
 
     Parameters
     ----------
     values : ndarray, shape (models, items)
     weights : ndarray, shape (items,)
     n : int
-        Items of a subset; `DRAWS` subsets, the same for all models.
+        Items per subset; all models share the `DRAWS` subsets.
     """
     rng = np.random.default_rng(child_seed(seed, 8, n))
     truth = values @ weights
@@ -203,10 +200,10 @@ def drawn_error(values: FloatArray, weights: FloatArray, n: int, seed: int) -> F
 
 
 def sampling_effect(scores: Scores, n: int) -> float:
-    """Variance of plain random sampling over that of binary scores of the same full scores.
+    """Variance of plain random sampling over that of binary scores with the same full scores.
 
-    1 for scores of 0 and 1 and a micro average. Else the squared ratio of the mean errors of n
-    random items: as drawn for the sources (at most `JUDGED` of them), and by the closed form.
+    1 for scores of 0 and 1 and a micro average; else the squared ratio of mean errors, drawn for
+    at most `JUDGED` sources and by the closed form.
     """
     if n >= scores.n_items or (scores.is_binary and scores.average == "micro"):
         return 1.0
@@ -219,10 +216,9 @@ def sampling_effect(scores: Scores, n: int) -> float:
 
 
 def standard_error(score: float, n: int, n_items: int) -> float:
-    """Return plain random sampling's standard error at a score, which is drawn in from 0 and 1.
+    """Return sqrt(p (1 - p) (1/n - 1/N)) with p = (n · score + 1) / (n + 2).
 
-    The unit in which a method's errors are compared between targets of other scores and other
-    numbers of items: sqrt(p (1 - p) (1/n - 1/N)), p = (n · score + 1) / (n + 2).
+    Plain random sampling's standard error, shrunk from 0 and 1: the unit to compare errors in.
     """
     p = (n * score + 1) / (n + 2)
     return math.sqrt(p * (1 - p) * max(1 / n - 1 / n_items, 0.0))

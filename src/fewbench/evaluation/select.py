@@ -1,4 +1,4 @@
-"""Choosing items without opening an evaluation."""
+"""Choose items without an evaluation."""
 
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods import Method, Subset
@@ -39,11 +39,11 @@ def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 
     made = evaluation.provenance
     then = ""
     if len(items) < made.budget:
-        then = f" first and chooses the rest of the {made.budget} after the answers"
+        then = f" of {made.budget}, and chooses the others after the answers"
     note = (
-        f"{made.method} asks for these {len(items)} items{then}: fewbench start SCORES --method "
-        f"'{made.method}' --budget {made.budget} --seed {made.seed} --average {made.average} "
-        "-o DIR, then ask and tell"
+        f"{made.method} asks for these {len(items)} items{then}. Use fewbench start SCORES "
+        f"--method '{made.method}' --budget {made.budget} --seed {made.seed} "
+        f"--average {made.average} -o DIR, then ask and tell"
     )
     return Subset(items=tuple(items), notes=(*notes, note), provenance=made)
 

@@ -1,4 +1,7 @@
-"""Methods: which items to run, and what their answers say of the full score."""
+"""Methods: which items to run, and how to predict the full score from their answers."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fewbench.methods.base import (
     Answers,
@@ -10,18 +13,20 @@ from fewbench.methods.base import (
     Selector,
     Session,
 )
-from fewbench.methods.catalogue import (
-    ADAPTIVE,
-    ADVICE,
-    CATALOGUE,
-    FEW,
-    Advice,
-    Entry,
-    find_method,
-)
 from fewbench.methods.needs import Extra, Need, extras_of, needs_of, obstacle, supply
 from fewbench.methods.static import StaticMethod
 from fewbench.methods.subset import Provenance, Subset
+
+if TYPE_CHECKING:
+    from fewbench.methods.catalogue import (
+        ADAPTIVE,
+        ADVICE,
+        CATALOGUE,
+        FEW,
+        Advice,
+        Entry,
+        find_method,
+    )
 
 __all__ = [
     "ADAPTIVE",
@@ -49,3 +54,12 @@ __all__ = [
     "obstacle",
     "supply",
 ]
+
+# The catalogue imports every method; recording the answers of a running evaluation needs none.
+_OF_CATALOGUE = ("ADAPTIVE", "ADVICE", "CATALOGUE", "FEW", "Advice", "Entry", "find_method")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_CATALOGUE:
+        return getattr(import_module("fewbench.methods.catalogue"), name)
+    raise AttributeError(f"module 'fewbench.methods' has no attribute {name!r}")

@@ -1,8 +1,8 @@
 """The protocols of methods.
 
-A *static* method is a pair: a `Selector` chooses the items before any target is run, a
-`Predictor` turns a target's answers into its full score. An *adaptive* method is a `Method` whose
-`Session` chooses items as answers come in. To users both are the same:
+A *static* method is a `Selector`, which chooses the items before any target is run, and a
+`Predictor`, which turns a target's answers into its full score. An *adaptive* method is a `Method`
+with a `Session` that chooses items as answers arrive. Users see no difference:
 
     session = method.start(scores, budget, seed, targets)
     while any(map(len, (asked := session.ask()).values())):    # {target: positions to run}
@@ -10,8 +10,8 @@ A *static* method is a pair: a `Selector` chooses the items before any target is
             session.tell(target, Answers(items, ...))
     session.predict(targets)                          # a Prediction, one row per target
 
-`scores` holds the source models only. A session knows nothing of a target but its answers.
-Randomness comes from `seed` alone.
+`scores` holds the source models only. A session knows only a target's answers. Randomness comes
+from `seed` alone.
 """
 
 from abc import ABC, abstractmethod
@@ -50,17 +50,17 @@ class Prediction:
     ----------
     scores : ndarray, shape (targets,)
     tasks : ndarray, shape (targets, tasks), optional
-        Task scores, if they were asked for.
+        Task scores, if requested.
     items : ndarray, shape (targets, items), optional
-        Expected score of every item in [0, 1], where the method has it. Means of what a method
-        expected before it was brought there may err less, so they need not make `scores`.
+        Expected score of each item, clipped to [0, 1], if the method has it. `scores` may be
+        computed before clipping.
     outside : ndarray of bool, shape (targets,), optional
-        Whether a target is unlike all sources, so that a method that cannot extrapolate errs.
+        Whether a target is unlike all sources, so that a method that cannot extrapolate is off.
     notes : tuple of str
         What a user should know of all these predictions.
     spread : ndarray, shape (targets,), optional
-        Standard error of each score, where the method has one. Intervals are calibrated in units
-        of it; without it, in units of the standard error of random sampling.
+        Standard error of each score, if the method has one. Intervals are calibrated in units of
+        it; without it, in units of the standard error of random sampling.
     """
 
     scores: FloatArray
@@ -72,14 +72,7 @@ class Prediction:
 
 
 def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Prediction:
-    """Join predictions of some targets each into one.
-
-    Parameters
-    ----------
-    parts : sequence of Prediction
-    rows : sequence of sequence of int
-        The rows of each part in the whole.
-    """
+    """Join predictions of parts of the targets; `rows` are the rows of each part in the whole."""
     if len(parts) == 1:
         return parts[0]
     order = np.argsort(np.concatenate([np.asarray(one, dtype=np.intp) for one in rows]))
@@ -106,10 +99,10 @@ class Selector(Protocol):
 
 
 class FittedPredictor(Protocol):
-    """Knows the sources and the chosen items; predicts targets from their answers."""
+    """Predicts targets from their answers on the chosen items."""
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores; `answers.items` are the subset's items in its order."""
+        """Predict full scores; `answers.items` are the subset's items in order."""
 
 
 class Predictor(Protocol):
@@ -122,14 +115,9 @@ class Predictor(Protocol):
 class Session(ABC):
     """One run of a method for some targets.
 
-    A subclass chooses the next items and predicts, both from `record` alone: it keeps no other
-    state of a target. So a session with the record of an earlier one goes on where that stopped,
-    and `predict` works at any time.
-
-    Attributes
-    ----------
-    record : Record
-        What each target was asked and answered.
+    A subclass chooses the next items and predicts from `record` alone, what each target was asked
+    and answered. It keeps no other state of a target. So a session with an earlier record
+    continues where that record stopped, and `predict` works at any time.
     """
 
     subset: Subset | None = None
@@ -139,9 +127,9 @@ class Session(ABC):
         self.record = Record(targets, n_items)
 
     def ask(self) -> dict[str, IntArray]:
-        """Return the items that each target should be run on next; empty when all is done.
+        """Return the items that each target should run next; empty when all is done.
 
-        A target that waits for the answers of others has an empty array. Asking again without
+        A target that waits for other targets' answers has an empty array. Asking again without
         telling returns the same.
         """
         record = self.record
@@ -171,22 +159,21 @@ class Session(ABC):
 
     @abstractmethod
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Choose the next round of targets that have no open items.
+        """Choose the next round of targets without open items.
 
-        A target that needs nothing more is left out. One that waits for others gets an empty
-        array.
+        Leave out a target that needs nothing more. Give an empty array to a target that must wait.
         """
 
     @abstractmethod
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict targets from the answers given so far, at least one each; one row per target."""
+        """Predict targets from the answers so far, at least one each; one row per target."""
 
 
 class Method(ABC):
-    """A published or user-written way from a few answers to a full score.
+    """A published or user-written method to estimate full scores from a few answers.
 
-    The properties declare what fewbench needs to know of a method; a class attribute of the same
-    name overrides the default.
+    The properties declare what fewbench must know of a method; a class attribute of the same name
+    overrides the default.
     """
 
     @property
@@ -206,27 +193,27 @@ class Method(ABC):
 
     @property
     def targets_apart(self) -> bool:
-        """Whether what is asked and predicted of a target does not depend on other targets."""
+        """Whether the items and prediction of a target are independent of other targets."""
         return True
 
     @property
     def whole_budget(self) -> bool:
-        """Whether every target is run on the whole budget."""
+        """Whether each target runs the whole budget."""
         return True
 
     @property
     def costly(self) -> bool:
-        """Whether the method takes long to learn, so that it is cross-fitted only once."""
+        """Whether learning takes long, so that the method is cross-fitted only once."""
         return False
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Names of methods that every comparison with this one shows too."""
+        """Names of methods that each comparison with this one also shows."""
         return ()
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What the method needs of the sources."""
+        """What the method needs from the sources."""
         return ()
 
     @property
@@ -236,8 +223,8 @@ class Method(ABC):
 
     @abstractmethod
     def start(self, scores: Scores, budget: int, seed: int, targets: Sequence[str]) -> Session:
-        """Open a session for targets that are not among the sources."""
+        """Open a session for targets that are not sources."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the method and its settings as the command line writes them."""
+        """Return the method and its changed settings as the command line writes them."""

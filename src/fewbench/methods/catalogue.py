@@ -10,6 +10,7 @@ from typing import Any, cast
 from fewbench._names import did_you_mean
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.collaborative import Collaborative
+from fewbench.methods.adaptive.fewbench import Fewbench
 from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.methods.adaptive.fluid import Fluid
 from fewbench.methods.adaptive.tailored import Tailored
@@ -21,7 +22,7 @@ from fewbench.methods.written import Piece, split, with_settings
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of the catalogue: its parts as they are written, what it does, whose it is."""
+    """A method of the catalogue: its parts as written, its summary and its source."""
 
     parts: str
     summary: str
@@ -60,7 +61,6 @@ class Advice:
     below: int = 1_000_000
 
 
-# By docs/baselines.md, where the numbers are.
 STRONGER = ("fluid", "aipw", "ssepy")
 """Methods for a target that may be beyond the source models, by docs/baselines.md."""
 
@@ -81,14 +81,15 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         f"fewer than {FEW} distinct source models",
         ("fluid", "aipw", "random"),
-        "few source models show little of how items hang together; the estimate rests more on the "
+        "few source models say little about how items relate; the estimate relies more on the "
         "target's own answers",
         below=FEW,
     ),
 )
 
-# Methods that ask again when they have seen answers; their settings are written as a part's are.
+# Methods that choose further items after seeing answers; settings are written like a part's.
 ADAPTIVE: dict[str, type[Any]] = {
+    "fewbench": Fewbench,
     "tailored": Tailored,
     "collaborative": Collaborative,
     "flash-helm": FlashHelm,
@@ -112,6 +113,16 @@ ALONE = {"tasks": "a choice of tasks", "features": "features"}
 
 # DISCO measures disagreement among 100 random sources (its M for MMLU).
 CATALOGUE: dict[str, Entry] = {
+    "fewbench": Entry(
+        "fewbench",
+        "items that lower the score's variance most, by like sources and by curves beyond them",
+        "ours",
+    ),
+    "fewbench-static": Entry(
+        "optimal-design+kriging",
+        "the same models, items chosen once",
+        "ours",
+    ),
     "random": Entry(
         "random+mean",
         "random items, their mean",
@@ -391,7 +402,7 @@ CATALOGUE: dict[str, Entry] = {
 
 
 def find_method(text: str) -> Method:
-    """Return the method of a catalogue name, or the combination that is written out.
+    """Return the method of a catalogue name, or of parts joined by +.
 
     Raises
     ------
@@ -433,13 +444,13 @@ def find_method(text: str) -> Method:
 
 
 def _read(pieces: list[Piece]) -> Method:
-    """Make a method of its parts, or a whole one of its settings."""
+    """Make a static method from its parts, or an adaptive one from its settings."""
     whole = [piece.name for piece in pieces if piece.name in ADAPTIVE]
     if whole and len(pieces) == 1:
         return cast(Method, with_settings(ADAPTIVE[whole[0]], pieces[0].settings, whole[0]))
     if whole:
         raise MethodError(
-            f"{whole[0]} is a whole method, to which no part is joined",
+            f"{whole[0]} is a whole method and takes no other parts",
             hint=f"write {whole[0]} by itself, or with settings as in {whole[0]}(name=value)",
         )
     return StaticMethod(*combine(pieces))

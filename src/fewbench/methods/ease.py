@@ -1,7 +1,7 @@
-"""How well the sources do on an item: a guess, before a target is run, of how it will do.
+"""How easy each item is for the sources: a guess, before a target runs, of how it will do.
 
-The mean of the sources' scores, or of the probabilities that they give to the right option, which
-tells apart items that as many sources get right.
+It is the mean of the sources' scores, or of their probabilities of the right option, which also
+separate items that equally many sources get right.
 """
 
 from dataclasses import replace
@@ -10,43 +10,31 @@ from typing import Literal
 import numpy as np
 
 from fewbench._types import FloatArray
-from fewbench.algorithms.right_option import probabilities_of, right_options
+from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.scores import Scores
 
 Proxy = Literal["scores", "probabilities"]
-PROBABILITIES = Need("probabilities", 1, "there are no probabilities to go by", required=True)
+PROBABILITIES = Need("probabilities", 1, "the scores have no option probabilities", required=True)
 
 
 def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
-    """Return how easy each item is to the sources, in [0, 1], shape (items,).
+    """Return how easy each item is for the sources, in [0, 1], shape (items,).
 
-    Parameters
-    ----------
-    proxy : {"scores", "probabilities"}
-        The mean over the sources of what they scored, missing cells filled; or of the probability
-        that they gave to the right option. Which option is right is told from the sources
-        (`fewbench.algorithms.right_option`); a source that has a score and no probabilities
-        counts by its score.
+    `proxy` is "scores", the mean filled score over the sources, or "probabilities", the mean
+    probability of the right option. The sources decide which option is right
+    (`fewbench.algorithms.option_probabilities`); a source with a score and no probabilities counts
+    by its score. Raises MethodError if the scores have no probabilities.
 
-    Raises
-    ------
-    MethodError
-        If there are no probabilities to go by.
-
-    Examples
-    --------
     >>> from fewbench.scores import from_arrays
     >>> ease(from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])).tolist()
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":
-        return np.asarray(np.round(scores.filled.mean(axis=0), 12))  # a hair of rounding apart
+        return np.asarray(np.round(scores.filled.mean(axis=0), 12))  # ties despite rounding
     if scores.probabilities is None:
-        raise MethodError(
-            "the scores have no option probabilities", hint="go by the scores themselves"
-        )
+        raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
     right = right_options(scores.probabilities.by_model(), scores.values, n_options)
     believed = probabilities_of(scores.probabilities.by_model(), right)

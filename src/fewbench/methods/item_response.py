@@ -1,7 +1,7 @@
 """The sources' item response model, which several methods share.
 
-Selecting by it, predicting by it and every budget of a study ask for the same fit, which takes
-seconds on large tables: the last few are kept.
+Selection, prediction and each budget of a study request the same fit, which takes seconds on large
+tables. The last few fits are kept.
 """
 
 import hashlib
@@ -40,24 +40,19 @@ NEEDS = (
 )
 CUT = "scores between 0 and 1 count as right or wrong where abilities are estimated"
 MOST_DIMENSIONS = 50
-KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities takes 1 MB
+KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
-"""To be raised when models are fitted otherwise: kept ones are then not used."""
+"""Raise this number when the fit changes, so that kept models are not used."""
 _ARRAYS = ("discrimination", "intercept", "guessing")
 _SEED = 0  # which cells are held out to choose the number of abilities
 
 
 @dataclass(frozen=True, eq=False)
 class SourceModel:
-    """An item response model of the sources, and what makes scores right or wrong for it.
+    """An item response model of the sources.
 
-    Attributes
-    ----------
-    model : ItemResponse
-    cuts : ndarray, shape (items,)
-        Scores above are right.
-    notes : tuple of str
-        What a user should know of that.
+    A score above its item's cut (`cuts`, shape (items,)) counts as right. `notes` tell users about
+    cuts of fractional scores.
     """
 
     model: ItemResponse
@@ -65,28 +60,17 @@ class SourceModel:
     notes: tuple[str, ...] = ()
 
     def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
-        """Estimate abilities of targets from their scores, shape (targets, n), on these items.
-
-        Abilities are taken for normal with mean 0 and standard deviation `spread`.
-        """
+        """Estimate abilities from scores, shape (targets, n), with prior N(0, `spread`²)."""
         return self.model.abilities(items, binary(answers, self.cuts[items]), spread)
 
 
 def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2pl") -> SourceModel:
-    """Fit an item response model to the sources, or return the one that was.
+    """Fit an item response model to the sources, or return the kept fit.
 
-    Missing cells are left out of the fit. Scores between 0 and 1 are cut into right and wrong,
-    task by task (see `fewbench.algorithms.irt.best_cuts`).
-
-    Parameters
-    ----------
-    dimensions : int, optional
-        Number of abilities; by default as many as best predict held-out cells.
-
-    Raises
-    ------
-    MethodError
-        If there are fewer than 2 sources, or the number of abilities is out of range.
+    Missing cells are left out. Fractional scores are cut into right and wrong, task by task (see
+    `fewbench.algorithms.irt.best_cuts`). By default, `dimensions` is the number of abilities that
+    best predicts held-out cells. Raises MethodError if there are fewer than 2 sources, or
+    `dimensions` is out of range.
     """
     if scores.n_models < 2:
         raise MethodError(
@@ -100,16 +84,11 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
 def expectation_error(
     scores: Scores, dimensions: int | None = None, spread: float = 1.0
 ) -> FloatArray:
-    """Return how far expected scores of unseen items are off, the full score's and each task's.
+    """Return mean absolute errors of the expected scores of unseen items, shape (1 + tasks,).
 
-    A fifth of the sources is held out; their abilities, normal a priori with standard deviation
-    `spread`, are estimated from a random half of the items, and the mean score of the other half
-    is expected from that. A task of which that half has no item has the full score's error.
-
-    Returns
-    -------
-    ndarray, shape (1 + tasks,)
-        Mean absolute errors in [0, 1].
+    The first is for the full score, the others for the tasks. For a held-out fifth of the sources,
+    abilities with prior N(0, `spread`²) are estimated from a random half of the items and predict
+    the mean score of the other half. A task without items in that half has the full score's error.
     """
     found = source_model(scores, dimensions).model.dimensions
     key = (_digest(scores), scores.average, found, spread)
@@ -119,7 +98,6 @@ def expectation_error(
 def _fitted(
     scores: Scores, at: IntArray | slice, dimensions: int | None, form: Form
 ) -> SourceModel:
-    """Cut the scores on some items into right and wrong, task by task, and fit a model."""
     values = scores.values[:, at]
     _, task_of = np.unique(scores.task_of[at], return_inverse=True)
     cuts = best_cuts(values, task_of)[task_of]
@@ -148,7 +126,7 @@ def _error(scores: Scores, dimensions: int, spread: float) -> FloatArray:
 
 
 def _digest(scores: Scores) -> str:
-    """Return a hash of what models are fitted to: scores and tasks."""
+    """Return a hash of the scores and tasks that models are fitted to."""
     digest = hashlib.sha256(repr(scores.values.shape).encode())
     digest.update(np.nan_to_num(scores.values, nan=-1.0).tobytes() + scores.task_of.tobytes())
     return digest.hexdigest()
@@ -161,7 +139,7 @@ _folder: ContextVar[Path | None] = ContextVar("_folder", default=None)
 def fits_kept_in(folder: Path | None) -> Iterator[None]:
     """Keep models in a folder, as `item-response-*.npz`, until the block ends; None keeps none.
 
-    The files can be deleted at any time; they are then made again.
+    Deleted files are made again.
     """
     token = _folder.set(folder)
     try:
@@ -171,7 +149,7 @@ def fits_kept_in(folder: Path | None) -> Iterator[None]:
 
 
 def keep_fits(scores: Scores, folder: Path) -> None:
-    """Keep the models that were fitted to these sources in a folder (see `fits_kept_in`)."""
+    """Save the models fitted to these sources in a folder (see `fits_kept_in`)."""
     fitted = {key: model for key, model in _kept.items() if isinstance(model, SourceModel)}
     digest = _digest(scores) if fitted else ""
     for key, model in fitted.items():
@@ -180,7 +158,7 @@ def keep_fits(scores: Scores, folder: Path) -> None:
 
 
 def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
-    """Return the model that the folder holds, or fit it and keep it there."""
+    """Return the model in the folder, or fit and save it."""
     folder, (_, dimensions, form) = _folder.get(), key
     if folder is None:
         return _fitted(scores, slice(None), dimensions, form)
@@ -215,7 +193,7 @@ _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
-    """Return what was made for this key, the last few being kept, or make it."""
+    """Return the kept result for this key, or make it; the last few are kept."""
     found: T = _kept[key] if key in _kept else make()
     _kept[key] = found
     _kept.move_to_end(key)
@@ -225,13 +203,9 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], T]) -> T:
 
 
 def subset_model(scores: Scores, at: IntArray) -> SourceModel:
-    """Fit a model of one ability to the sources' answers on a few items; it is not kept.
+    """Fit a model of one ability to the sources' answers on a few items, without keeping the fit.
 
-    Items are known to it by their place in `at`. Cut task by task, as in `source_model`.
-
-    Parameters
-    ----------
-    at : ndarray of int, shape (n,)
-        Positions of the items.
+    The model counts items by their place in `at`, shape (n,), and cuts scores as `source_model`
+    does.
     """
     return _fitted(scores, at, 1, "2pl")

@@ -1,11 +1,11 @@
-"""What a method needs of the source scores, said by its parts, and why it cannot run without.
+"""What a method needs from the source scores, declared by its parts, and why it cannot run.
 
-A part (selector, predictor, features, regressor) says so in an attribute or property `needs`; one
-without it needs nothing in particular. How many sources a part should have is where, on five real
-tables, methods with it began to beat plain random sampling at 50 items: it is advice, not a limit.
+A part (selector, predictor, features, regressor) may declare `needs`, `extras` and `costly`.
+Advised numbers of sources are those from which, on five real tables, methods with the part beat
+plain random sampling at 50 items; they are not limits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
@@ -21,17 +21,12 @@ from fewbench.scores import Scores
 class Need:
     """One thing that a part needs.
 
-    Attributes
-    ----------
-    what : {"sources", "distinct sources", "tasks", "probabilities", "text", "task text"}
-        Models; models not counting near-copies; tasks; option probabilities (1 or 0); a text of
-        every item, or of some item of every task (1 or 0).
-    least : int
-        How many.
-    without : str
-        What becomes of the method with fewer, as words after "cannot:" or "but:".
-    required : bool
-        Whether the method refuses to work with fewer.
+    - `what` ("sources", "distinct sources", "tasks", "probabilities", "text", "task text"): Models;
+      models without near copies; tasks; option probabilities (1 or 0); a text of each item, or of
+      some item of each task (1 or 0).
+    - `least`: How many.
+    - `without`: What happens to the method with fewer, as words after "cannot:" or "but:".
+    - `required`: Whether the method refuses to run with fewer.
     """
 
     what: Literal["sources", "distinct sources", "tasks", "probabilities", "text", "task text"]
@@ -43,28 +38,21 @@ class Need:
 def needs_of(*parts: object) -> tuple[Need, ...]:
     """Return what the parts need together, each need once.
 
-    Examples
-    --------
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [need.what for need in needs_of(CATALOGUE["random-linear"].method)]
     ['sources', 'distinct sources']
     >>> needs_of(CATALOGUE["random"].method)
     ()
     """
-    found = [need for part in parts for need in getattr(part, "needs", ())]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(need for part in parts for need in getattr(part, "needs", ())))
 
 
 @dataclass(frozen=True)
 class Extra:
-    """An optional package that a part needs, said by the part in `extras`.
+    """An optional package that a part needs.
 
-    Attributes
-    ----------
-    name : str
-        The extra of fewbench that installs it.
-    package, module : str
-        The package, and the module that is imported.
+    `name` is the extra of fewbench that installs it, `package` the package and `module` the
+    imported module.
     """
 
     name: str
@@ -78,30 +66,25 @@ class Extra:
 
     @property
     def hint(self) -> str:
-        """How to install it."""
+        """How to install the extra."""
         return f"pip install 'fewbench[{self.name}]'"
 
 
 def extras_of(*parts: object) -> tuple[Extra, ...]:
     """Return the optional packages that the parts need together, each once.
 
-    Examples
-    --------
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [extra.package for extra in extras_of(CATALOGUE["collaborative"].method)]
     ['POT']
     """
-    found = [extra for part in parts for extra in getattr(part, "extras", ())]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, "extras", ())))
 
 
 def is_costly(*parts: object) -> bool:
-    """Return whether any part takes long to learn from the sources, by its own `costly`.
+    """Return whether any part takes long to learn from the sources.
 
-    Intervals of a method that does rest on one division of the sources only.
+    Intervals of such a method rest on one split of the sources only.
 
-    Examples
-    --------
     >>> from fewbench.methods.catalogue import CATALOGUE
     >>> [CATALOGUE[name].method.costly for name in ("random-ridge", "gp-irt-anchor")]
     [False, True]
@@ -110,50 +93,44 @@ def is_costly(*parts: object) -> bool:
 
 
 def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | None:
-    """Return why a method cannot run, as the error to raise; None if nothing known stops it.
+    """Return why a method or part cannot run, as the error to raise; None if it can.
 
-    Parameters
-    ----------
-    method : Method or a part of one
-        What it needs is in `needs` and `extras`.
-    scores : Scores, optional
-        The source models' scores. Without them, only missing packages are found.
+    Without `scores`, only missing packages are found.
 
-    Examples
-    --------
     >>> from fewbench.methods import find_method
     >>> from fewbench.testing import simulate
     >>> print(obstacle(find_method("random-ridge"), simulate(n_models=1)))
     a regression needs two sources: there is 1 source model, and 2 are needed (hint: use random,
-    or more past models)
+    or add source models)
     >>> obstacle(find_method("random"), simulate(n_models=1)) is None
     True
     """
-    return next(_obstacles(method, scores), None)
+    for extra in extras_of(method):
+        if not extra.is_installed:
+            return MissingExtraError(f"{extra.package} is not installed", hint=extra.hint)
+    for need in needs_of(method):
+        if scores is not None and need.required and _COUNTS[need.what](scores) < need.least:
+            return _lack(need, scores)
+    return None
+
+
+def require(part: object, scores: Scores) -> None:
+    """Raise the error of `obstacle` if a method or part cannot run."""
+    if (error := obstacle(part, scores)) is not None:
+        raise error
 
 
 def supply(scores: Scores) -> dict[str, int]:
     """Return how much a table has of each thing that a `Need` can name.
 
-    Distinct sources are counted as sources: `fewbench.audit` counts them without near-copies.
+    Distinct sources count as sources here; `fewbench.audit` counts them without near copies.
     """
-    has_text = np.array([bool(text) for text in item_texts(scores)])
-    tasks_with_text = np.unique(scores.task_of[has_text])
-    return {
-        "sources": scores.n_models,
-        "distinct sources": scores.n_models,
-        "tasks": len(scores.tasks),
-        "probabilities": int(scores.probabilities is not None),
-        "text": int(has_text.all()),
-        "task text": int(len(tasks_with_text) == len(scores.tasks)),
-    }
+    return {what: count(scores) for what, count in _COUNTS.items()}
 
 
 def item_texts(scores: Scores) -> list[str]:
-    """Return the items' column `text`, stripped; an empty text where there is none.
+    """Return the stripped text of each item, "" where there is none.
 
-    Examples
-    --------
     >>> from fewbench.scores import from_arrays
     >>> item_texts(from_arrays([[1, 0]], models=["a"]))
     ['', '']
@@ -164,17 +141,19 @@ def item_texts(scores: Scores) -> list[str]:
     return ["" if lacks else str(x).strip() for x, lacks in zip(column, column.isna(), strict=True)]
 
 
-def _obstacles(method: object, scores: Scores | None) -> Iterator[FewbenchError]:
-    for extra in extras_of(method):
-        if not extra.is_installed:
-            yield MissingExtraError(f"{extra.package} is not installed", hint=extra.hint)
-    required = [need for need in needs_of(method) if need.required]
-    if scores is None or not required:
-        return
-    has = supply(scores)
-    for need in required:
-        if has[need.what] < need.least:
-            yield _lack(need, scores)
+def _tasks_have_text(scores: Scores) -> bool:
+    has_text = np.array([bool(text) for text in item_texts(scores)])
+    return len(np.unique(scores.task_of[has_text])) == len(scores.tasks)
+
+
+_COUNTS: dict[str, Callable[[Scores], int]] = {
+    "sources": lambda scores: scores.n_models,
+    "distinct sources": lambda scores: scores.n_models,
+    "tasks": lambda scores: len(scores.tasks),
+    "probabilities": lambda scores: int(scores.probabilities is not None),
+    "text": lambda scores: int(all(item_texts(scores))),
+    "task text": lambda scores: int(_tasks_have_text(scores)),
+}
 
 
 def _lack(need: Need, scores: Scores) -> MethodError:
@@ -184,15 +163,19 @@ def _lack(need: Need, scores: Scores) -> MethodError:
         return MethodError(
             f"{len(blank)} of {scores.n_items} items have no text: {some(blank)}",
             hint="import the scores with --items FILE, a table with columns item and text"
-            + ("; or give embeddings=FILE.npz" if need.what == "text" else ""),
+            + (
+                "; or give embeddings=FILE.npz with arrays items and embeddings"
+                if need.what == "text"
+                else ""
+            ),
         )
     if need.what == "probabilities":
-        return MethodError(need.without, hint="go by the scores themselves")
+        return MethodError(need.without, hint="use the scores instead")
     if need.what == "tasks":
         return MethodError(f"{need.without}: there is {counted(len(scores.tasks), 'task')}")
     there = f"there {'is' if scores.n_models == 1 else 'are'} "
     return MethodError(
         f"{need.without}: {there}{counted(scores.n_models, 'source model')}, and {need.least} are "
         "needed",
-        hint="use random, or more past models",
+        hint="use random, or add source models",
     )

@@ -1,8 +1,8 @@
-"""The parts of static methods by the names that the command line writes.
+"""The parts of static methods by their command-line names.
 
-`tasks + selector + predictor`, of which either of the first two may be left out, a predictor being
-`mean`, or `features + reduction + regressor` of which features (by default `signature`) and
-reduction (by default none) may be left out; a part's settings stand in parentheses:
+A method is `tasks + selector + predictor`; `tasks` is optional, and with `tasks` the selector is
+too. A predictor is a name such as `mean`, or `features + reduction + regressor` with optional
+features (default `signature`) and reduction (default none). Settings follow in parentheses:
 
     random+mean
     medoids(metric=cosine,standardise=true)+answers+ridge(alpha=1)
@@ -16,102 +16,84 @@ from typing import Any, cast
 from fewbench._names import did_you_mean, some
 from fewbench.errors import MethodError
 from fewbench.methods.base import Predictor, Selector
-from fewbench.methods.prediction.ability import Ability
-from fewbench.methods.prediction.aipw import AIPW
-from fewbench.methods.prediction.anchor_lines import AnchorLines
-from fewbench.methods.prediction.assessor import GenericAssessor
-from fewbench.methods.prediction.difference import Difference
-from fewbench.methods.prediction.features import (
-    PCA,
-    UMAP,
-    AnswerFeatures,
-    Features,
-    NoReduction,
-    Reduction,
-    Signature,
-    SubsetScore,
-    TaskMeans,
+from fewbench.methods.prediction import (
+    abilities,
+    aipw,
+    completed,
+    features,
+    kriging,
+    mean,
+    regression,
+    threshold,
 )
-from fewbench.methods.prediction.joint_weights import JointWeights
-from fewbench.methods.prediction.low_rank import Imputation, LowRankCompletion
-from fewbench.methods.prediction.mean import AnchorRatio, Mean
-from fewbench.methods.prediction.p_irt import GPIRT, PIRT
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import (
-    MLP,
-    Boosting,
-    Forest,
-    Lasso,
-    Linear,
-    Neighbours,
-    Regressor,
-    Ridge,
+from fewbench.methods.selection import (
+    clusters,
+    core_sets,
+    disagreement,
+    optimal_design,
+    random,
+    semantic,
+    sorted_items,
+    within_tasks,
 )
-from fewbench.methods.prediction.threshold import Threshold
-from fewbench.methods.selection.clusters import Clusters, IRTAnchors, Medoids
-from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
-from fewbench.methods.selection.disagreement import (
-    CorrectnessVariance,
-    JensenShannon,
-    PredictiveDiversity,
-)
-from fewbench.methods.selection.random import Random, Strata, Stratified
-from fewbench.methods.selection.random_search import BestOfRandom, Informative, RidgeSearch
-from fewbench.methods.selection.semantic import Semantic
-from fewbench.methods.selection.sorted_items import SortedItems
-from fewbench.methods.selection.within_tasks import WholeTasks, WithinTasks, read_within
-from fewbench.methods.tasks.chooser_names import CHOOSERS
+from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
 
 SELECTORS: dict[str, type[Any]] = {
-    "random": Random,
-    "stratified": Stratified,
-    "medoids": Medoids,
-    "clusters": Clusters,
-    "semantic": Semantic,
-    "pds": PredictiveDiversity,
-    "jsd": JensenShannon,
-    "variance": CorrectnessVariance,
-    "sorted": SortedItems,
-    "irt-anchors": IRTAnchors,
-    "best-of-random": BestOfRandom,
-    "ridge-search": RidgeSearch,
-    "informative": Informative,
-    "strata": Strata,
-    "lasso-path": LassoPath,
-    "greedy": Greedy,
-    "joint": Joint,
+    "random": random.Random,
+    "stratified": random.Stratified,
+    "medoids": clusters.Medoids,
+    "clusters": clusters.Clusters,
+    "semantic": semantic.Semantic,
+    "pds": disagreement.PredictiveDiversity,
+    "jsd": disagreement.JensenShannon,
+    "variance": disagreement.CorrectnessVariance,
+    "sorted": sorted_items.SortedItems,
+    "irt-anchors": clusters.IRTAnchors,
+    "best-of-random": core_sets.BestOfRandom,
+    "ridge-search": core_sets.RidgeSearch,
+    "informative": core_sets.Informative,
+    "strata": random.Strata,
+    "lasso-path": core_sets.LassoPath,
+    "greedy": core_sets.Greedy,
+    "joint": core_sets.Joint,
+    "optimal-design": optimal_design.OptimalDesign,
 }
 FEATURES: dict[str, type[Any]] = {
-    "signature": Signature,
-    "answers": AnswerFeatures,
-    "subset-score": SubsetScore,
-    "task-means": TaskMeans,
+    "signature": features.Signature,
+    "answers": features.AnswerFeatures,
+    "subset-score": features.SubsetScore,
+    "task-means": features.TaskMeans,
 }
-REDUCTIONS: dict[str, type[Any]] = {"none": NoReduction, "pca": PCA, "umap": UMAP}
+REDUCTIONS: dict[str, type[Any]] = {
+    "none": features.NoReduction,
+    "pca": features.PCA,
+    "umap": features.UMAP,
+}
 REGRESSORS: dict[str, type[Any]] = {
-    "linear": Linear,
-    "ridge": Ridge,
-    "lasso": Lasso,
-    "knn": Neighbours,
-    "forest": Forest,
-    "boosting": Boosting,
-    "mlp": MLP,
+    "linear": regression.Linear,
+    "ridge": regression.Ridge,
+    "lasso": regression.Lasso,
+    "knn": regression.Neighbours,
+    "forest": regression.Forest,
+    "boosting": regression.Boosting,
+    "mlp": regression.MLP,
 }
 PREDICTORS: dict[str, type[Any]] = {
-    "mean": Mean,
-    "anchor-ratio": AnchorRatio,
-    "completion": LowRankCompletion,
-    "imputation": Imputation,
-    "aipw": AIPW,
-    "ability": Ability,
-    "anchor-lines": AnchorLines,
-    "joint-weights": JointWeights,
-    "threshold": Threshold,
-    "p-irt": PIRT,
-    "gp-irt": GPIRT,
-    "difference": Difference,
-    "assessor": GenericAssessor,
+    "mean": mean.Mean,
+    "anchor-ratio": mean.AnchorRatio,
+    "completion": completed.LowRankCompletion,
+    "imputation": completed.Imputation,
+    "aipw": aipw.AIPW,
+    "ability": abilities.Ability,
+    "anchor-lines": completed.AnchorLines,
+    "joint-weights": regression.JointWeights,
+    "threshold": threshold.Threshold,
+    "p-irt": abilities.PIRT,
+    "gp-irt": abilities.GPIRT,
+    "difference": mean.Difference,
+    "assessor": completed.GenericAssessor,
+    "kriging": kriging.Kriging,
 }
 STAGES = {
     "tasks": CHOOSERS,
@@ -125,7 +107,7 @@ _NAMES = {part: name for parts in STAGES.values() for name, part in parts.items(
 
 
 def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
-    """Make a selector and a predictor of pieces; MethodError if their order does not fit."""
+    """Make a selector and a predictor from pieces; MethodError if they are out of order."""
     made: dict[str, Any] = {}
     order = list(STAGES)
     for piece in pieces:
@@ -146,52 +128,52 @@ def combine(pieces: list[Piece]) -> tuple[Selector, Predictor]:
                 "or tasks + selector + predictor",
             )
         if stage == "tasks":
-            made[stage] = read_within(piece)
+            made[stage] = within_tasks.read_within(piece)
         else:
             made[stage] = with_settings(STAGES[stage][piece.name], piece.settings, piece.name)
     if "tasks" in made:
         tasks, inside = made.pop("tasks"), made.get("selector")
         made["selector"] = tasks if inside is None else replace(tasks, inside=inside)
     if "selector" not in made:
-        raise MethodError("the method does not begin with a selector", hint=some(SELECTORS, 9))
+        raise MethodError("the method has no selector", hint=some(SELECTORS, 9))
     if "predictor" in made:
         if len(made) > 2:
             name = next(piece.name for piece in pieces if piece.name in PREDICTORS)
             raise MethodError(
-                f"{name} takes the answers as they are", hint=f"selector + {name}, nothing between"
+                f"{name} takes plain answers", hint=f"put nothing between the selector and {name}"
             )
         return cast(Selector, made["selector"]), cast(Predictor, made["predictor"])
     if "regressor" not in made:
-        raise MethodError(
-            "the method does not end with a predictor", hint=some([*PREDICTORS, *REGRESSORS], 9)
-        )
-    return cast(Selector, made["selector"]), Regression(
-        cast(Regressor, made["regressor"]),
-        cast(Features, made.get("features", Signature())),
-        cast(Reduction, made.get("reduction", NoReduction())),
+        raise MethodError("the method has no predictor", hint=some([*PREDICTORS, *REGRESSORS], 9))
+    return cast(Selector, made["selector"]), regression.Regression(
+        cast(regression.Regressor, made["regressor"]),
+        cast(features.Features, made.get("features", features.Signature())),
+        cast(features.Reduction, made.get("reduction", features.NoReduction())),
     )
 
 
 def describe(selector: Selector, predictor: Predictor) -> str:
-    """Write a selector and a predictor as `combine` reads them, settings that differ only."""
+    """Write a selector and a predictor as `combine` reads them, with changed settings only."""
     return "+".join(_write(part) for part in _pieces(selector, predictor))
 
 
 def parts_of(*whole: Any) -> list[tuple[str | None, Any]]:
-    """Return the parts of a selector and a predictor with their names; None for one of your own."""
+    """Return the parts of a selector and a predictor with their names; None for your own parts."""
     pieces = _pieces(*whole) if len(whole) == 2 else list(whole)
     return [(_NAMES.get(type(piece)), piece) for piece in pieces]
 
 
 def _pieces(selector: Selector, predictor: Predictor) -> list[Any]:
     pieces: list[Any] = [selector]
-    if isinstance(selector, WithinTasks) and not isinstance(selector.inside, WholeTasks):
+    if isinstance(selector, within_tasks.WithinTasks) and not isinstance(
+        selector.inside, within_tasks.WholeTasks
+    ):
         pieces.append(selector.inside)
-    if isinstance(predictor, Regression):
+    if isinstance(predictor, regression.Regression):
         pieces += [predictor.features, predictor.reduction, predictor.regressor]
     else:
         pieces.append(predictor)
-    return [piece for piece in pieces if not isinstance(piece, NoReduction)]
+    return [piece for piece in pieces if not isinstance(piece, features.NoReduction)]
 
 
 def _write(part: Any) -> str:

@@ -1,4 +1,4 @@
-"""Record: what each target was asked and answered."""
+"""What each target was asked and answered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,9 @@ from fewbench._types import FloatArray, IntArray
 class Answers:
     """Answers of targets to the same items.
 
-    Attributes
-    ----------
-    items : ndarray of int, shape (n,)
-        Positions of the items in the source scores.
-    scores : ndarray, shape (targets, n)
-        Scores in [0, 1].
-    probabilities : ndarray, shape (targets, n, options), optional
+    - `items`, shape (n,): Positions of the items in the source scores.
+    - `scores`, shape (targets, n): Scores in [0, 1].
+    - `probabilities`, shape (targets, n, options)
     """
 
     items: IntArray
@@ -27,19 +23,11 @@ class Answers:
 
 
 class Record:
-    """What each target was asked, round by round, and what it answered.
+    """What each target was asked, round by round, and answered; items are positions.
 
-    A session works out its next questions and its predictions from the record alone, so an
-    evaluation that is opened again needs no replay. Items are positions in the benchmark.
+    A session computes its next items and its predictions from the record alone, so a reopened
+    evaluation needs no replay.
 
-    Parameters
-    ----------
-    targets : sequence of str
-    n_items : int
-        Number of items of the benchmark.
-
-    Examples
-    --------
     >>> record = Record(["new"], n_items=5)
     >>> record.add_round("new", np.array([3, 1]))
     >>> record.tell("new", Answers(np.array([3]), np.array([[1.0]])))
@@ -62,7 +50,7 @@ class Record:
         return tuple(self._rounds)
 
     def rounds(self, target: str) -> list[IntArray]:
-        """Return the items that a target was asked, one array for each round."""
+        """Return the items that a target was asked, one array per round."""
         return self._rounds[target]
 
     def asked(self, target: str) -> IntArray:
@@ -96,7 +84,7 @@ class Record:
         return self._scores[target]
 
     def answers(self, target: str, items: IntArray | None = None) -> Answers:
-        """Return a target's answers, by default all; with probabilities if each has them."""
+        """Return a target's answers, by default all; with probabilities if all have them."""
         items = self.answered(target) if items is None else items
         options = self._options[target]
         rows = [options[at] for at in items.tolist() if at in options] if options else []
@@ -107,14 +95,11 @@ class Record:
         )
 
     def add_round(self, target: str, items: IntArray) -> None:
-        """Note that a target was asked these items."""
+        """Record that a target was asked these items."""
         self._rounds[target].append(items)
 
     def tell(self, target: str, answers: Answers) -> None:
-        """Note answers of one target; an earlier answer to the same item is replaced.
-
-        So are its option probabilities, which belong to the earlier answer.
-        """
+        """Record a target's answers; they replace earlier answers and option probabilities."""
         changed = answers.items[self._scores[target][answers.items] != answers.scores[0]]
         for at in changed.tolist():
             self._options[target].pop(at, None)
@@ -125,5 +110,5 @@ class Record:
             self._options[target].update((at, row) for at, row in rows if not np.isnan(row).any())
 
     def skip(self, target: str, items: Sequence[int]) -> None:
-        """Note that a target cannot answer these items; they are not asked again."""
+        """Record that a target cannot answer these items; they are not asked again."""
         self._skipped[target].update(items)

@@ -1,4 +1,4 @@
-"""A static method: a selector and a predictor, asked once."""
+"""A static method: a selector and a predictor, with items chosen once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +17,7 @@ from fewbench.methods.base import (
     Session,
     joined,
 )
-from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, obstacle
-from fewbench.methods.parts import describe
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.methods.subset import Subset
@@ -41,7 +40,7 @@ class StaticMethod(Method):
 
     @property
     def extends(self) -> bool:
-        """Whether items are drawn in an order that does not depend on how many."""
+        """Whether a larger budget extends a smaller one."""
         return isinstance(self.selector, Random)
 
     @property
@@ -51,12 +50,12 @@ class StaticMethod(Method):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What the two need of the past scores."""
+        """What the two parts need from the source scores."""
         return needs_of(self.selector, self.predictor)
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """The optional packages that the two need."""
+        """The optional packages that the two parts need."""
         return extras_of(self.selector, self.predictor)
 
     def start(
@@ -64,30 +63,22 @@ class StaticMethod(Method):
     ) -> "StaticSession":
         """Choose the items and open a session.
 
-        Raises
-        ------
-        MethodError, MissingExtraError
-            If the scores or this installation lack what the parts need: now, not when a target
-            has answered.
+        Raises MethodError, MissingExtraError if the scores or this installation lack what the parts
+        need, before any target runs.
         """
-        if (error := obstacle(self, scores)) is not None:
-            raise error
+        require(self, scores)
         subset = self.selector.select(scores, budget, seed)
         return StaticSession(self.predictor, scores, subset, seed, targets)
 
     def describe(self) -> str:
-        """Return the parts and their settings as the command line writes them."""
+        """Return the parts and their changed settings as the command line writes them."""
+        from fewbench.methods.parts import describe  # imports every part
+
         return describe(self.selector, self.predictor)
 
 
 class StaticSession(Session):
-    """Asks every target for the same items, once.
-
-    Parameters
-    ----------
-    subset : Subset
-        The chosen items; also given by a user who has a subset file.
-    """
+    """Asks each target for the same items, once; a user may supply the `subset`."""
 
     def __init__(
         self,
@@ -111,10 +102,10 @@ class StaticSession(Session):
         return {name: self._items for name in targets if len(record.asked(name)) < n}
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict targets that answered the same items together: one matrix product or forest.
+        """Predict targets with the same answered items together.
 
-        Where a target did not answer the whole subset, the predictor is fitted to the items that
-        it answered.
+        If a target did not answer the whole subset, the predictor is refitted on the answered
+        items.
         """
         alike: dict[tuple[int, ...], list[int]] = {}
         for row, name in enumerate(targets):
@@ -141,7 +132,7 @@ class StaticSession(Session):
         return self._fitted[places]
 
     def _part(self, places: tuple[int, ...]) -> Subset:
-        """Return the subset of the items at these places; the others' weight is shared out."""
+        """Return the subset of the items at these places; they share the weight of the others."""
         items = tuple(self.subset.items[at] for at in places)
         weights = self.subset.weights
         if weights is not None:

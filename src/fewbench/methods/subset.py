@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Provenance(BaseModel):
-    """What made a subset or an estimate: enough to make it again, and to refuse other scores.
+    """What made a subset or an estimate: enough to repeat it, and to refuse other scores.
 
-    `method` is the name that the user gave, `settings` its parts written out.
+    `method` is the user's method name, `settings` its parts written out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,11 +38,9 @@ class Provenance(BaseModel):
 class Subset(BaseModel):
     """Chosen items and their weights, in the order of choice.
 
-    A subset is only meaningful with its method's predictor; `provenance` names both. `notes` say
-    what a user should know of the choice.
+    A subset is meaningful only with its method's predictor; `provenance` names both. `notes` tell
+    users about the choice.
 
-    Examples
-    --------
     >>> subset = Subset(items=("q1", "q7"), weights=(0.25, 0.75))
     >>> Subset.from_json(subset.to_json()) == subset
     True
@@ -67,7 +65,7 @@ class Subset(BaseModel):
         return self
 
     def weights_over(self, scores: Scores) -> FloatArray:
-        """Return the items' weights, shape (n,): the subset's, else those in the full score."""
+        """Return the subset's weights, else the items' weights in the full score, shape (n,)."""
         if self.weights is None:
             return scores.item_weights[scores.positions(self.items)]
         return np.array(self.weights)
@@ -97,18 +95,13 @@ class Subset(BaseModel):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Subset":
-        """Read a subset from JSON; MethodError says what does not fit."""
+        """Read a subset from JSON; MethodError names what does not fit."""
         return parse_json(cls, text, "not a subset", MethodError)
 
 
 @dataclass(frozen=True)
 class Given:
-    """The same items whatever the scores: a subset of the user's own.
-
-    Parameters
-    ----------
-    subset : Subset
-    """
+    """A user's own subset, whatever the scores."""
 
     subset: Subset
 
@@ -117,7 +110,7 @@ class Given:
         return self.subset
 
     def describe(self) -> str:
-        """Return how many items there are, and a hash of them and their weights."""
+        """Return the number of items, and a hash of them and their weights."""
         content = self.subset.model_dump_json(include={"items", "weights"})
         digest = hashlib.sha256(content.encode()).hexdigest()[:12]
         return f"given(items={len(self.subset.items)},hash={digest})"

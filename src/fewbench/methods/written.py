@@ -1,4 +1,4 @@
-"""How methods and their settings are written: `name(setting=value,…)`, joined by +."""
+"""How methods and settings are written: `name(setting=value,…)`, joined by +."""
 
 import re
 from dataclasses import MISSING, Field, dataclass, fields
@@ -23,10 +23,8 @@ class Piece:
 
 
 def split(text: str) -> list[Piece]:
-    """Split 'a(x=1)+b' into pieces; MethodError says which one cannot be read.
+    """Split 'a(x=1)+b' into pieces; MethodError names the one that cannot be read.
 
-    Examples
-    --------
     >>> split("pds(models=100)+forest")
     [Piece(name='pds', settings={'models': '100'}), Piece(name='forest', settings={})]
     """
@@ -51,7 +49,7 @@ def split(text: str) -> list[Piece]:
 
 
 def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
-    """Make a part (a dataclass) with settings as text; MethodError names a wrong one."""
+    """Make a part (a dataclass) from settings as text; MethodError names a wrong setting."""
     known = [setting.name for setting in fields(part)]
     unknown = [key for key in settings if key not in known]
     if unknown:
@@ -82,8 +80,6 @@ def with_settings(part: type[Any], settings: dict[str, str], name: str) -> Any:
 def settings_of(part: type[Any]) -> str:
     """Return a part's settings with their defaults, as the command line writes them.
 
-    Examples
-    --------
     >>> from fewbench.methods.selection.clusters import Medoids
     >>> settings_of(Medoids)
     'metric=manhattan, standardise=false, restarts=1'
@@ -92,10 +88,8 @@ def settings_of(part: type[Any]) -> str:
 
 
 def choices(setting: Field[Any]) -> tuple[str, str]:
-    """Return a setting's default, and the values it can have, if they are a few words.
+    """Return a setting's default and its few possible values, if it has a fixed list.
 
-    Examples
-    --------
     >>> from fewbench.methods.selection.clusters import Medoids
     >>> choices(fields(Medoids)[0])
     ('manhattan', 'manhattan, euclidean, cosine, correlation, absolute-correlation')
@@ -106,12 +100,10 @@ def choices(setting: Field[Any]) -> tuple[str, str]:
 
 
 def check_words(part: Any) -> None:
-    """Raise MethodError if a setting that is one of a few words is another.
+    """Raise MethodError if a setting is not one of its allowed words.
 
-    Settings as text are checked when they are read; a part made in Python is not.
+    Settings as text are checked when they are read; those of a part made in Python are not.
 
-    Examples
-    --------
     >>> from fewbench.methods.selection.clusters import Medoids
     >>> check_words(Medoids(metric="taxi"))
     Traceback (most recent call last):
@@ -127,12 +119,10 @@ def check_words(part: Any) -> None:
 
 
 def check_number(setting: str, value: float | None, low: float, high: float | None = None) -> None:
-    """Raise MethodError if a number is not from low to high; None is a setting left out.
+    """Raise MethodError if a number is not from low to high; None means not set.
 
-    Without `high` it may be as large as it likes, but not infinite. NaN never will do.
+    Without `high`, any finite number from `low` passes. NaN never passes.
 
-    Examples
-    --------
     >>> check_number("alpha", 10.0, 0)
     >>> check_number("alpha", float("nan"), 0)
     Traceback (most recent call last):
@@ -144,11 +134,19 @@ def check_number(setting: str, value: float | None, low: float, high: float | No
     raise MethodError(f"{setting} is {value}", hint=f"use {bounds}")
 
 
-def write(name: str, part: Any) -> str:
-    """Write a dataclass as `split` and `with_settings` read it, settings that differ only.
+def check_hash(what: object, found: str | None, wanted: str | None) -> None:
+    """Raise MethodError if content has another hash than the setting `hash` says."""
+    if wanted not in (None, found):
+        raise MethodError(
+            f"{what}: the content has hash {found or 'none'}, not {wanted}",
+            hint="put the same content back, or leave hash out to accept it as it is; a model's "
+            "hash also depends on model2vec's version",
+        )
 
-    Examples
-    --------
+
+def write(name: str, part: Any) -> str:
+    """Write a dataclass as `split` and `with_settings` read it, with changed settings only.
+
     >>> from fewbench.methods.selection.clusters import Medoids
     >>> write("medoids", Medoids(standardise=True))
     'medoids(standardise=true)'

@@ -70,8 +70,8 @@ def read_table(
     if not long and label is None:
         raise ReaderError(
             f"{source}: which columns hold what?",
-            hint="fewbench import reads tables; long: --model M --item I --score S; wide: --model M"
-            " (one row a model) or --item I --transposed (one row an item)",
+            hint="long table: --item COLUMN --score COLUMN, and --model COLUMN if it names models; "
+            "wide table: --model COLUMN (one row per model) or --item COLUMN --transposed",
         )
     _check_layout(source, columns, long, transposed)
     frame = load_table(source, text=[c for c in (columns.model, columns.item, columns.task) if c])

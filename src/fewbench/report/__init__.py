@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: methods compared, a plan, a table of scores, a choice of tasks."""
+"""Self-contained HTML reports: comparisons, plans, audits, task selections, native sources."""
 
 from fewbench.report.audit_page import write_audit
 from fewbench.report.native_page import write_native

@@ -1,4 +1,4 @@
-"""The page of an audit: the findings, what they rest on, and pictures of the items."""
+"""The page of an audit: findings, their data, and charts of the items."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from markupsafe import Markup
 
 from fewbench._names import counted
 from fewbench.report.cloud import cloud
-from fewbench.report.frame import render_page, write_page
+from fewbench.report.frame import HasValues, render_page, write_page
 from fewbench.report.identity import Look
 from fewbench.report.scales import Scale, nice_range, nice_step, nice_ticks
 from fewbench.report.svg import drawing, join, rule, tag, text
@@ -105,13 +105,6 @@ def item_cloud(numbers: dict[str, Any], table: dict[str, Any]) -> Markup | None:
     return drawing(WIDTH, HEIGHT, told, *body, cls="c0")
 
 
-class Audited(Protocol):
-    """Anything that gives its findings as plain values, as `fewbench audit --json` prints them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `table`, `findings`, `methods`, `use` and `numbers`."""
-
-
 @dataclass(frozen=True)
 class TaskRow:
     """One task: its size, as a share of the largest, and its mean score."""
@@ -123,28 +116,23 @@ class TaskRow:
 
 
 def write_audit(
-    audit: Audited,
+    audit: HasValues,
     path: str | os.PathLike[str],
     source: str = "",
     changed: dict[str, Any] | None = None,
 ) -> Path:
-    """Write an audit as one HTML file that needs nothing else.
+    """Write an audit as one self-contained HTML file and return its path.
 
     Parameters
     ----------
-    audit : Audited
+    audit : object
         What `fewbench.audit.audit` returned.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
     source : str
         The name of the scores, for the title.
     changed : dict, optional
-        If scores were written without what was found: sentences `said`, and the file `written`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+        If scores were written: sentences `said`, and the file `written`.
     """
     return write_page(render(audit.to_dict(), source, changed), path)
 
@@ -178,7 +166,6 @@ def render(found: dict[str, Any], source: str = "", changed: dict[str, Any] | No
 
 
 def _marked(items: list[int]) -> str:
-    """How many items are marked in the picture; nothing if none is."""
     if len(items) <= MARKED:
         return f"{len(items):,}" if items else ""
     return f"{MARKED} worst of {len(items):,}"
@@ -197,7 +184,7 @@ def _shape(table: dict[str, Any]) -> str:
     parts = [
         f"{counted(table['models'], 'model')} on {counted(table['items'], 'item')} in "
         f"{counted(table['tasks'], 'task')}",
-        "right or wrong" if table["binary"] else "scores between the ends of the range",
+        "right or wrong" if table["binary"] else "continuous scores",
         f"{missing} of the cells missing" if table["missing"] else "no cell missing",
         f"{'with' if table['probabilities'] else 'without'} option probabilities",
     ]
@@ -209,13 +196,12 @@ def _average(average: str) -> str:
 
 
 def _finding(finding: dict[str, Any]) -> dict[str, Any]:
-    """A finding with its table and its names ready to be shown."""
+    """A finding with its table and names as text."""
     table = finding["table"]
     rows = [] if table is None else [[_cell(value) for value in row] for row in table["rows"]]
     numeric = [] if table is None else [_numeric(table["rows"], k) for k in range(len(rows[0]))]
     groups = finding["groups"]
     named = [", ".join(group) for group in groups] or list(finding["ids"])
-    # A table that names them all says more than the list of their names.
     listed = table is not None and len(rows) >= len(named)
     shown = len(rows) if listed or not named else len(named)
     what = "groups" if groups else finding["of"] or "rows"
@@ -232,7 +218,7 @@ def _finding(finding: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(words: str) -> Markup:
-    """A sentence from its beginning; options of commands are not broken at their hyphens."""
+    """A sentence with unbreakable command options."""
     if not words:
         return Markup("")
     pieces = re.split(r"(--[a-z][a-z-]*)", f"{words[0].upper()}{words[1:]}.")
@@ -269,7 +255,7 @@ def _tasks(found: dict[str, Any]) -> list[TaskRow]:
 
 
 def _missing(numbers: dict[str, Any]) -> dict[str, Any] | None:
-    """Models × tasks with missing cells, those that lack most first."""
+    """Models × tasks with missing cells, most missing first."""
     shares = numbers["missing"]
     if shares is None:
         return None

@@ -1,16 +1,23 @@
-"""What all pages share: the frame around their content, the style, writing them whole."""
+"""The frame and style of all pages, and how to write them."""
 
 from __future__ import annotations
 
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fewbench._files import written_whole
+
+
+class HasValues(Protocol):
+    """An object with the values that its command prints with `--json`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values; those that are not known are None."""
 
 
 def render_page(template: str, **parts: Any) -> str:

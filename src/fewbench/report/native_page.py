@@ -1,16 +1,16 @@
-"""The page of a study of native sources: a section for each question, with finding and tables."""
+"""The page of a study of native sources: one section per question."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from markupsafe import Markup
 
 from fewbench._names import counted
-from fewbench.report.frame import render_page, write_page
+from fewbench.report.frame import HasValues, render_page, write_page
 from fewbench.report.native_pictures import (
     ERROR,
     TAU,
@@ -27,40 +27,39 @@ from fewbench.report.words import fixed, points
 SECTIONS = {
     "nearness": (
         "Are nearer sources better natives?",
-        "The sources are ordered by their distance to each target on the probe items and cut into "
-        "fifths; each fifth in turn is taken for the native sources. All have the same number.",
+        "For each target, the sources are ordered by their distance on the probe items and split "
+        "into fifths. Each fifth in turn serves as the native sources.",
     ),
     "shares": (
         "Are more of the native sources better?",
-        "A random share of each target’s native sources is kept, so that how near they are stays "
-        "the same and only their number falls.",
+        "A random share of each target’s native sources is kept. Their number falls, and their "
+        "mean distance stays the same.",
     ),
     "counts": (
         "Is the number that the method finds a good one?",
-        "As many of the nearest sources as the axis says are taken, from a few to all. The diamond "
-        "is the method as it is, at the number it finds by itself.",
+        "The horizontal axis is the number of nearest sources used, from a few to all. The diamond "
+        "is the method with the number that it finds.",
     ),
     "items": (
         "What do the items look like to sources and to targets?",
-        "Items near one another are answered alike. Stars are the coreset that the sources choose, "
-        "larger the more items one stands for; a stronger dot is several items. The axes are "
-        "principal components, on the same scale in both maps.",
+        "Items close together have similar answers. Stars are the coreset that the sources choose; "
+        "their size is the number of items they stand for. Darker dots are several items. The axes "
+        "are principal components, with the same scale in both maps.",
     ),
     "spread": (
         "Do the sources’ medoids stand for the items where targets answer?",
-        "How far each item is from the medoid that stands for it. Medoids always suit those best "
-        "who chose them; sources that had no say are the fair comparison for targets.",
+        "Distance of each item to its medoid. Medoids fit the sources that chose them best, so the "
+        "fair comparison for targets is with held-out sources.",
     ),
     "affinity": (
         "Are native sources of the target’s own family?",
-        "Each row is a family of targets: how many of their native sources, on average, are of "
-        "each family, and small beside it how many chance would give. A stronger shade is more "
-        "than chance, full at twice.",
+        "Each row is a family of targets: the mean number of native sources from each family, and "
+        "in small print the number expected by chance. Darker means more than chance, up to twice.",
     ),
     "absence": (
         "What is lost without sources of the target’s family?",
-        "A family’s targets, estimated by sources with the family among them, and by as many of "
-        "the other families only.",
+        "A family’s targets, estimated from sources including the family, and from as many sources "
+        "of other families.",
     ),
 }
 FIGURES = {
@@ -69,29 +68,17 @@ FIGURES = {
 }  # fmt: skip
 
 
-class Analysed(Protocol):
-    """Anything with a study's outcome as plain values: `fewbench study native-sources --json`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `facts`, `warnings`, `findings`, `absent` and the parts."""
-
-
-def write_native(analysis: Analysed, path: str | os.PathLike[str], source: str = "") -> Path:
-    """Write a study of native sources as one HTML file that needs nothing else.
+def write_native(analysis: HasValues, path: str | os.PathLike[str], source: str = "") -> Path:
+    """Write a study of native sources as one self-contained HTML file and return its path.
 
     Parameters
     ----------
-    analysis : Analysed
+    analysis : object
         What `fewbench.study.tailoredbench.analyze` returned.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
     source : str
         The name of the scores, for the title.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     return write_page(render(analysis.to_dict(), source), path)
 
@@ -117,8 +104,9 @@ def render(found: dict[str, Any], source: str = "") -> str:
         title=f"Native sources on {source}" if source else "Native sources of TailoredBench",
         answer=_answer(found),
         what=(
-            f"{facts['method']} with {facts['budget']} items a target: {facts['sources']} sources "
-            f"and {facts['targets']} targets on {facts['items']:,} items, {facts['split']} split, "
+            f"{facts['method']} with {facts['budget']} items per target: {facts['sources']} "
+            f"sources and {facts['targets']} targets on {facts['items']:,} items, "
+            f"{facts['split']} split, "
             f"{counted(facts['repeats'], 'repeat')}."
         ),
         warnings=found["warnings"],
@@ -129,16 +117,16 @@ def render(found: dict[str, Any], source: str = "") -> str:
 
 
 def _answer(found: dict[str, Any]) -> str:
-    """The most telling finding: what the number found and nearness do to the error."""
+    """The main finding: the error, and how it depends on distance."""
     counts, nearness = found["counts"], found["nearness"]
     if not counts:
         return "Nothing could be run."
     own = next(step for step in counts["steps"] if step["step"] == counts["against"])
-    said = f"With {own['natives']:.0f} native sources a target, the error is "
+    said = f"With {own['natives']:.0f} native sources per target, the error is "
     said += f"{points(own['mae'], 1)} pp"
     if nearness and nearness["steps"]:
         near, far = (points(nearness["steps"][k]["mae"], 1) for k in (0, -1))
-        said += f"; by the nearest fifth of the sources it is {near} pp, by the farthest {far}"
+        said += f"; with the nearest fifth of the sources it is {near} pp, with the farthest {far}"
     return said + "."
 
 
@@ -153,7 +141,7 @@ def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Markup]]:
         made += item_maps(part, [sizes.get(at, 1) for at in part["medoids"]])
     elif key == "spread":
         made += [
-            ("Most items lie how far from their medoid?", distance_curve(part)),
+            ("Distance of items to their medoid", distance_curve(part)),
             ("Mean distance, by who chose and who answers", distance_bars(part)),
         ]
     elif key == "absence":
@@ -178,7 +166,7 @@ def _across(
         own = next(step for step in steps if step["step"] == part["against"])
         steps = [step for step in steps if step is not own]
         places = [step["natives"] for step in steps]
-        label = "nearest sources taken for native"
+        label = "number of nearest sources used"
         return steps, Across(places, [f"{n:.0f}" for n in places], label, _sources), own
     if key == "nearness":
         label = "fifth of the sources, nearest first"

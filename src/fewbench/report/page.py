@@ -1,4 +1,4 @@
-"""Put the page together and write it."""
+"""The page of a comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
-    """Write the comparison as one HTML file that needs nothing else.
+    """Write the comparison as one self-contained HTML file and return its path.
 
     The same comparison always gives the same bytes.
 
@@ -30,12 +30,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
         Anything with the attributes ``cells``, ``estimates``, ``task_errors``, ``facts`` and
         ``warnings``.
     path : str or os.PathLike
-        Where to write; an existing file is replaced only once the new one is complete.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+        An existing file is replaced only once the new one is complete.
     """
     return write_page(render(comparison), path)
 
@@ -99,7 +94,7 @@ def _parts(comparison: Comparison) -> dict[str, Any]:
 
 
 def _columns(panels: int) -> int:
-    """How many panels go side by side on a laptop, without leaving one behind."""
+    """Number of panels per row, without a single one in the last row."""
     return 3 if panels in (3, 5, 6, 9) else 4
 
 

@@ -1,4 +1,4 @@
-"""A comparison as plain values: what the pictures need, with gaps as NaN."""
+"""A comparison as plain values for charts, missing ones NaN."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Comparison(Protocol):
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What was run, in words."""
+        """Facts on the run."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What a reader should know before trusting the numbers."""
+        """Warnings about the numbers."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One target's truth and what a method made of it, as shares of 1."""
+    """One target's full score and estimate, in [0, 1]."""
 
     target: str
     truth: float
@@ -114,7 +114,7 @@ class Results:
 
 
 def read(comparison: Comparison) -> Results:
-    """Take the frames of a comparison apart."""
+    """Read the frames of a comparison."""
     frame = comparison.cells
     metrics = [str(c) for c in frame.columns if c not in (*_KEYS, *_OWN)]
     cells: dict[tuple[str, int, str], Cell] = {}
@@ -140,7 +140,7 @@ def read(comparison: Comparison) -> Results:
 
 
 def _failures(frame: pd.DataFrame | None) -> list[str]:
-    """What failed and why, one sentence a method and reason."""
+    """One sentence per failed method and reason."""
     said = []
     if frame is not None and len(frame):
         for (method, reason), rows in frame.groupby(["method", "reason"], sort=False):
@@ -175,7 +175,7 @@ def _reference(cells: Sequence[Cell], methods: Sequence[str]) -> str | None:
 def _estimates(
     frame: pd.DataFrame, focus: int | None
 ) -> tuple[dict[tuple[str, str], list[Estimate]], int]:
-    """The first repeat at the focus budget: what a user who ran this once would see."""
+    """The first repeat at the focus budget, as in a single run."""
     found: dict[tuple[str, str], list[Estimate]] = {}
     if frame.empty or focus is None:
         return found, 0

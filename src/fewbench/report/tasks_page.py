@@ -1,4 +1,4 @@
-"""The page of a task selection: what was chosen, how good it is, and what it was chosen from."""
+"""The page of a task selection: the chosen tasks, their error, and the matrix."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from markupsafe import Markup
 
 from fewbench._names import counted
-from fewbench.report.frame import render_page, write_page
+from fewbench.report.frame import HasValues, render_page, write_page
 from fewbench.report.tasks_curves import (
     MOST_MODELS,
     at_k,
@@ -36,29 +36,17 @@ from fewbench.report.words import fixed, percent, points
 JUDGE = "fewbench tasks judge SELECTION RESULTS"
 
 
-class Chosen(Protocol):
-    """Anything that gives a task selection as plain values, as `fewbench tasks --json` does."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `facts`, `warnings`, `chosen`, `answer` and the parts, None where not known."""
-
-
-def write_tasks(found: Chosen, path: str | os.PathLike[str], source: str = "") -> Path:
-    """Write a task selection as one HTML file that needs nothing else.
+def write_tasks(found: HasValues, path: str | os.PathLike[str], source: str = "") -> Path:
+    """Write a task selection as one self-contained HTML file and return its path.
 
     Parameters
     ----------
-    found : Chosen
-        A selection of tasks, with its judgement where results of models were given.
+    found : object
+        A selection of tasks, with its errors if results of models were given.
     path : str or os.PathLike
         An existing file is replaced only once the new one is complete.
     source : str
         The name of the matrix, for the title.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     return write_page(render(found.to_dict(), source), path)
 
@@ -88,7 +76,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
         judge=JUDGE,
         judged=_judged(found),
         judged_figures=[
-            ("Error beside that of chance", error_rows(judgement)),
+            ("Error, and that of random selections", error_rows(judgement)),
             ("Full score, and score on these tasks", model_rows(judgement)),
         ]
         if judgement
@@ -109,13 +97,13 @@ def render(found: dict[str, Any], source: str = "") -> str:
         strongest=transfers_table(transfers) if transfers else None,
         transfers=transfers,
         clusters=[_cluster(c) for c in found["clusters"] or []],
-        unmapped=f"{chosen_by} looks at no similarity" if chosen_by else "no similarity was given",
+        unmapped=f"{chosen_by} uses no similarity" if chosen_by else "no similarity was given",
         facts={_fact(key): _value(value) for key, value in found["facts"].items()},
     )
 
 
 def _columns(chosen: list[dict[str, Any]]) -> dict[str, bool]:
-    """Which columns hold anything: a list of one's own has no gains, one seed no stability."""
+    """Whether each optional column has values."""
     keys = ("gain", "stands_for", "cluster", "stability")
     return {key: any(c[key] is not None for c in chosen) for key in keys}
 
@@ -144,7 +132,7 @@ def _number(number: int | None) -> str:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that a narrow screen breaks after its joints, and elsewhere only if it must."""
+    """A name with optional line breaks after _ and /."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/])", name))
 
 
@@ -161,18 +149,18 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mapped(found: dict[str, Any] | None) -> str:
-    """What a cell of the maps stands for, where that is more than one pair of tasks."""
+    """The caption of the maps, if not every task has its own named cell."""
     if not found:
         return ""
     size = shape(len(found["tasks"]))
     each = size.each
-    said = [] if size.named else ["Only chosen tasks are named, as many as there is room for."]
+    said = [] if size.named else ["Only chosen tasks are named, as far as there is space."]
     said += [f"Each cell is the mean of {each} × {each} pairs of tasks."] if each > 1 else []
     return " ".join(said)
 
 
 def _fact(key: str) -> str:
-    """A fact's name from a capital on; names that are symbols stay as they are."""
+    """A capitalized name; symbols stay as they are."""
     return key if len(key) == 1 else f"{key[:1].upper()}{key[1:]}"
 
 
@@ -204,27 +192,26 @@ def _size(found: dict[str, Any]) -> str:
 
 
 def _answer(found: dict[str, Any]) -> str:
-    """The page's finding: the one given, or the error beside that of chance."""
+    """The main finding: the given one, or the error and that of random selections."""
     if found["answer"]:
         return str(found["answer"])
     k, judged = len(found["chosen"]), found["judgement"]
     if not k:
         return "No task was chosen."
     if judged is None:
-        verb = "stands" if k == 1 else "stand"
-        return f"How well {counted(k, 'task')} {verb} for all is not known yet."
+        return f"No results to judge {counted(k, 'chosen task')}. Run {JUDGE}."
     these = "this task" if k == 1 else f"these {k:,} tasks"
-    said = f"Scores on {these} miss the full scores by {_error(judged['nrmse'])}"
+    said = f"Error of estimates from {these}: {_error(judged['nrmse'])}"
     beside = []
     if part := judged["random_tasks"]:
-        beside.append(f"{counted(k, 'random task')} by {_error(part['mean'])}")
+        beside.append(f"{counted(k, 'random task')}: {_error(part['mean'])}")
     if part := judged["random_questions"]:
-        beside.append(f"{counted(part['questions'], 'random question')} by {_error(part['mean'])}")
+        beside.append(f"{counted(part['questions'], 'random question')}: {_error(part['mean'])}")
     return "; ".join([said, ", ".join(beside)] if beside else [said]) + "."
 
 
 def _judged(found: dict[str, Any]) -> list[str]:
-    """How good the selection is, sentence by sentence."""
+    """Sentences on the error of the selection."""
     part, k = found["judgement"], len(found["chosen"])
     if part is None:
         return []
@@ -236,29 +223,29 @@ def _judged(found: dict[str, Any]) -> list[str]:
     said[0] += "."
     if held_out := part.get("held_out"):
         words = "Each model is estimated from tasks chosen without it, in"
-        said.append(f"{words} {held_out} parts; models of one family are in the same part.")
+        said.append(f"{words} {held_out} folds; models of one family are in the same fold.")
     if part.get("estimator") == "ridge":
         said.append("The estimate is ridge regression on these tasks’ scores, not their mean.")
     if ridge := part.get("ridge"):
         said.append(
-            f"By ridge regression on past models’ task scores it is {_error(ridge['nrmse'])}."
+            f"With ridge regression on source scores, the error is {_error(ridge['nrmse'])}."
         )
     if chance := part["random_tasks"]:
         sets = f"random sets of {counted(k, 'task')}"
-        words = f"Of {sets}, {percent(chance['percentile'])} do as well or better"
-        said.append(f"{words}; on average they miss by {_error(chance['mean'])}.")
+        words = f"Of {sets}, {percent(chance['percentile'])} are at least as good"
+        said.append(f"{words}; their mean error is {_error(chance['mean'])}.")
     if chance := part["random_questions"]:
-        words = f"{counted(chance['questions'], 'question')} drawn at random from all tasks, "
-        words += f"which need no matrix, miss by {_error(chance['mean'])} "
+        words = f"The mean error of {counted(chance['questions'], 'random question')} from all "
+        words += f"tasks, which need no matrix, is {_error(chance['mean'])} "
         said.append(f"{words}(± {points(chance['spread'], 1)}).")
     if anchor := part["anchor_ratio"]:
-        words = f"Corrected by how much easier these tasks are for {anchor['anchor']}, the"
+        words = f"Corrected by the known full score of {anchor['anchor']}, the"
         said.append(f"{words} error is {_error(anchor['nrmse'])}.")
     return said
 
 
 def _difficulty(found: dict[str, Any]) -> str:
-    """Whether the chosen tasks are as hard as all for the model that was measured."""
+    """Difficulty of the chosen tasks and of all."""
     part = found["difficulty"]
     if part is None:
         return ""
@@ -267,27 +254,27 @@ def _difficulty(found: dict[str, Any]) -> str:
     shown = (f"{points(v, 1)}%" if share else fixed(v, 3) for v in (one, other))
     facts = found["facts"]
     past = "past" in str(facts.get("rows"))
-    model = "Past models" if past else facts.get("model") or "The model that was measured"
+    model = "Source models" if past else facts.get("model") or "The measured model"
     same = abs(one - other) < (0.0005 if share else 0.0005 * max(abs(other), 1e-12))
     side = "as hard" if same else "easier" if one > other else "harder"
     verb = "score" if past else "scores"
     said = "{} {} {} on the chosen tasks and {} on all".format(model, verb, *shown)
     rank = percent(part["percentile"])
-    words = f"{said}: they are {side}{'' if same else ' than the whole'}."
-    return f"{words} {rank} of random sets come as near or nearer."
+    words = f"{said}: the chosen tasks are {side}{'' if same else ' than all'}."
+    return f"{words} {rank} of random sets are at least as close."
 
 
 def _stability(found: dict[str, Any]) -> str:
-    """How much of the selection another measurement would choose again."""
+    """Share of the selection that bootstrap selections contain."""
     part = found["stability"]
     if part is None:
         return ""
     times = counted(part["bootstraps"], "resample")
-    words = f"Over {times} of the matrix’s seeds, {percent(part['shared'])} of the tasks "
-    words += f"chosen are among these; any two resamples share {percent(part['pairs'])}."
+    words = f"Over {times} of the matrix’s seeds, selections contain {percent(part['shared'])} of "
+    words += f"these tasks on average; two resamples share {percent(part['pairs'])}."
     if part.get("noise") is not None:
-        words += f" Where sources do not differ they would share {percent(part['noise'])}, "
-        words += f"and tasks drawn at random {percent(part['chance'])}."
+        words += f" If source tasks did not differ, they would share {percent(part['noise'])}; "
+        words += f"random tasks share {percent(part['chance'])}."
     if noise := found.get("noise"):
         ratio = "no noise" if noise["ratio"] is None else fixed(noise["ratio"], 1)
         words += f" The matrix’s signal-to-noise ratio over its seeds is {ratio}."
@@ -295,7 +282,7 @@ def _stability(found: dict[str, Any]) -> str:
 
 
 def _alike(found: dict[str, Any]) -> str:
-    """How much more alike tasks of one cluster are than others, in each map."""
+    """Mean similarity within and between clusters, in each map."""
     maps = found["maps"]
     clusters, said = maps["clusters"], []
     for key, name in (("sim", "S"), ("le", "S′")):
@@ -309,7 +296,7 @@ def _alike(found: dict[str, Any]) -> str:
         if sums[True] and sums[False]:
             inside, outside = (fixed(sum(v) / len(v)) for v in (sums[True], sums[False]))
             said.append(f"{inside} in {name} (others {outside})")
-    return f"Two tasks of one cluster are on average alike by {' and '.join(said)}." if said else ""
+    return f"Mean similarity of two tasks in one cluster: {' and '.join(said)}." if said else ""
 
 
 def _error(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and findings in words."""
+"""Numbers and findings as text."""
 
 from __future__ import annotations
 
@@ -61,8 +61,7 @@ def items(budget: int | None) -> str:
 def level_with_best(results: Results, budget: int, split: str) -> tuple[str | None, set[str], bool]:
     """The method with the lowest error, all that are level with it, and whether that was judged.
 
-    The comparison judges, by the one rule of `fewbench.study.inference.level_with_best`; the page
-    only repeats it. Without that column, or with too few repeats, nothing was judged.
+    `fewbench.study.inference.level_with_best` judges; without that column nothing is judged.
     """
     names = results.ranked(budget, split)
     names = [m for m in names if math.isfinite(results.error(m, budget, split))]
@@ -76,7 +75,7 @@ def answer(results: Results, split: str, *, name_split: bool) -> Sentence:
     """The page's finding for one split, in one sentence."""
     budget = results.focus
     if budget is None:
-        return [("Nothing was run, so there is nothing to report.", None)]
+        return [("No results: nothing was run.", None)]
     where = f"At {items(budget)}" + (f" on the {split} split" if name_split else "")
     best, level, judged = level_with_best(results, budget, split)
     if best is None:
@@ -93,7 +92,7 @@ def answer(results: Results, split: str, *, name_split: bool) -> Sentence:
         said += [(f", {error[best]} on average", None)]
         if known and best != ref and ref:
             said += [("; ", None), _named(ref, ref), (f" has {error[ref]}", None)]
-        return [*said, (". Nothing says whether that is more than luck.", None)]
+        return [*said, (". Too few repeats to test whether this is chance.", None)]
     if best == ref:
         return [
             (f"{where}, no method beats ", None),

@@ -1,4 +1,4 @@
-"""Chosen items in the words of the harness that will run them, and where they stand there now."""
+"""Export chosen items for a harness, and find their current positions there."""
 
 import json
 import re
@@ -18,30 +18,30 @@ UNFIT = re.compile(r"[,*?[]")
 
 
 def check_export(harness: str) -> None:
-    """Raise FewbenchError for a harness that items cannot be exported to."""
+    """Raise FewbenchError if items cannot be exported to a harness."""
     if harness not in EXPORTS:
         raise FewbenchError(f"unknown harness {harness!r}", hint=did_you_mean(harness, EXPORTS))
 
 
 def export_items(scores: Scores, items: Sequence[str], harness: str) -> str:
-    """Write items as one text that a harness, or a script, takes.
+    """Return items as a text for a harness or script.
 
     Parameters
     ----------
     scores : Scores
-        The sources: they know where an item stands in its task.
+        The source models' scores, with the items' positions in their tasks.
     items : sequence of str
         Item ids.
     harness : {"ids", "lm-eval", "inspect"}
-        ids: one id a line. lm-eval: the JSON of `--samples`, positions sorted and unique, as
-        lm-eval needs them. inspect: the comma-separated list of `--sample-id`, as TASK:ID; bare
-        ids where neither tasks nor Inspect's own ids are known.
+        ids: one id per line. lm-eval: JSON for `--samples`, with sorted unique positions. inspect:
+        comma-separated list for `--sample-id`, as TASK:ID; plain ids if neither tasks nor Inspect's
+        own ids are known.
 
     Raises
     ------
     FewbenchError
-        If the harness is unknown, the items are of another, have no known place in it, or ids
-        that Inspect's command line does not take.
+        If the harness is unknown, the items belong to another harness, their positions are not
+        known, or Inspect's command line does not accept an id.
     """
     check_export(harness)
     return EXPORTS[harness](scores.items.iloc[scores.positions(items)])
@@ -55,14 +55,14 @@ def _lm_eval(items: pd.DataFrame) -> str:
     _check_origin(items, "lm-eval")
     if "doc_id" not in items:
         raise FewbenchError(
-            "the scores do not say which documents of lm-eval the items are (no column doc_id)",
-            hint="import them from lm-eval logs, or keep a column doc_id with the items",
+            "the positions of the items in lm-eval are not known (no column doc_id)",
+            hint="import the scores from lm-eval logs, or add a column doc_id to the items",
         )
     unknown = items.index[items["doc_id"].isna()]
     if len(unknown):
         raise FewbenchError(
-            f"the position in lm-eval is not known of {len(unknown)} items: {some(unknown)}",
-            hint="import a full run of the task too; subset runs do not show it safely",
+            f"the positions in lm-eval are not known of {len(unknown)} items: {some(unknown)}",
+            hint="also import a full run of the task; positions in subset runs are not reliable",
         )
     samples = {
         str(task): np.unique(group["doc_id"].astype(int)).tolist()
@@ -74,29 +74,28 @@ def _lm_eval(items: pd.DataFrame) -> str:
 def _inspect(items: pd.DataFrame) -> str:
     _check_origin(items, "inspect")
     own = [str(sample) for sample in items.get("sample_id", items.index)]
-    named = "sample_id" in items or set(items["task"]) != {"all"}  # of tables that name no tasks
+    named = "sample_id" in items or set(items["task"]) != {"all"}  # "all": a table without tasks
     tasks = [f"{task}:" if named else "" for task in items["task"]]
     ids = [task + one for task, one in zip(tasks, own, strict=True)]
     if unfit := [one for one in ids if UNFIT.search(one) or one != one.strip()]:
-        # Entries are patterns in Python too; escaped they stand for themselves.
+        # Entries are patterns in Python too, and must be escaped.
         escaped = [task + escape(one) for task, one in zip(tasks, own, strict=True)]
         raise FewbenchError(
-            f"{len(unfit)} of {len(ids)} ids cannot be given to Inspect's --sample-id, which takes "
-            f"commas, spaces at an end and the characters * ? [ otherwise: {some(unfit)}",
+            f"{len(unfit)} of {len(ids)} ids do not work with Inspect's --sample-id, because of "
+            f"commas, outer spaces or the characters * ? [: {some(unfit)}",
             hint=f"run the items in Python: inspect_ai.eval(tasks, sample_id={escaped!r})",
         )
     return ",".join(ids)
 
 
 def _check_origin(items: pd.DataFrame, harness: str) -> None:
-    """Raise FewbenchError if the items are of another harness: its positions and ids differ."""
+    """Raise FewbenchError if the items are of another harness, with other positions and ids."""
     known = items["harness"] if "harness" in items else pd.Series([], dtype=str)
     others = sorted(set(known) - {harness, ""})
     if others:
         raise FewbenchError(
-            f"the items are of logs of {some(others)}, not of {harness}",
-            hint="run them there; ask without --for lists the items' own ids, and with --json by "
-            "target",
+            f"the items come from logs of {some(others)}, not of {harness}",
+            hint="run them there; ask without --for lists plain ids, with --json per target",
         )
 
 
@@ -108,14 +107,10 @@ EXPORTS: dict[str, Callable[[pd.DataFrame], str]] = {
 
 
 def moved_documents(sources: Scores, told: Scores, items: Sequence[str]) -> Iterator[str]:
-    """Say for each task at which positions of asked items a log holds other documents.
+    """Yield a warning for each task whose log has other documents at the items' positions.
 
-    Parameters
-    ----------
-    sources, told : Scores
-        Read from logs of one harness.
-    items : sequence of str
-        Items that were asked for and that the log does not hold.
+    `sources` and `told` are read from logs of one harness; `items` were asked for, but are not in
+    the log `told`.
     """
     if POSITION not in sources.items or POSITION not in told.items:
         return
@@ -131,27 +126,16 @@ def moved_documents(sources: Scores, told: Scores, items: Sequence[str]) -> Iter
             if at in document and document[at] not in asked
         ]
         if moved:
-            more = f" (and {len(moved) - 1} more of its positions)" if len(moved) > 1 else ""
+            more = f" (and {len(moved) - 1} more positions)" if len(moved) > 1 else ""
             yield (
-                f"position {min(moved)} of {task} holds another document than the sources saw{more}"
+                f"position {min(moved)} of {task} holds another document than the sources had{more}"
             )
 
 
 def positions_in(sources: Scores, logs: Scores, items: Sequence[str]) -> tuple[Scores, list[str]]:
-    """Take the positions of items from other logs than the sources'.
+    """Replace the items' positions in the sources by those in current logs of any model.
 
-    Parameters
-    ----------
-    sources : Scores
-    logs : Scores
-        Read from logs of any model on the data as it is now.
-    items : sequence of str
-        Items of the sources.
-
-    Returns
-    -------
-    (Scores, list of str)
-        The sources with the positions of the logs, and which of the items these do not hold.
+    Returns the sources with the new positions, and the items (of `items`) that the logs lack.
 
     Examples
     --------

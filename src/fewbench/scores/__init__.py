@@ -2,7 +2,7 @@
 
 from fewbench.scores.benchmark import Average, Benchmark
 from fewbench.scores.build import from_long, from_wide
-from fewbench.scores.files import load_scores, save_scores
+from fewbench.scores.files import load_scores, open_scores, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores, from_arrays
@@ -17,5 +17,6 @@ __all__ = [
     "from_long",
     "from_wide",
     "load_scores",
+    "open_scores",
     "save_scores",
 ]

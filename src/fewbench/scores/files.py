@@ -6,6 +6,8 @@ score was not run. `NAME.probabilities.npy` has option probabilities, models fir
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from fewbench._memory import check_table_memory
 from fewbench.errors import FewbenchError, ScoresError, first_line
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import Scores
+from fewbench.scores.table import MODEL_ATTRIBUTES, Scores
 
 FORMAT = 1
 SAMPLED = 8  # models whose probabilities are checked when a file is loaded
@@ -98,22 +100,85 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     ScoresError
         If the file is not fewbench's, was changed, or lacks its option probabilities.
     """
+    source = Path(path)
+    with _opened(source) as (table, meta):
+        scores = _rebuild(source, table, meta)
+        if scores.digest != meta["digest"]:
+            raise ScoresError(
+                f"{source}: changed since fewbench wrote it", hint="read it with fewbench import"
+            )
+    return scores
+
+
+def open_scores(path: str | os.PathLike[str]) -> Scores:
+    """Read only the items of a scores file; models and cells are read when they are first used.
+
+    Takes a few milliseconds where `load_scores` takes seconds. A changed file is found out when
+    the cells are read. Raises the errors of `load_scores`.
+    """
+    source = Path(path)
+    with _opened(source, only_items=True) as (table, meta):
+        _check_format(source, meta)
+        scores = _Unread.__new__(_Unread)
+        vars(scores).update(
+            source=source,
+            n_in_file=meta["shape"][0],
+            digest=meta["digest"],
+            items=_items(table, meta),
+            probabilities=_options(source, meta),
+            scale=_scale(meta),
+            average=meta["average"],
+        )
+        if set(meta["model_columns"]) <= set(MODEL_ATTRIBUTES):
+            vars(scores)["fingerprint"] = meta["digest"]
+        scores._check_items()
+    return scores
+
+
+class _Unread(Scores):
+    """Scores in a file: `values` and `models` are there once they were used."""
+
+    source: Path
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return vars(self).get("n_in_file") or len(self.models)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("values", "models"):
+            raise AttributeError(name)
+        whole, opened = load_scores(self.source), self.digest
+        if whole.digest != opened:
+            raise ScoresError(f"{self.source}: changed while it was in use", hint="start again")
+        vars(self).update(values=whole.values, models=whole.models)
+        return getattr(whole, name)
+
+
+@contextmanager
+def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Give a file's table and metadata; errors inside name the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source = Path(path)
     if not source.is_file():
         raise ScoresError(f"{source}: no such file")
     refuse_pointer(source, ScoresError)
-    check_table_memory(source)
+    if not only_items:
+        check_table_memory(source)
     try:
-        table = pq.read_table(source)
+        with pq.ParquetFile(source) as file:
+            raw = (file.schema_arrow.metadata or {}).get(b"fewbench")
+            table = None
+            if raw is not None:
+                table = _first_rows(file, json.loads(raw)) if only_items else file.read()
+    except (KeyError, json.JSONDecodeError):
+        table = None  # said below
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ScoresError(
             f"{source}: not a whole Parquet file ({first_line(error)})",
             hint="read other files with fewbench import or fewbench.import_results",
         ) from error
-    raw = (table.schema.metadata or {}).get(b"fewbench")
     if raw is None:
         raise ScoresError(
             f"{source}: a Parquet file, but not scores saved by fewbench",
@@ -121,8 +186,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
             "-o scores.parquet",
         )
     try:
-        scores = _rebuild(source, table, json.loads(raw))
-        whole = scores.digest == json.loads(raw)["digest"]
+        yield table, json.loads(raw)
     except FewbenchError as error:
         if str(source.parent / source.stem) in error.message:
             raise
@@ -132,19 +196,23 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
             f"{source}: its metadata does not fit its content ({first_line(error)})",
             hint="a newer fewbench or another program wrote it; read it with fewbench import",
         ) from error
-    if not whole:
-        raise ScoresError(
-            f"{source}: changed since fewbench wrote it", hint="read it with fewbench import"
-        )
-    return scores
+
+
+def _first_rows(file: Any, meta: dict[str, Any]) -> Any:
+    """Read the rows of the first model, which hold all that is known of the items."""
+    import pyarrow as pa
+
+    n_items, batches = meta["shape"][1], []
+    columns = ["item", *meta["item_columns"]]
+    for batch in file.iter_batches(batch_size=n_items, columns=columns):
+        batches.append(batch)
+        if sum(map(len, batches)) >= n_items:
+            break
+    return pa.Table.from_batches(batches)
 
 
 def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
-    if meta["format"] != FORMAT:
-        raise ScoresError(
-            f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT}",
-            hint="upgrade fewbench",
-        )
+    _check_format(source, meta)
     n_models, n_items = meta["shape"]
     values = table["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
     values.flags.writeable = False  # so that Scores shares it
@@ -152,27 +220,47 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
     models = pd.DataFrame(index=_column(table["model"].take(first_models)))
     for name in meta["model_columns"]:
         models[name] = _column(table[name].take(first_models))
-    head = table.slice(0, n_items)
+    items, options = _items(table, meta), _options(source, meta)
+    return Scores(values, models, items, options, _scale(meta), meta["average"])
+
+
+def _check_format(source: Path, meta: dict[str, Any]) -> None:
+    if meta["format"] != FORMAT:
+        raise ScoresError(
+            f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT}",
+            hint="upgrade fewbench",
+        )
+
+
+def _items(table: Any, meta: dict[str, Any]) -> pd.DataFrame:
+    head = table.slice(0, meta["shape"][1])
     items = pd.DataFrame(index=_column(head["item"]))
     for name in meta["item_columns"]:
         items[name] = _column(head[name])
-    options = None
-    if meta["probabilities"]:
-        beside = _beside(source)
-        if not beside.is_file():
-            raise ScoresError(
-                f"{beside}: no such file, but the scores have option probabilities",
-                hint="keep both files in one folder",
-            )
-        try:
-            array = np.load(beside, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # numpy's header parser lets through errors of all kinds
-            raise ScoresError(
-                f"{beside}: not a whole .npy file ({first_line(error)})", hint="copy it again"
-            ) from error
-        options = _verified(array, meta["probabilities"], beside)
-    low, high, lower = meta["scale"]
-    return Scores(values, models, items, options, Scale(low, high, lower), meta["average"])
+    return items
+
+
+def _scale(meta: dict[str, Any]) -> Scale:
+    low, high, lower_is_better = meta["scale"]
+    return Scale(low, high, lower_is_better)
+
+
+def _options(source: Path, meta: dict[str, Any]) -> OptionProbabilities | None:
+    if not meta["probabilities"]:
+        return None
+    beside = _beside(source)
+    if not beside.is_file():
+        raise ScoresError(
+            f"{beside}: no such file, but the scores have option probabilities",
+            hint="keep both files in one folder",
+        )
+    try:
+        array = np.load(beside, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # numpy's header parser lets through errors of all kinds
+        raise ScoresError(
+            f"{beside}: not a whole .npy file ({first_line(error)})", hint="copy it again"
+        ) from error
+    return _verified(array, meta["probabilities"], beside)
 
 
 def _verified(array: Any, told: dict[str, Any], path: Path) -> OptionProbabilities:
@@ -209,7 +297,9 @@ def _repeated(values: Any, codes: Any) -> Any:
 
 
 def _column(column: Any) -> Any:
-    values = column.to_pylist()
-    if values and isinstance(values[0], str):
-        return np.array(values, dtype=object)
-    return np.asarray(values)
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return np.asarray(column.cast(kind).to_numpy(), dtype=object)
+    return np.asarray(column.to_pylist())

@@ -1,4 +1,4 @@
-"""Backtests of methods on models whose truth is known."""
+"""Backtest methods on models with known full scores."""
 
 from fewbench.study.compare import compare
 from fewbench.study.comparison import Comparison

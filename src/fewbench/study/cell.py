@@ -1,16 +1,18 @@
-"""One cell of a study: one method, one budget, one division of the models."""
+"""One cell of a study (a method, a budget and a split), and the cache of finished cells."""
 
 import base64
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 import fewbench
+from fewbench._journal import Lines
 from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import FewbenchError, StudyError, first_line
@@ -25,16 +27,16 @@ from fewbench.study.splits import Split
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What is to be run.
+    """One cell to run.
 
     Parameters
     ----------
     name, method
-        The method as it was asked for, and itself.
+        The method's name as given, and the method.
     split_name, split, repeat
-        The division of the models and which repeat it is of.
+        The kind of split, the split of the models, and its repeat.
     cached : bool
-        Whether the result may be kept: of methods that their description determines.
+        Whether the result may be kept: only if the name determines the method.
     level : float or None
         Level of the intervals; None for none, which saves most of the time.
     """
@@ -71,11 +73,11 @@ def _code() -> str:
 
 
 class CellResult(BaseModel):
-    """What came out; scores and errors in [0, 1].
+    """The result of a cell; scores and errors in [0, 1].
 
     `task_estimate` holds the estimates of the tasks (see `task_estimates`), empty if there are
-    none. `tasks_defined` says over how many tasks the mean of a metric over tasks is, where it is
-    undefined for some.
+    none. `tasks_defined` has the number of tasks in a metric's mean over tasks, for metrics that
+    are undefined for some tasks.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
@@ -93,40 +95,33 @@ class CellResult(BaseModel):
     metrics: dict[str, float]
 
     def task_estimates(self) -> FloatArray:
-        """Return the estimates of the tasks, shape (targets, tasks), to seven digits."""
+        """Return the tasks' estimates, shape (targets, tasks), to seven digits."""
         flat = np.frombuffer(base64.b64decode(self.task_estimate), dtype="<f4")
         return flat.astype(np.float64).reshape(len(self.targets), -1)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why nothing came out of a cell."""
+    """Why a cell failed."""
 
     key: str
     reason: str
 
 
 def try_cell(scores: Scores, cell: Cell) -> CellResult | Failure:
-    """Run a cell; whatever goes wrong in it is the result, so that all others stand."""
+    """Run a cell; an error in it is its result, so that all others stand."""
     try:
         return _run(scores, cell)
     except FewbenchError as error:
         reason = str(error)
-    except Exception as error:  # a mistake in a method must not cost the other cells
-        said = first_line(error)
-        kind = type(error).__name__
-        reason = kind if said == kind else f"{kind}: {said}"
+    except Exception as error:  # a mistake in a method must not stop the other cells
+        words, kind = first_line(error), type(error).__name__
+        reason = kind if words == kind else f"{kind}: {words}"
     return Failure(cell.key(scores.fingerprint), reason)
 
 
 def run_cell(scores: Scores, cell: Cell) -> CellResult:
-    """Run a cell: the same result in any process, on any number of cores.
-
-    Raises
-    ------
-    StudyError
-        If the method cannot be run, naming the cell.
-    """
+    """Run a cell; StudyError with the cell's name if the method cannot be run."""
     try:
         return _run(scores, cell)
     except FewbenchError as error:
@@ -140,23 +135,23 @@ def run_cell(scores: Scores, cell: Cell) -> CellResult:
 def _run(scores: Scores, cell: Cell) -> CellResult:
     sources = scores.take(models=cell.split.sources)
     targets = scores.take(models=cell.split.targets)
-    # Methods of a repeat share a seed, so that what they draw alike (random items) is alike.
+    # Methods of a repeat share a seed, and so random items.
     seed = child_seed(cell.seed, 3, cell.repeat)
     method, chosen = cell.method, list[str]()
     if isinstance(method, Auto):  # chosen once a cell, by its sources alone
         choice = choose_method(sources, cell.budget, seed)
         method = find_method(choice.method)
         chosen = [f"chose {choice.method} in repeat {cell.repeat}: {choice.reason}"]
-    said = replay(method, sources, targets, cell.budget, seed, tasks=True)
+    replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
     truth, past = targets.full_scores(), sources.full_scores()
-    metrics = point_metrics(truth, said.scores, past)
+    metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}
-    if said.tasks is not None:
+    if replayed.tasks is not None:
         true_tasks, past_tasks = targets.task_scores(), sources.task_scores()
-        task_errors = np.abs(said.tasks - true_tasks).mean(axis=0)
-        task_estimate = base64.b64encode(said.tasks.astype("<f4").tobytes()).decode()
+        task_errors = np.abs(replayed.tasks - true_tasks).mean(axis=0)
+        task_estimate = base64.b64encode(replayed.tasks.astype("<f4").tobytes()).decode()
         each = [
-            point_metrics(true_tasks[:, task], said.tasks[:, task], past_tasks[:, task])
+            point_metrics(true_tasks[:, task], replayed.tasks[:, task], past_tasks[:, task])
             for task in range(true_tasks.shape[1])
         ]
         for name in each[0]:
@@ -167,35 +162,68 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
                 tasks_defined[f"task_{name}"] = len(defined)
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
-        answers = [targets.values[row, items] for row, items in enumerate(said.items)]
+        answers = [targets.values[row, items] for row, items in enumerate(replayed.items)]
         errors = ErrorModel(method, sources, cell.budget, seed, divisions=1)
-        judged = errors.judge(said.scores, said.items, answers, cell.level)
+        judged = errors.judge(replayed.scores, replayed.items, answers, cell.level)
         low, high = np.array([(one.low, one.high) for one in judged]).T
         metrics["beyond"] = float(np.mean([one.is_beyond for one in judged]))
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
         metrics[f"width{stated}"] = float((high - low).mean())
-    if said.outside is not None:
-        metrics["outside"] = float(said.outside.mean())
-    metrics["seconds_fit"] = said.seconds_fit
-    metrics["seconds_predict"] = said.seconds_predict
-    metrics["items_run"] = float(np.mean([len(items) for items in said.items]))
+    if replayed.outside is not None:
+        metrics["outside"] = float(replayed.outside.mean())
+    metrics |= {
+        "seconds_fit": replayed.seconds_fit,
+        "seconds_predict": replayed.seconds_predict,
+        "items_run": float(np.mean([len(items) for items in replayed.items])),
+    }
     return CellResult(
         key=cell.key(scores.fingerprint),
         targets=tuple(targets.model_ids),
         truth=tuple(truth.tolist()),
-        estimate=tuple(said.scores.tolist()),
+        estimate=tuple(replayed.scores.tolist()),
         low=tuple(low.tolist()),
         high=tuple(high.tolist()),
         task_mae=tuple(task_errors.tolist()),
         task_estimate=task_estimate,
         tasks_defined=tasks_defined,
-        notes=(*chosen, *said.notes),
+        notes=(*chosen, *replayed.notes),
         metrics=metrics,
     )
 
 
 def covered(low: FloatArray, truth: FloatArray, high: FloatArray) -> BoolArray:
-    """Return whether each truth is in its interval, a sum of floats just short of it included."""
+    """Return whether each truth is in its interval, up to rounding."""
     return np.asarray((low <= truth + 1e-9) & (truth <= high + 1e-9))
+
+
+class Cache:
+    """Finished cells by key, one per line of a file; None keeps nothing.
+
+    The file only grows (see `fewbench._journal`), so a study that was stopped can continue.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._lines = None if path is None else Lines(Path(path))
+        self._done: dict[str, CellResult] = {}
+        for number, line in self._lines.read() if self._lines is not None else ():
+            if number == 1 and not line.lstrip().startswith(b"{"):
+                raise StudyError(
+                    f"{path}: not a cache of finished cells", hint="name another file with --cache"
+                )
+            try:
+                result = CellResult.model_validate_json(line)
+            except ValidationError:  # the cell is run again
+                continue
+            self._done[result.key] = result
+
+    def get(self, key: str) -> CellResult | None:
+        """Return a finished cell; None if there is none."""
+        return self._done.get(key)
+
+    def put(self, result: CellResult) -> None:
+        """Keep a finished cell."""
+        if self._lines is not None:
+            self._lines.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lines.append(result.model_dump_json().encode())

@@ -1,4 +1,4 @@
-"""compare: methods × budgets × splits × repeats, backtested on models whose truth is known."""
+"""compare: backtest methods × budgets × splits × repeats on models with known full scores."""
 
 import os
 import platform
@@ -16,13 +16,11 @@ from fewbench.evaluation.sampling import check_level
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
-from fewbench.study.cache import Cache
-from fewbench.study.cell import Cell, CellResult, Failure, try_cell
+from fewbench.study.cell import Cache, Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
 from fewbench.study.inference import FEWEST_TARGETS
-from fewbench.study.splits import Split, SplitSettings, make_split
+from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
 from fewbench.study.summary import summarise
-from fewbench.study.twins import count_twins
 
 Progress = Callable[[int, int], None]
 
@@ -41,41 +39,39 @@ def compare(
     progress: Progress | None = None,
     facts: dict[str, str] | None = None,
 ) -> Comparison:
-    """Compare methods by estimating models whose full score is known.
+    """Compare methods by estimating models with known full scores.
 
-    A cell that fails is kept in `Comparison.failures` with its reason; all others stand.
-
-    `random` and `random-ridge` always take part, and every method's error is also given as a
-    ratio to the expected error of the first and to the error of the second. So do the methods
-    that one of those compared names to be seen beside it.
+    A cell that fails is listed in `Comparison.failures` with its reason; all others stand.
+    `random` and `random-ridge` always take part, as references for every method's error. Methods
+    that a compared method names for comparison take part too.
 
     Parameters
     ----------
     scores : Scores
-        All models; the splits divide them.
+        All models; the splits divide them into sources and targets.
     methods : str or Method, or several
-        Names of the catalogue, combinations written out, or methods of your own. `auto` chooses
-        one in each repeat, by the sources alone.
+        Names of the catalogue, combinations of parts, or your own methods. `auto` chooses one in
+        each repeat, by the sources alone.
     budgets : int or several
         Numbers of items.
     split : SplitSettings, the name of a split, or several settings
-        How models are divided; random by default.
+        How to split the models (default: random).
     repeats : int
-        Divisions (random and group splits) and method seeds.
+        Splits (random and group) and method seeds.
     seed : int
-        All randomness follows from it; the result is the same on any number of workers.
+        Random seed; results do not depend on the number of workers.
     level : float or None
-        Level of the intervals whose coverage is judged; None leaves them out, which takes about
-        a sixth of the time.
+        Level of the intervals whose coverage is measured; None skips them, which saves about a
+        sixth of the time.
     workers : int
         Processes.
     cache : path, optional
-        File of finished cells: a study that was stopped goes on where it was. Methods of your
-        own are run again every time, for their name does not say whether their code changed.
+        File of finished cells, from which a stopped study continues. Your own methods always run
+        again, because their name does not show changes of their code.
     progress : callable, optional
         Called with the numbers of finished cells and of all.
     facts : dict of str, optional
-        More to say of what was run.
+        Further facts to record.
 
     Raises
     ------
@@ -141,9 +137,8 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
         else:
             if method.describe() in (AUTO, *CATALOGUE):
                 raise StudyError(
-                    f"a method of your own calls itself {method.describe()!r}, as one of the "
-                    "catalogue does",
-                    hint="let describe() return another name",
+                    f"your method has the name {method.describe()!r} of a catalogue method",
+                    hint="return another name from describe()",
                 )
             named[method.describe()] = method
     for method in list(named.values()):
@@ -161,69 +156,69 @@ def _check(
     settings: list[SplitSettings],
 ) -> None:
     if not budgets:
-        raise StudyError("no budget", hint="say how many items, as in --budgets 20,50")
+        raise StudyError("no budget is given", hint="give numbers of items, as --budgets 20,50")
     for budget in budgets:
         check_budget(budget, scores.n_items)
     if len(set(budgets)) < len(budgets):
-        raise StudyError(f"a budget is named twice: {list(budgets)}", hint="name each one once")
+        raise StudyError(f"a budget is given twice: {list(budgets)}", hint="give each one once")
     if repeats < 1 or workers < 1 or seed < 0:
         raise StudyError(
-            f"{repeats} repeats, {workers} workers, seed {seed}",
-            hint="repeats and workers must be 1 or more, the seed 0 or more",
+            f"repeats={repeats}, workers={workers}, seed={seed} is too low",
+            hint="use 1 or more repeats and workers, and a seed of 0 or more",
         )
     kinds = [one.kind for one in settings]
     if len(set(kinds)) < len(kinds):
-        raise StudyError(f"a split is named twice: {some(kinds, 9)}", hint="name each one once")
+        raise StudyError(f"a split is given twice: {some(kinds, 9)}", hint="give each one once")
 
 
 def _few_targets(kind: str, splits: list[Split]) -> list[str]:
-    """Warn where a repeat has so few targets that its numbers say little."""
+    """Warn if repeats have few targets."""
     count = round(float(np.mean([len(one.targets) for one in splits])))
     if count >= FEWEST_TARGETS:
         return []
     return [
-        f"{kind} split: {count} targets a repeat are few (fewer than {FEWEST_TARGETS}): methods "
-        "that look level or apart here may not be; use more models, or more repeats"
+        f"{kind} split: only {count} targets per repeat (fewer than {FEWEST_TARGETS}): differences "
+        "between methods are unreliable; use more models, or more repeats"
     ]
 
 
 def _stronger(scores: Scores, kind: str, splits: list[Split]) -> list[str]:
-    """Warn where many targets are better than every source: nothing learned from them holds."""
+    """Warn if many targets score above every source."""
     full = scores.full_scores()
     above = np.mean([(full[s.targets] > full[s.sources].max()).mean() for s in splits])
     if above < 0.5:
         return []
     return [
         f"{kind} split: {above:.0%} of the targets score above every source: methods that learn "
-        "from the sources often err more there than their intervals say; random sampling does not"
+        "from the sources often err beyond their intervals there; use random sampling"
     ]
 
 
 def _fewer(done: list[tuple[Cell, CellResult]]) -> list[str]:
-    """Say which methods ran fewer items than the budget: they stand beside dearer ones."""
+    """Warn of methods that ran fewer items than the budget."""
     run: dict[str, dict[int, list[float]]] = {}
     for cell, result in done:
         of_method = run.setdefault(cell.name, {})
         of_method.setdefault(cell.budget, []).append(result.metrics["items_run"])
-    said = []
+    found = []
     for name, budgets in run.items():
         means = {budget: float(np.mean(counts)) for budget, counts in budgets.items()}
         saved = [f"{mean:.1f} of {budget}" for budget, mean in means.items() if mean < budget - 0.5]
         if saved:
-            said.append(
-                f"{name} runs fewer items than its budget, on average {', '.join(saved)}: its "
-                "errors are of that many, those of the other methods of the whole budget"
+            found.append(
+                f"{name} runs fewer items than its budget (mean {', '.join(saved)}), and the other "
+                "methods run all: compare its errors with theirs at smaller budgets"
             )
-    return said
+    return found
 
 
 def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
-    """Return what methods said of their predictions, the first time each method said something."""
-    said: dict[str, str] = {}
+    """Return the first note of each method on its predictions."""
+    notes: dict[str, str] = {}
     for cell, result in done:
         for note in result.notes:
-            said.setdefault(cell.name, f"{cell.name} at {cell.budget} items: {note}")
-    return list(said.values())
+            notes.setdefault(cell.name, f"{cell.name} at {cell.budget} items: {note}")
+    return list(notes.values())
 
 
 def _incomplete(scores: Scores) -> list[str]:
@@ -232,8 +227,8 @@ def _incomplete(scores: Scores) -> list[str]:
         return []
     names = some(scores.models.index[np.flatnonzero(incomplete)])
     return [
-        f"{int(incomplete.sum())} models have missing cells and are never targets, for their full "
-        f"score is not known: {names}"
+        f"{int(incomplete.sum())} models have missing cells, so their full score is not known and "
+        f"they are never targets: {names}"
     ]
 
 
@@ -248,7 +243,7 @@ def run_cells(
         if cell.cached and (result := cache.get(key)) is not None
     }
     todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in done}
-    # Cells of the same sources together, for methods keep what they learned of the last few.
+    # Cells with the same sources run together: methods cache what they learned of them.
     todo = dict(sorted(todo.items(), key=lambda one: (one[1].split_name, one[1].repeat)))
 
     def note(result: CellResult | Failure) -> None:
@@ -274,7 +269,7 @@ def _in_workers(
     workers: int,
     note: Callable[[CellResult | Failure], None],
 ) -> None:
-    """Run cells in processes; a cell that ends its process fails alone."""
+    """Run cells in processes; if a cell ends its process, only that cell fails."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -285,7 +280,7 @@ def _in_workers(
             left.pop(result.key)
             note(result)
     except BrokenProcessPool:
-        # Which cell it was is not known: the others are run again, one by one.
+        # Which cell it was is not known, so the open cells run again, one by one.
         for key, cell in left.items():
             try:
                 (result,) = Parallel(n_jobs=2)([delayed(try_cell)(scores, cell)])

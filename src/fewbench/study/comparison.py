@@ -1,4 +1,4 @@
-"""The outcome of a study: tidy tables, warnings and facts."""
+"""The result of a comparison: tidy tables, warnings and facts."""
 
 import json
 import math
@@ -19,41 +19,40 @@ from fewbench.study.inference import LEVEL, Difference, TwoWay
 REFERENCES = ("random", "random-ridge")
 ERRORS = ("mae", "rmse", "max_error", "weighted_mae")  # on the scores' own scale in JSON
 BESIDE = ("_sd", "_se", "_low", "_high", "_repeats", "_tasks")
-"""Ends of the columns that qualify the one they are named after."""
+"""Suffixes of columns that qualify another column."""
 OWN = ("n_targets", "n_repeats", "expected_random_mae", "level_with_best")
-"""Columns of a cell that are no metrics."""
+"""Columns of a cell that are not metrics."""
 KEYS = ["method", "budget", "split"]
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods compared on models whose truth is known.
+    """Methods compared on models with known full scores.
 
     Attributes
     ----------
     cells : DataFrame
-        One row a method, budget and split: `n_targets` a repeat, `n_repeats` that came out, and
-        for each metric its mean over the repeats, its standard deviation over them (`…_sd`: how
-        far one run may lie from the mean), its standard error and 90 % interval (`…_se`, `…_low`,
-        `…_high`: how sure the mean is) by resampling repeats and models (see
-        `fewbench.study.inference`); NaN with fewer than 3 repeats. `ratio_to_random` is the ratio
-        of the mean absolute error to `expected_random_mae`, the expected error of plain random
-        sampling for the same targets; `ratio_to_random_ridge` that to the error of random-ridge.
-        `level_with_best` says whether the method is as good as the best (missing where there are
-        no intervals). Where a metric is undefined for some repeats or tasks, `…_repeats` and
-        `…_tasks` say over how many its mean is. Scores are in [0, 1].
+        One row per method, budget and split. `n_targets` is per repeat, `n_repeats` counts those
+        that did not fail. Each metric is a mean over repeats, with its standard deviation over
+        repeats (`…_sd`), and its standard error and 90 % interval (`…_se`, `…_low`, `…_high`) by
+        resampling repeats and models (see `fewbench.study.inference`); NaN with fewer than 3
+        repeats. `ratio_to_random` divides the mean absolute error by `expected_random_mae`, the
+        expected error of plain random sampling for the same targets; `ratio_to_random_ridge` by
+        the error of random-ridge. `level_with_best` says whether the method is as good as the best
+        (missing without intervals). If a metric is undefined for some repeats or tasks,
+        `…_repeats` and `…_tasks` say over how many its mean is. Scores are in [0, 1].
     repeats : DataFrame
-        One row a method, budget, split and repeat: every metric, for paired comparisons.
+        One row per method, budget, split and repeat: every metric, for paired comparisons.
     estimates : DataFrame
-        One row a method, budget, split, repeat and target: truth, estimate, low, high.
+        One row per method, budget, split, repeat and target: truth, estimate, low, high.
     task_errors : DataFrame
-        One row a method, budget, split and task: mean absolute error and number of items.
+        One row per method, budget, split and task: mean absolute error and number of items.
     failures : DataFrame
-        One row a cell that failed: method, budget, split, repeat and the reason.
+        One row per failed cell: method, budget, split, repeat and the reason.
     facts : dict of str
-        What was run.
+        Settings, versions and properties of the scores.
     warnings : list of str
-        What to know before trusting the numbers.
+        What limits trust in the numbers.
     """
 
     cells: pd.DataFrame
@@ -73,10 +72,16 @@ class Comparison:
         if split is not None:
             chosen = chosen[chosen["split"] == split]
         elif chosen["split"].nunique() > 1:
-            raise StudyError("which split?", hint=f"one of {', '.join(chosen['split'].unique())}")
+            raise StudyError(
+                "the comparison has several splits: name one",
+                hint=f"use one of {', '.join(chosen['split'].unique())}",
+            )
         one, two = (chosen[chosen["method"] == name] for name in (method, other))
         if one.empty or two.empty:
-            raise StudyError(f"{method!r} and {other!r} at {budget} items are not both here")
+            raise StudyError(
+                f"no errors of {method!r} and {other!r} at {budget} items",
+                hint="compare both at this budget",
+            )
         resampled = self.resampled[one["split"].iloc[0]]
         return resampled.compare(_errors(one, resampled), _errors(two, resampled))
 
@@ -95,7 +100,7 @@ class Comparison:
         return str(self.to_frame().to_html(index=False))
 
     def to_json(self) -> str:
-        """Return cells, facts, seed and warnings as JSON; errors on the scores' own scale."""
+        """Return cells, facts, seed and warnings as JSON, with errors on the scores' own scale."""
         span = self.scale.high - self.scale.low
         cells = []
         for row in self.cells.to_dict("records"):
@@ -108,14 +113,11 @@ class Comparison:
                     continue
                 unit = span if name.removeprefix("task_") in ERRORS else 1.0
                 unit = span if name.startswith("width") else unit
-                ends = [
-                    ("mean", name),
-                    *((part, f"{name}_{part}") for part in ("se", "low", "high")),
-                ]
-                metrics[name] = {
-                    part: _plain(row.get(column, math.nan) * unit) for part, column in ends
+                metrics[name] = {"mean": _plain(row[name] * unit)} | {
+                    part: _plain(row.get(f"{name}_{part}", math.nan) * unit)
+                    for part in ("se", "low", "high")
                 }
-                for part in ("repeats", "tasks"):  # of how many it is the mean, if not of all
+                for part in ("repeats", "tasks"):  # how many are in the mean, if not all
                     if _plain(row.get(f"{name}_{part}", math.nan)) is not None:
                         metrics[name][f"n_{part}"] = row[f"{name}_{part}"]
             judged = row["level_with_best"]
@@ -141,7 +143,7 @@ class Comparison:
         )
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file, whole or not at all."""
+        """Write the JSON to a file, completely or not at all."""
         with written_whole(Path(path)) as temporary:
             temporary.write_text(self.to_json() + "\n", encoding="utf-8")
 

@@ -1,9 +1,9 @@
-"""How sure a comparison is: the one set of functions that every comparison uses.
+"""Uncertainty of comparisons: intervals, p-values and "as good as the best".
 
-All targets of a repeat share what was drawn (items, sources), so their errors move together. To
-resample targets alone would treat them as independent. Here repeats and models are resampled,
-both with replacement, and each error weighs as the product of its two counts (Owen 2007, "The
-pigeonhole bootstrap", Ann. Appl. Stat. 1(2)).
+All targets of a repeat share what was drawn (items, sources), so their errors are correlated, and
+resampling targets alone would be too optimistic. Here repeats and models are resampled, both with
+replacement, and each error has the product of its two counts as weight (Owen 2007, "The pigeonhole
+bootstrap", Ann. Appl. Stat. 1(2)).
 """
 
 import math
@@ -22,13 +22,13 @@ from fewbench.scores import Scores
 
 LEVEL = 0.9
 RESAMPLES = 1999
-"""Resamples: the smallest p-value is 1 in 1,000, which Holm's rule can still use."""
+"""Resamples; the smallest p-value is 0.001, enough for Holm's rule."""
 FEWEST_REPEATS = 3
 FEWEST_TABLES = 3
 FEWEST_TARGETS = 15
-"""Targets that a table needs to count in a mean over tables."""
+"""Fewest targets of a table in a mean over tables."""
 _KEPT = 0.8
-"""Share of the resamples in which a statistic must be defined to have an interval."""
+"""Share of resamples with a defined statistic that an interval needs."""
 
 
 # Intervals by two-way resampling
@@ -36,7 +36,7 @@ _KEPT = 0.8
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with its standard error and interval; NaN where there is none."""
+    """A number with its standard error and interval; NaN if there is none."""
 
     value: float
     se: float = math.nan
@@ -53,8 +53,8 @@ class Figure:
 class Difference:
     """Mean difference of absolute errors, its interval, and a two-sided p-value.
 
-    The p-value is the smallest level whose interval excludes no difference. Interval and p-value
-    are NaN with fewer than 3 repeats.
+    The p-value is the smallest level whose interval excludes 0. Interval and p-value are NaN with
+    fewer than 3 repeats.
     """
 
     difference: float
@@ -65,13 +65,13 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class TwoWay:
-    """Resamples of repeats and models, the same for all that is compared. See `two_way`.
+    """Resamples of repeats and models, the same for everything compared. See `two_way`.
 
-    What is known of each repeat alone ("parts") has shape (repeats, 1 + resamples), NaN where it
-    is not defined: its value on the targets as they are, then one for each resample of the models.
-    A statistic, made of parts by `mean`, has shape (1 + 3 * resamples,): its value on the data as
-    they are; its values where repeats and models are resampled; where only repeats are; where only
-    models are. The last two say how much of the variance is due to each.
+    "Parts" are values of single repeats, shape (repeats, 1 + resamples), NaN if undefined: the
+    value for the targets as they are, then for each resample of the models. A statistic, made of
+    parts by `mean`, has shape (1 + 3 * resamples,): its value for the data as they are; then with
+    repeats and models resampled; with only repeats resampled; with only models resampled. The last
+    two give the variance due to each.
 
     Attributes
     ----------
@@ -79,21 +79,21 @@ class TwoWay:
         How often each repeat was drawn; the first row is ones.
     models : ndarray, shape (1 + resamples, groups)
         How often each group of models was drawn; the first row is ones.
-    group_of : tuple of ndarray of int, one a repeat
+    group_of : tuple of ndarray of int, one per repeat
         The group of each target.
     fixed : bool
         Whether all repeats have the same targets. Percentiles are then too narrow with few
-        repeats, and intervals are by Student's t with one degree of freedom less than repeats.
+        repeats, and intervals use Student's t with repeats - 1 degrees of freedom.
 
     Notes
     -----
-    With drawn targets intervals are percentiles, stretched about the value. Two-way resampling
-    counts what is due to neither repeats nor models three times, and too little of what is due to
-    a few repeats; the stretch puts the variance right (Cameron, Gelbach & Miller 2011, Journal of
-    Business & Economic Statistics 29(2)), and widens by Student's t with the degrees of freedom
-    that the shares of the variance leave (Satterthwaite 1946, Biometrics Bulletin 2(6)). On null
-    studies of four tables, 3 to 10 repeats, percentiles at 90 % hold no difference in 76 to 98 %
-    of studies, stretched in 88 to 96 %.
+    If targets are drawn, intervals are percentiles, stretched about the value. Two-way resampling
+    counts the variance due to neither repeats nor models three times, and underestimates the
+    variance due to a few repeats. The stretch corrects the variance (Cameron, Gelbach & Miller
+    2011, Journal of Business & Economic Statistics 29(2)) and widens by Student's t with the
+    degrees of freedom of the variance shares (Satterthwaite 1946, Biometrics Bulletin 2(6)). In
+    null studies of four tables with 3 to 10 repeats, 90 % percentile intervals contain 0 in 76 to
+    98 % of studies, stretched intervals in 88 to 96 %.
     """
 
     repeats: FloatArray
@@ -116,7 +116,7 @@ class TwoWay:
         return self.models[:, self.group_of[repeat]]
 
     def first(self, resamples: int) -> "TwoWay":
-        """Return only the first resamples, for statistics that take long."""
+        """Return only the first resamples, for slow statistics."""
         return TwoWay(
             self.repeats[: 1 + resamples], self.models[: 1 + resamples], self.group_of, self.fixed
         )
@@ -124,10 +124,7 @@ class TwoWay:
     def parts(self, values: Sequence[FloatArray | None]) -> FloatArray:
         """Return each repeat's mean over its targets, shape (repeats, 1 + resamples).
 
-        Parameters
-        ----------
-        values : sequence of ndarray, shape (targets,), or None
-            One a repeat: a value for each target; None for a repeat that was not run.
+        `values` holds one array of shape (targets,) per repeat; None for a repeat without values.
         """
         made = np.full((self.n_repeats, len(self.repeats)), np.nan)
         for repeat, one in enumerate(values):
@@ -138,7 +135,7 @@ class TwoWay:
         return made
 
     def mean(self, parts: FloatArray) -> FloatArray:
-        """Return the mean over repeats, each weighing the same; undefined ones are left out."""
+        """Return the mean over repeats with equal weights, without undefined ones."""
         drawn = self.repeats[1:].T
         once = np.broadcast_to(parts[:, :1], drawn.shape)
         weights = np.concatenate([self.repeats.T, drawn, np.ones_like(drawn)], axis=1)
@@ -150,22 +147,17 @@ class TwoWay:
             return np.asarray(total / weights.sum(axis=0))
 
     def total(self, sums: FloatArray) -> FloatArray:
-        """Return the statistic that adds up values of each repeat and group of models.
-
-        Parameters
-        ----------
-        sums : ndarray, shape (repeats, groups)
-        """
+        """Return the sum of values of repeats and groups of models, shape (repeats, groups)."""
         repeats, models = self.repeats, self.models
         both = np.einsum("br,rg,bg->b", repeats, sums, models, optimize=True)
         return np.concatenate([both, repeats[1:] @ sums.sum(axis=1), models[1:] @ sums.sum(axis=0)])
 
     def difference(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """Return the difference of two means over the repeats in which both are defined."""
+        """Return the difference of two means over the repeats with both."""
         return self.mean(ours - theirs)
 
     def ratio(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """Return the ratio of two means over the repeats in which both are; NaN to 0."""
+        """Return the ratio of two means over the repeats with both; NaN for a divisor of 0."""
         both = np.where(np.isfinite(ours) & np.isfinite(theirs), 1.0, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             base = self.mean(theirs * both)
@@ -182,14 +174,8 @@ class TwoWay:
     ) -> Figure:
         """Return a statistic's value, standard error and interval.
 
-        Parameters
-        ----------
-        statistic : ndarray, shape (1 + resamples,)
-        level : float
-        ratio : bool
-            Whether it is a positive ratio, of which an interval by Student's t is on logarithms.
-        least, most : float
-            What the statistic cannot be below or above.
+        `ratio` marks a positive ratio, whose interval is computed on logarithms. The interval is
+        clipped to [`least`, `most`].
         """
         value = float(statistic[0])
         drawn = self._drawn(statistic)
@@ -201,7 +187,7 @@ class TwoWay:
         return Figure(value, se, max(float(low[0]), least), min(float(high[0]), most))
 
     def p_value(self, statistic: FloatArray, null: float = 0.0, *, ratio: bool = False) -> float:
-        """Return the smallest level whose interval excludes `null`; NaN where there is none."""
+        """Return the smallest level whose interval excludes `null`; NaN without intervals."""
         drawn = self._drawn(statistic)
         if drawn is None:
             return math.nan
@@ -220,7 +206,7 @@ class TwoWay:
         return Difference(figure.value, figure.low, figure.high, self.p_value(statistic))
 
     def _drawn(self, statistic: FloatArray) -> list[FloatArray] | None:
-        """Return the three kinds of resampled values; None where they make no interval."""
+        """Return the three kinds of resampled values; None if they give no interval."""
         if not self.has_intervals or not np.isfinite(statistic[0]):
             return None
         kinds = [kind[np.isfinite(kind)] for kind in np.split(statistic[1:], 3)]
@@ -228,7 +214,7 @@ class TwoWay:
         return kinds if min(map(len, kinds)) >= _KEPT * resamples else None
 
     def variance(self, statistic: FloatArray) -> tuple[float, float]:
-        """Return a statistic's variance and its degrees of freedom; NaN where there is none."""
+        """Return a statistic's variance and degrees of freedom; NaN without intervals."""
         drawn = self._drawn(statistic)
         return (math.nan, math.nan) if drawn is None else self._variance(drawn)
 
@@ -247,7 +233,7 @@ class TwoWay:
     def _ends(
         self, value: float, drawn: list[FloatArray], alphas: FloatArray, logs: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return both ends of the intervals that leave out these shares."""
+        """Return lower and upper ends of the intervals with these error rates."""
         if logs:
             value, drawn = math.log(value), [np.log(kind) for kind in drawn]
         variance, freedom = self._variance(drawn)
@@ -281,9 +267,10 @@ def two_way(
         The targets of each repeat.
     groups : mapping of str, optional
         The group of each target that is drawn as one (see `model_groups`); by default each target
-        is drawn by itself.
+        is its own group.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
+    resamples : int
 
     Examples
     --------
@@ -317,7 +304,7 @@ def _counts(rng: np.random.Generator, size: int, resamples: int) -> FloatArray:
 
 
 def model_groups(scores: Scores) -> dict[str, int]:
-    """Return each model's group: families, and models with (nearly) the same answers, are one.
+    """Return each model's group: a family, or models with (nearly) the same answers.
 
     Examples
     --------
@@ -329,13 +316,7 @@ def model_groups(scores: Scores) -> dict[str, int]:
 
 
 def too_few_repeats(n_repeats: int) -> str | None:
-    """Return why there are no intervals, if there are too few repeats; else None.
-
-    Examples
-    --------
-    >>> too_few_repeats(2)
-    'No intervals: 2 repeats are too few to say how sure a number is; run at least 1 more.'
-    """
+    """Return a warning if there are too few repeats for intervals; else None."""
     if n_repeats >= FEWEST_REPEATS:
         return None
     run = "1 repeat is" if n_repeats == 1 else f"{n_repeats} repeats are"
@@ -350,16 +331,16 @@ def too_few_repeats(n_repeats: int) -> str | None:
 
 @dataclass(frozen=True)
 class Best:
-    """The method with the lowest mean error, and those level with it.
+    """The method with the lowest mean error, and those as good.
 
     Attributes
     ----------
     best : str or None
         None if no method has an error.
     level : frozenset of str
-        The best and every method that is level with it; empty where `judged` is False.
+        The best and every method as good as the best; empty if `judged` is False.
     judged : bool
-        Whether there are intervals to judge by.
+        Whether there are intervals.
     """
 
     best: str | None
@@ -416,7 +397,7 @@ def level_with_best(
 
 
 def holm(p_values: Mapping[str, float], alpha: float) -> frozenset[str]:
-    """Return the names whose hypotheses Holm's rule rejects; NaN is never rejected.
+    """Return the names whose hypotheses Holm's rule rejects, never NaN.
 
     Examples
     --------
@@ -441,18 +422,19 @@ def expected_random_mae(
     """Return the expected absolute error of plain random sampling, shape (models,), in [0, 1].
 
     The estimate is the mean of `budget` items drawn without replacement, by the items' weights in
-    the full score. Of right and wrong answers and a micro average the expectation is exact;
-    otherwise the mean over `DRAWS` random subsets, the same for all models.
+    the full score. For right and wrong answers and a micro average the expectation is exact;
+    otherwise it is the mean over `DRAWS` random subsets, the same for all models.
 
     Parameters
     ----------
     scores : Scores
+        Missing cells are filled (see `Scores.filled`).
     budget : int
         Number of items, from 1 to all.
     models : array-like of int, optional
-        Positions of the models; all by default. Missing cells are filled (see `Scores.filled`).
+        Positions of the models (default: all).
     seed : int
-        Of the subsets.
+        Seed of the subsets.
 
     Examples
     --------
@@ -481,11 +463,11 @@ class OverTables:
     Attributes
     ----------
     value, low, high : float
-        NaN where there is none; no interval with fewer than 3 groups of tables.
+        NaN if there is none; no interval with fewer than 3 groups of tables.
     n_tables, n_groups : int
-        Tables that count, and groups of them that share models or items.
+        Tables that count, and groups of tables that share models or items.
     left_out : int
-        Tables that do not count, for their targets are too few.
+        Tables with too few targets to count.
     """
 
     value: float = math.nan
@@ -504,17 +486,17 @@ def over_tables(
 ) -> OverTables:
     """Return the geometric mean of tables' ratios and its interval.
 
-    The interval is Student's t on logarithms, for the mean over tables like these. Tables with
+    The interval uses Student's t on logarithms, for the mean over tables like these. Tables with
     fewer than `FEWEST_TARGETS` targets do not count; a group of tables weighs as one table.
 
     Parameters
     ----------
     ratios : sequence of float
-        One a table; NaN and 0 do not count.
+        One per table; NaN and 0 do not count.
     n_targets : sequence of int, optional
-        How many targets a repeat of each table has.
+        Targets per repeat of each table.
     groups : sequence, optional
-        Group of each table (see `table_groups`); by default each is its own.
+        Group of each table (see `table_groups`); by default each table is its own.
     level : float
 
     Examples
@@ -547,12 +529,9 @@ def over_tables(
 def table_groups(
     models: Mapping[str, Collection[str]], items: Mapping[str, Collection[str]] | None = None
 ) -> dict[str, int]:
-    """Return each table's group: tables that share models or items, if by others, are one.
+    """Return each table's group: tables that share models or items, also via others, are one.
 
-    Parameters
-    ----------
-    models, items : mapping of str to collection of str
-        Names of the models (and of the items, where names say which items they are) of each table.
+    `models` and `items` give the names of each table's models and, if comparable, items.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Metrics of estimates against the truth over targets (notation as in the documentation).
 
-All take arrays of shape (targets,) in [0, 1], 1 being best, and return a float; NaN where a
-metric is not defined, such as a rank correlation of one target, or of equal estimates. With
-weights, each target counts as often as its weight says, which is how targets are resampled.
+Arrays have shape (targets,), values are in [0, 1] and 1 is best. A metric is NaN where it is not
+defined, such as a rank correlation of one target or of equal estimates. Weights say how often each
+target counts, for resampling.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from fewbench.evaluation.bounds import EXACT, ranks_among
 
 TOP = 10
 TIED = 1.5 * 10.0**-EXACT
-"""Scores nearer than this are equal: rounded apart, not different."""
+"""Scores nearer than this are equal up to rounding."""
 
 
 def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) -> dict[str, float]:
@@ -22,7 +22,7 @@ def point_metrics(truth: FloatArray, estimate: FloatArray, sources: FloatArray) 
     ----------
     truth, estimate : ndarray, shape (targets,)
     sources : ndarray, shape (sources,)
-        The sources' full scores, among which targets are ranked.
+        Full scores of the sources, for the ranks of targets.
 
     Examples
     --------
@@ -39,14 +39,9 @@ def weighted_metrics(
 ) -> dict[str, FloatArray]:
     """Return every metric of point estimates for each row of weights, shape (rows,).
 
-    Parameters
-    ----------
-    truth, estimate : ndarray, shape (targets,)
-    sources : ndarray, shape (sources,)
-    weights : ndarray, shape (rows, targets)
-        How often each target counts, a whole number.
+    `weights` has shape (rows, targets) and says how often each target counts, a whole number.
     """
-    # Equal scores must tie, though sums of floats came out a hair apart.
+    # Equal scores must tie in spite of rounding.
     truth, estimate, sources = (np.round(scores, EXACT) for scores in (truth, estimate, sources))
     error = np.abs(estimate - truth)
     rank, guessed = ranks_among(sources, truth), ranks_among(sources, estimate)
@@ -63,7 +58,7 @@ def weighted_metrics(
         "rank_mae": _over(weights @ off, total),
         "weighted_mae": _over(by_rank @ error, by_rank.sum(axis=1)),
         "weighted_rank_mae": _over(by_rank @ off, by_rank.sum(axis=1)),
-        "top10_recall": _top_recall(truth, estimate, sources, weights, TOP),
+        "top10_recall": top_recall(truth, estimate, sources, weights, TOP),
         "ndcg": _ndcg(truth, estimate, sources, weights),
     }
 
@@ -71,10 +66,7 @@ def weighted_metrics(
 def weighted_correlations(
     truth: FloatArray, estimate: FloatArray, weights: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return the correlations and the share of pairs in order, for each row of weights.
-
-    Correlations of scores that are all equal are undefined, whatever rounding made of them.
-    """
+    """Return correlations and the share of pairs in order, for each row of weights."""
     true, said = _signs(truth), _signs(estimate)
     differ, apart, agree = (
         ((weights @ pairs) * weights).sum(axis=1)
@@ -84,7 +76,7 @@ def weighted_correlations(
     return {
         # Kendall's tau-b, ties counted as the field does.
         "kendall_tau": np.where(varied, _over(agree, np.sqrt(differ * apart)), np.nan),
-        # Ranks less their mean are sums of signs, equal values sharing the mean of theirs.
+        # Ranks minus their mean are sums of signs; ties share their mean rank.
         "spearman": np.where(varied, _pearson(weights @ true, weights @ said, weights), np.nan),
         "pearson": np.where(varied, _pearson(truth, estimate, weights), np.nan),
         # Equal estimates count half.
@@ -92,40 +84,14 @@ def weighted_correlations(
     }
 
 
-def _one_row(values: FloatArray) -> FloatArray:
-    return np.ones((1, len(values)))
-
-
 def kendall_tau(a: FloatArray, b: FloatArray) -> float:
-    """Kendall's tau-b, ties counted as the field does; NaN if either is constant."""
-    return float(weighted_correlations(a, b, _one_row(a))["kendall_tau"][0])
-
-
-def pairwise_accuracy(truth: FloatArray, estimate: FloatArray) -> float:
-    """Share of pairs of targets put in the right order; equal estimates count half."""
-    return float(weighted_correlations(truth, estimate, _one_row(truth))["pairwise_accuracy"][0])
+    """Return Kendall's tau-b; NaN if either is constant."""
+    return float(weighted_correlations(a, b, np.ones((1, len(a))))["kendall_tau"][0])
 
 
 def pearson(a: FloatArray, b: FloatArray) -> float:
-    """Pearson's correlation; NaN if either is constant."""
-    return float(weighted_correlations(a, b, _one_row(a))["pearson"][0])
-
-
-def average_ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 1, equal values sharing the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse])
-
-
-def top_recall(truth: FloatArray, estimate: FloatArray, sources: FloatArray, k: int = TOP) -> float:
-    """Share of the true best k of sources and targets together that the estimates find."""
-    return float(_top_recall(truth, estimate, sources, _one_row(truth), k)[0])
-
-
-def ndcg(truth: FloatArray, estimate: FloatArray, sources: FloatArray) -> float:
-    """Normalised discounted cumulative gain of the whole list, gains being the true scores."""
-    return float(_ndcg(truth, estimate, sources, _one_row(truth))[0])
+    """Return Pearson's correlation; NaN if either is constant."""
+    return float(weighted_correlations(a, b, np.ones((1, len(a))))["pearson"][0])
 
 
 def _pearson(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
@@ -136,14 +102,14 @@ def _pearson(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
     return _over(both, np.sqrt((weights * x * x).sum(axis=1) * (weights * y * y).sum(axis=1)))
 
 
-def _top_recall(
+def top_recall(
     truth: FloatArray, estimate: FloatArray, sources: FloatArray, weights: FloatArray, k: int
 ) -> FloatArray:
+    """Share of the true best k of sources and targets that the estimates find."""
     counts = _with_sources(sources, weights)
     most = np.minimum(k, counts.sum(axis=1))[:, None]
 
     def best(targets: FloatArray) -> FloatArray:
-        """How often each is among the best k."""
         order = np.argsort(-np.concatenate([sources, targets]), kind="stable")
         sorted_counts = counts[:, order]
         before = np.cumsum(sorted_counts, axis=1) - sorted_counts
@@ -158,6 +124,7 @@ def _top_recall(
 def _ndcg(
     truth: FloatArray, estimate: FloatArray, sources: FloatArray, weights: FloatArray
 ) -> FloatArray:
+    """Normalized discounted cumulative gain of the whole list; gains are the true scores."""
     counts = _with_sources(sources, weights)
     gains = np.concatenate([sources, truth])
     length = int(counts.sum(axis=1).max())
@@ -178,7 +145,7 @@ def _with_sources(sources: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _signs(values: FloatArray) -> FloatArray:
-    """Return which is larger of each pair, 0 of those that are equal but for rounding."""
+    """Return the sign of each pair's difference, 0 if equal up to rounding."""
     gaps = values[:, None] - values
     return np.where(np.abs(gaps) < TIED, 0.0, np.sign(gaps))
 

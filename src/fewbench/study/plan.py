@@ -22,14 +22,13 @@ from fewbench.methods import FEW, find_method
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
 from fewbench.study.backtest import Backtest, Chosen, Measure
-from fewbench.study.cache import Cache
-from fewbench.study.cell import Cell
+from fewbench.study.cell import Cache, Cell
 from fewbench.study.compare import Progress, run_cells
 from fewbench.study.forecast import POWER, TARGETS, Forecast, Plan, Target
 from fewbench.study.goal import needed_standard_errors, read_costs, read_goal
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS, Figure
 from fewbench.study.learning_curve import learning_curve
-from fewbench.study.twins import count_twins
+from fewbench.study.splits import count_twins
 
 MOST_MODELS = 240
 """Models that a backtest uses; more are drawn from at random."""

@@ -1,7 +1,7 @@
 """Which models are sources and which are targets.
 
-A target must have answered every item, for its truth is needed; models with missing cells are
-always sources (in the splits by date and score, only if they would be).
+A target must have answered every item, because its full score must be known. Models with missing
+cells are always sources, except that the splits by date and score may leave them out.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fewbench._names import did_you_mean, some
 from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, IntArray
+from fewbench.algorithms.soundness.likeness import TWIN_CORRELATION, nearest_twin
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 
@@ -23,7 +24,7 @@ KINDS: tuple[Kind, ...] = ("random", "every", "given", "chronological", "perform
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Positions of source and target models, in the table's order; never overlapping."""
+    """Positions of source and target models, in table order, without overlap."""
 
     sources: IntArray
     targets: IntArray
@@ -31,23 +32,23 @@ class Split:
 
 @dataclass(frozen=True)
 class SplitSettings:
-    """How models are divided.
+    """How to split the models.
 
     Parameters
     ----------
     kind : str
-        random: targets drawn at random (interpolation). every: every k-th model (DISCO's IID).
-        given: by the models' column `role`. chronological: the newest, by `date`.
-        performance: the strongest (extrapolation). group: whole groups drawn at random.
+        random: random targets (interpolation). every: every k-th model (DISCO's IID).
+        given: by the models' column `role`. chronological: the newest models, by `date`.
+        performance: the strongest models (extrapolation). group: whole groups, drawn at random.
     targets : float
         Share of the models that are targets.
     gap : float
-        performance: share left out between the weakest sources and the strongest targets.
+        performance: share of models to leave out between sources and targets.
     group_by : str
         group: the models' column.
     resample : bool
         Draw sources and targets with replacement from the split's own, and keep those drawn
-        (DISCO's bootstrapped chronological split). Each repeat draws anew.
+        (DISCO's bootstrapped chronological split), anew for each repeat.
     sources : int, optional
         Keep only this many source models, drawn at random. The targets stay the same.
     """
@@ -63,22 +64,24 @@ class SplitSettings:
         if self.kind not in KINDS:
             raise StudyError(f"unknown split {self.kind!r}", hint=did_you_mean(self.kind, KINDS))
         if not 0.0 < self.targets < 1.0:
-            raise StudyError(f"a share of targets of {self.targets}", hint="use 0.25, say")
+            raise StudyError(f"targets={self.targets} is not a share", hint="use 0.25, for example")
         if self.kind == "every" and self.targets > 0.5:
-            raise StudyError("at most every second model can be a target", hint="use 0.5 or less")
+            raise StudyError(
+                f"targets={self.targets} is too large for split every", hint="use at most 0.5"
+            )
         if self.gap and self.kind != "performance":
-            raise StudyError(f"a gap in a {self.kind} split", hint="only performance has one")
+            raise StudyError(f"split {self.kind} has no gap", hint="use split performance")
         if self.sources is not None and self.sources < 2:
             raise StudyError(f"{self.sources} sources", hint="keep at least 2 source models")
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
-                f"a gap of {self.gap} beside targets of {self.targets}",
-                hint="the two shares must leave some models to be sources",
+                f"gap={self.gap} and targets={self.targets} leave no sources",
+                hint="lower one of the two shares",
             )
 
     @property
     def is_drawn(self) -> bool:
-        """Whether repeats divide the models differently."""
+        """Whether repeats have different splits."""
         drawn = self.resample or self.sources is not None
         return drawn or self.kind in ("random", "group")
 
@@ -95,7 +98,7 @@ class SplitSettings:
 
 
 def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) -> Split:
-    """Divide the models; repeats of a split without randomness are the same.
+    """Split the models; repeats of a split without randomness are the same.
 
     Raises
     ------
@@ -110,9 +113,9 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         missing = targets[~complete[targets]]
         if len(missing):
             raise StudyError(
-                f"targets {some(scores.models.index[missing])} have missing cells, so their full "
-                "score is not known",
-                hint="make them sources, or leave out the items that they lack",
+                f"the full scores of targets {some(scores.models.index[missing])} are not known: "
+                "they have missing cells",
+                hint="make them sources, or drop the items that they lack",
             )
     elif settings.kind == "random":
         targets = rng.permutation(np.flatnonzero(complete))[:count]
@@ -127,11 +130,8 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         targets = _whole_groups(groups, complete, count, rng)
         sources = np.flatnonzero(~np.isin(groups, groups[targets]))
     else:
-        by = (
-            _dates(scores)
-            if settings.kind == "chronological"
-            else np.round(scores.full_scores(), 12)
-        )
+        newest = settings.kind == "chronological"
+        by = _dates(scores) if newest else np.round(scores.full_scores(), 12)
         order = np.argsort(by, kind="stable")
         gap = round(settings.gap * scores.n_models) if settings.kind == "performance" else 0
         sources = order[: max(0, scores.n_models - count - gap)]
@@ -147,10 +147,10 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
     if len(sources) < 2 or not len(targets):
         raise StudyError(
             f"the split leaves {len(sources)} sources and {len(targets)} complete targets",
-            hint="another share of targets, or another split"
+            hint="use another share of targets, or another split"
             if complete.any()
-            else "every model lacks some cells, and such models are never targets: leave out the "
-            "items that lack answers, or models that were not run on all",
+            else "every model has missing cells and cannot be a target: drop the items that lack "
+            "answers, or the models that were not run on all items",
         )
     return Split(np.sort(sources), np.sort(targets))
 
@@ -159,7 +159,9 @@ def _given(scores: Scores) -> tuple[IntArray, IntArray]:
     role = _column(scores, "role")
     wrong = sorted({str(value) for value in role} - {"source", "target"})
     if wrong:
-        raise StudyError(f"the column 'role' says {some(wrong)}, not source or target")
+        raise StudyError(
+            f"unknown roles {some(wrong)} in the column 'role'", hint="use source and target"
+        )
     return np.flatnonzero(role == "source"), np.flatnonzero(role == "target")
 
 
@@ -167,8 +169,8 @@ def _column(scores: Scores, name: str) -> NDArray[np.object_]:
     if name not in scores.models:
         raise StudyError(
             f"the models have no column {name!r}",
-            hint=f"they have {some(scores.models.columns, 9) or 'none'}; "
-            "name one when importing, or use another split",
+            hint=f"their columns: {some(scores.models.columns, 9) or 'none'}; add the column when "
+            "importing, or use another split",
         )
     column = scores.models[name].to_numpy(dtype=object)
     return np.array(["" if pd.isna(value) else str(value) for value in column], dtype=object)
@@ -180,13 +182,16 @@ def _dates(scores: Scores) -> NDArray[np.datetime64]:
         model for model, date in zip(scores.model_ids, dates, strict=True) if not str(date).strip()
     ]
     if without:
-        raise StudyError(f"{len(without)} models have no date: {some(without)}")
+        raise StudyError(
+            f"{len(without)} models have no date: {some(without)}",
+            hint="add their dates, or use another split",
+        )
     parsed = pd.to_datetime(pd.Series(dates), format="ISO8601", errors="coerce", utc=True)
     if parsed.isna().any():
         at = int(np.flatnonzero(parsed.isna())[0])
         raise StudyError(
-            f"{int(parsed.isna().sum())} dates cannot be read, first that of "
-            f"{scores.model_ids[at]!r}: {dates[at]!r}",
+            f"{int(parsed.isna().sum())} dates cannot be read, the first of them {dates[at]!r} of "
+            f"{scores.model_ids[at]!r}",
             hint="write dates as 2026-01-31",
         )
     return parsed.to_numpy("datetime64[ns]")
@@ -198,15 +203,15 @@ def _whole_groups(
     count: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Draw groups in random order, but none that would overshoot `count` by half of its size.
+    """Draw groups in random order, but none that would exceed `count` by half of its size.
 
-    If all would, the smallest group is taken.
+    If all would, take the smallest group.
     """
     if any(not str(group).strip() for group in groups):
-        raise StudyError("some models have no group", hint="give each one, if only its own name")
+        raise StudyError("some models have no group", hint="name a group for each model")
     names = np.unique(groups.astype(str))
     if len(names) < 2:
-        raise StudyError("all models are of one group", hint="use another split")
+        raise StudyError("all models are in one group", hint="use another split")
     taken = np.zeros(len(groups), dtype=bool)
     for name in rng.permutation(names):
         members = groups.astype(str) == name
@@ -217,3 +222,43 @@ def _whole_groups(
             names, key=lambda name: (groups.astype(str) == name).sum()
         )
     return np.flatnonzero(taken & complete)
+
+
+@dataclass(frozen=True)
+class TwinCount:
+    """Targets over all repeats, and those with (nearly) the answers of a source."""
+
+    targets: int
+    twins: int
+    identical: int
+    examples: tuple[str, ...]
+
+    def warning(self, split: str) -> str | None:
+        """Return a warning; None if no target has a twin."""
+        if not self.twins:
+            return None
+        advice = "" if split == "group" else "; compare with a split by group"
+        return (
+            f"{split} split: {self.twins} of {self.targets} targets "
+            f"({self.twins / self.targets:.0%}) have a source with answers correlated at "
+            f"{TWIN_CORRELATION:g} or more, {self.identical} of them with the same answers, e.g. "
+            f"{some(self.examples, 2)}: errors for models without such a source will be larger"
+            f"{advice}"
+        )
+
+
+def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
+    """Count targets with (nearly) the answers of a source, over the splits."""
+    targets = twins = identical = 0
+    examples: dict[str, None] = {}
+    for split in splits:
+        sources, own = scores.filled[split.sources], scores.filled[split.targets]
+        r, which = nearest_twin(own, sources)
+        near = np.flatnonzero(r >= TWIN_CORRELATION)
+        targets += len(own)
+        twins += len(near)
+        identical += int((own == sources[which]).all(axis=1).sum())
+        for at in near:
+            target = scores.model_ids[split.targets[at]]
+            examples.setdefault(f"{target} ~ {scores.model_ids[split.sources[which[at]]]}")
+    return TwinCount(targets, twins, identical, tuple(examples))

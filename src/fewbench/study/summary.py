@@ -1,4 +1,4 @@
-"""The results of cells made into the tables of a comparison."""
+"""Turn the results of cells into the tables of a comparison."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from fewbench.scores import Scores
 from fewbench.study.cell import Cell, CellResult, Failure, covered
 from fewbench.study.comparison import ERRORS, KEYS, REFERENCES, Comparison
 from fewbench.study.inference import (
+    Figure,
     TwoWay,
     expected_random_mae,
     level_with_best,
@@ -23,9 +24,9 @@ from fewbench.study.inference import (
 from fewbench.study.metrics import weighted_metrics
 
 SLOW = 499
-"""Resamples of the metrics that compare all pairs of targets."""
+"""Resamples for metrics that compare all pairs of targets."""
 SLOWEST = 199
-"""Resamples of the same metrics of every task."""
+"""Resamples for the same metrics of every task."""
 SIGNED = ("kendall_tau", "spearman", "pearson")
 SHARES = ("pairwise_accuracy", "top10_recall", "ndcg", "coverage", "outside")
 NOT_JUDGED = ("seconds_fit", "seconds_predict")
@@ -42,7 +43,7 @@ def summarise(
     warnings: list[str],
     seed: int,
 ) -> Comparison:
-    """Gather the results of cells, given in the same order, into tables."""
+    """Return the tables of cells and their results, given in the same order."""
     both = list(zip(cells, results, strict=True))
     done = [(cell, result) for cell, result in both if isinstance(result, CellResult)]
     repeats = [
@@ -85,7 +86,7 @@ def _keys(cell: Cell) -> dict[str, Any]:
 
 
 class _OfSplit:
-    """The cells of one split, and the resamples that they share."""
+    """The cells of one split and their shared resamples."""
 
     def __init__(
         self, scores: Scores, cells: Sequence[Cell], groups: Mapping[str, int], seed: int
@@ -99,7 +100,7 @@ class _OfSplit:
         self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
     def rows(self, cells: Sequence[tuple[Cell, CellResult | Failure]]) -> list[dict[str, Any]]:
-        """Return one row a budget and method."""
+        """Return one row per budget and method."""
         rows: list[dict[str, Any]] = []
         names = list(dict.fromkeys(cell.name for cell, _ in cells))
         for budget in dict.fromkeys(cell.budget for cell, _ in cells):
@@ -132,55 +133,50 @@ class _OfSplit:
             row["level_with_best"] = name in best.level if best.judged and came.any() else pd.NA
             for metric, parts in self._metrics(results).items():
                 self._put(row, metric, parts)
-            for reference, theirs in zip(
-                REFERENCES, (expected, errors[REFERENCES[1]]), strict=True
-            ):
+            references = dict(zip(REFERENCES, (expected, errors[REFERENCES[1]]), strict=True))
+            for reference, theirs in references.items():
                 ratio = resampled.figure(resampled.ratio(errors[name], theirs), ratio=True, least=0)
                 column = f"ratio_to_{reference.replace('-', '_')}"
-                row[column], row[f"{column}_se"] = ratio.value, ratio.se
-                row[f"{column}_low"], row[f"{column}_high"] = ratio.low, ratio.high
+                row |= {column: ratio.value, **_uncertainty(column, ratio)}
             for metric, counts in _of_tasks(results, len(self.scores.tasks)).items():
                 row[f"{metric}_tasks"] = counts
             yield row
 
     def _put(self, row: dict[str, Any], metric: str, parts: FloatArray) -> None:
-        """Add a metric's mean over the repeats, and how sure it is."""
+        """Add a metric's mean over the repeats and its uncertainty."""
         each = parts[:, 0][np.isfinite(parts[:, 0])]
         row[metric] = float(each.mean()) if len(each) else math.nan
         if metric in NOT_JUDGED:
             return
         plain = metric.removeprefix("task_")
         positive = plain in (*ERRORS, "nrmse") or plain.startswith("width")
-        figure = self._resampled_as(parts).figure(
-            self._resampled_as(parts).mean(parts),
+        resampled = self.resampled.first(parts.shape[1] - 1)
+        figure = resampled.figure(
+            resampled.mean(parts),
             ratio=positive,
             least=-1.0 if plain in SIGNED else 0.0,
             most=1.0 if plain.startswith((*SIGNED, *SHARES)) else math.inf,
         )
         if metric not in RUN:
             spread = float(each.std(ddof=1)) if len(each) > 1 else math.nan
-            # No spread where a method without randomness had always the same targets.
+            # No spread if a method without randomness always had the same targets.
             row[f"{metric}_sd"] = math.nan if self.resampled.fixed and not spread else spread
-        row[f"{metric}_se"], row[f"{metric}_low"] = figure.se, figure.low
-        row[f"{metric}_high"] = figure.high
+        row |= _uncertainty(metric, figure)
         if len(each) < row["n_repeats"]:
             row[f"{metric}_repeats"] = len(each)
 
-    def _resampled_as(self, parts: FloatArray) -> TwoWay:
-        return self.resampled.first(parts.shape[1] - 1)
-
     def _metrics(self, results: Sequence[CellResult | None]) -> dict[str, FloatArray]:
-        """Return every metric, shape (repeats, 1 + resamples); if not sure, only its values."""
-        sure = self.resampled.has_intervals
+        """Return every metric, shape (repeats, 1 + resamples), or only values without intervals."""
+        resampling = self.resampled.has_intervals
         found: dict[str, FloatArray] = {}
         for repeat, one in enumerate(results):
             if one is None:
                 continue
-            resampled = self._of(repeat, one) if sure else {}
+            resampled = self._of(repeat, one) if resampling else {}
             for metric, value in one.metrics.items():
                 drawn = resampled.get(metric)
-                # What is not known of each target is the same for all.
-                row = np.full(1 + (SLOW if sure else 0), value) if drawn is None else drawn
+                # A metric that is not known per target has the same value in all resamples.
+                row = np.full(1 + (SLOW if resampling else 0), value) if drawn is None else drawn
                 row[0] = value
                 made = found.setdefault(metric, np.full((len(results), len(row)), np.nan))
                 made[repeat] = row
@@ -194,10 +190,10 @@ class _OfSplit:
         few = weights[: 1 + SLOW]
         found = weighted_metrics(truth, estimate, past, few)
         if one.task_estimate:
-            fewer, said = weights[: 1 + SLOWEST], one.task_estimates()
+            fewer, estimates = weights[: 1 + SLOWEST], one.task_estimates()
             each = [
-                weighted_metrics(true_tasks[:, at], said[:, at], past_tasks[:, at], fewer)
-                for at in range(said.shape[1])
+                weighted_metrics(true_tasks[:, at], estimates[:, at], past_tasks[:, at], fewer)
+                for at in range(estimates.shape[1])
             ]
             for name in each[0]:
                 values = np.array([task[name] for task in each])
@@ -207,14 +203,9 @@ class _OfSplit:
                 found[f"task_{name}"] = total
         low, high = np.array(one.low), np.array(one.high)
         for metric in one.metrics:
-            judged = (
-                covered(low, truth, high).astype(np.float64)
-                if metric.startswith("coverage")
-                else high - low
-                if metric.startswith("width")
-                else None
-            )
-            if judged is not None:
+            if metric.startswith(("coverage", "width")):
+                inside = covered(low, truth, high).astype(np.float64)
+                judged = inside if metric.startswith("coverage") else high - low
                 with np.errstate(invalid="ignore"):
                     found[metric] = few @ judged / few.sum(axis=1)
         return found
@@ -237,20 +228,17 @@ class _OfSplit:
         return self.resampled.parts([errors[split.targets] for split in self.splits])
 
     def warnings(self, rows: Sequence[dict[str, Any]]) -> list[str]:
-        """Say why there are no intervals, and of what a mean is where something is undefined."""
-        said = []
+        """Warn of missing intervals, and of means over some repeats or tasks only."""
+        warnings = []
         few = too_few_repeats(len(self.splits))
         if few:
-            said.append(f"{self.name} split: {few}")
+            warnings.append(f"{self.name} split: {few}")
         elif not self.resampled.has_intervals:
-            said.append(
+            warnings.append(
                 f"{self.name} split: No intervals: all targets are one model or family; "
-                "take more models as targets"
+                "use more models as targets"
             )
-        for of, among in (
-            ("repeats", len(self.splits)),
-            ("tasks", len(self.scores.tasks)),
-        ):
+        for of, among in (("repeats", len(self.splits)), ("tasks", len(self.scores.tasks))):
             found = [
                 (row[column], column.removesuffix(f"_{of}"), row)
                 for row in rows
@@ -261,13 +249,16 @@ class _OfSplit:
                 continue
             least, metric, row = min(found, key=lambda one: one[0])
             names = list(dict.fromkeys(name for _, name, _ in found))
-            said.append(
-                f"{self.name} split: {some(names, 6)}: undefined in some {of}, where all true "
-                f"scores or all estimates are equal; each mean is over the other {of} (fewest: "
-                f"{metric} of {row['method']} at {row['budget']} items, over {least:.3g} "
-                f"of {among})"
+            warnings.append(
+                f"{self.name} split: {some(names, 6)}: undefined for some {of}, with equal true "
+                f"scores or equal estimates; means are over the other {of} (fewest: {metric} of "
+                f"{row['method']} at {row['budget']} items, over {least:.3g} of {among})"
             )
-        return said
+        return warnings
+
+
+def _uncertainty(column: str, figure: Figure) -> dict[str, float]:
+    return {f"{column}_{part}": getattr(figure, part) for part in ("se", "low", "high")}
 
 
 def _errors(one: CellResult | None) -> FloatArray | None:
@@ -275,9 +266,9 @@ def _errors(one: CellResult | None) -> FloatArray | None:
 
 
 def _of_tasks(results: Sequence[CellResult | None], n_tasks: int) -> dict[str, float]:
-    """Return over how many tasks a metric is the mean, by repeats' mean, where not over all."""
+    """Return the mean number of tasks in each metric that is undefined for some tasks."""
     done = [one.tasks_defined for one in results if one is not None]
-    if n_tasks == 1:  # then it is undefined in the whole repeat
+    if n_tasks == 1:  # it is then undefined in the whole repeat
         return {}
     names = dict.fromkeys(name for one in done for name in one)
     return {name: float(np.mean([one.get(name, n_tasks) for one in done])) for name in names}
@@ -287,15 +278,8 @@ def _estimates(scores: Scores, done: Done) -> pd.DataFrame:
     columns = [*KEYS, "repeat", "target", "truth", "estimate", "low", "high"]
     parts = [
         pd.DataFrame(
-            {
-                **_keys(cell),
-                "repeat": cell.repeat,
-                "target": result.targets,
-                "truth": result.truth,
-                "estimate": result.estimate,
-                "low": result.low,
-                "high": result.high,
-            }
+            {**_keys(cell), "repeat": cell.repeat, "target": result.targets}
+            | {name: getattr(result, name) for name in columns[5:]}
         )
         for cell, result in done
     ]

@@ -1,6 +1,6 @@
-"""For tests of methods, yours and ours: simulated tables, and what every method must keep.
+"""Tools for tests of methods: simulated tables, and a conformance suite for every method.
 
-The promises are pytest classes in `fewbench.testing.conformance`, which needs pytest installed.
+The suite is `fewbench.testing.conformance`, which needs pytest.
 """
 
 from fewbench.testing.simulation import simulate

@@ -1,12 +1,18 @@
-"""A method played on targets whose answers are known, checked at every step."""
+"""Play a method on targets with known answers, with checks at every step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+import pytest
 
-from fewbench._types import IntArray
+from fewbench._types import FloatArray, IntArray
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.bounds import known_bounds
 from fewbench.methods import Answers, Method, Prediction
-from fewbench.scores import Scores
+from fewbench.scores import OptionProbabilities, Scores
+from fewbench.testing.simulation import simulate
 
 CLOSE = 1e-9
 """Equal but for the order in which a matrix product adds up."""
@@ -14,7 +20,7 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """What a method asked and predicted; rows of the prediction are in the targets' order."""
+    """What a method asked and predicted; rows of the prediction follow the targets."""
 
     asked: dict[str, IntArray]
     prediction: Prediction
@@ -31,17 +37,12 @@ def play(
     tasks: bool = False,
     one_by_one: bool = False,
 ) -> Played:
-    """Run a session to its end, checking at every step that it keeps the protocol.
+    """Run a session to its end, checking the protocol at every step.
 
-    Parameters
-    ----------
-    sources, targets : Scores
-        Of the same items; the method gets only the answers that it asks for.
-    whole_budget : bool
-        Whether every target must be asked exactly `budget` items, or at most as many.
-    one_by_one : bool
-        Tell the last target all it is asked for, then the one before it, and so on. By default
-        all targets that are asked are told, in the order of the asking.
+    `sources` and `targets` have the same items; the method gets only the answers that it asks.
+    `whole_budget` requires exactly `budget` items per target, otherwise at most. `one_by_one`
+    tells the last target all its items first, then the one before it; by default all targets are
+    told in the order asked.
     """
     names = targets.model_ids
     session = method.start(sources, budget, seed, names)
@@ -81,7 +82,7 @@ def play(
 
 
 def answers_of(targets: Scores, row: int, items: IntArray) -> Answers:
-    """Look up the answers of one target to the items asked of it, and no others."""
+    """Return the answers of one target to the asked items only."""
     options = None
     if targets.probabilities is not None:
         options = targets.probabilities.take(np.array([row])).of_items(items)
@@ -94,14 +95,115 @@ def assert_same(one: Played, two: Played, *, exactly: bool = False) -> None:
     assert set(one.asked) == set(two.asked)
     for name, items in one.asked.items():
         assert np.array_equal(items, two.asked[name]), f"{name!r} is asked other items"
-    np.testing.assert_allclose(one.prediction.scores, two.prediction.scores, atol=tolerance, rtol=0)
-    if one.prediction.tasks is not None and two.prediction.tasks is not None:
-        np.testing.assert_allclose(
-            one.prediction.tasks, two.prediction.tasks, atol=tolerance, rtol=0
-        )
+    first, second = one.prediction, two.prediction
+    for ours, theirs in ((first.scores, second.scores), (first.tasks, second.tasks)):
+        if ours is not None and theirs is not None:
+            np.testing.assert_allclose(ours, theirs, atol=tolerance, rtol=0)
 
 
 def reordered(played: Played, order: IntArray) -> Played:
     """Return a play with the rows of its prediction in another order."""
     scores, tasks = played.prediction.scores, played.prediction.tasks
     return Played(played.asked, Prediction(scores[order], None if tasks is None else tasks[order]))
+
+
+class Promises:
+    """The traits of a method, which a subclass may set, and the tables for its tests.
+
+    - `needs_probabilities`: The method needs option probabilities: all tables have them.
+    - `supports_missing`: Sources may have missing cells.
+    - `whole_budget`: Each target is asked exactly the budget, unless the method's own
+      `whole_budget` says otherwise.
+    - `exact`: With all items run, the method's own estimate is the full score before fewbench clips
+      it. Regressions over models are not exact; means are.
+    - `estimates`: Also make estimates with intervals, which runs the method some 20 times on parts
+      of the sources. Otherwise only predictions are tested, in a third of the time.
+    """
+
+    needs_probabilities: ClassVar[bool] = False
+    supports_missing: ClassVar[bool] = True
+    whole_budget: ClassVar[bool] = True
+    exact: bool = False
+    estimates: bool = True
+
+    @pytest.fixture
+    def method(self) -> Method:
+        """Return the method under test."""
+        raise NotImplementedError("supply a fixture named `method`")
+
+    def _whole_budget(self, method: Method) -> bool:
+        return self.whole_budget and method.whole_budget
+
+    def _exact(self, method: Method) -> bool:
+        return self.exact or bool(getattr(method, "exact", False))
+
+    def _tables(self, n_targets: int = 3, **kind: Any) -> tuple[Scores, Scores]:
+        """Return sources and targets of one simulated table; targets have no missing cell."""
+        if self.needs_probabilities and not kind.get("options"):
+            kind["options"] = 4
+        n_sources = kind.pop("n_models", 14)
+        kind = {"n_models": n_sources + n_targets, "n_items": 40, **kind}
+        rows = np.arange(n_sources + n_targets)
+        whole = simulate(**{**kind, "missing": 0.0}).take(models=rows[n_sources:])
+        return simulate(**kind).take(models=rows[:n_sources]), whole
+
+    def _play(self, method: Method, *tables_and_budget: Any, **how: Any) -> Played:
+        return play(method, *tables_and_budget, whole_budget=self._whole_budget(method), **how)
+
+    def _predicts(self, method: Method, sources: Scores, targets: Scores, budget: int) -> None:
+        """Predict the targets, or estimate them with intervals, and check each estimate."""
+        if not self.estimates:
+            self._play(method, sources, targets, budget, tasks=True)
+            return
+        evaluation = Evaluation(sources, method, budget, targets.model_ids)
+        check_estimates(evaluation, targets, answer_all(evaluation, targets))
+
+
+def like(
+    table: Scores, values: FloatArray, options: FloatArray | None, names: list[str] | None = None
+) -> Scores:
+    """Return models with these scores and option probabilities on a table's items."""
+    names = names or [f"new-{row:03}" for row in range(len(values))]
+    models = pd.DataFrame(index=pd.Index(names, dtype=object))
+    probabilities = None if options is None else OptionProbabilities(options)
+    return replace(table, values=values, models=models, probabilities=probabilities)
+
+
+def mean_and_error(values: FloatArray) -> tuple[float, float]:
+    """Return the mean and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def answer_all(evaluation: Evaluation, targets: Scores) -> dict[str, list[str]]:
+    """Answer all that an evaluation asks; return what it asked."""
+    asked: dict[str, list[str]] = {name: [] for name in evaluation.targets}
+    for _ in range(len(asked) * targets.n_items + 1):
+        wanted = evaluation.ask()
+        if not wanted:
+            return asked
+        for name, items in wanted.items():
+            asked[name].extend(items)
+        evaluation.tell_table(targets)
+    raise AssertionError("the method never stops asking")
+
+
+def check_estimates(evaluation: Evaluation, targets: Scores, asked: dict[str, list[str]]) -> None:
+    """Check that each estimate is within its interval, and the interval within bounds."""
+    sources = evaluation.scores
+    for row, (name, estimate) in enumerate(evaluation.estimate().items()):
+        items = sources.positions(asked[name])
+        low, high = known_bounds(sources.item_weights, items, targets.values[row, items])
+        ends = estimate.interval
+        assert low - CLOSE <= ends.low <= estimate.score <= ends.high <= high + CLOSE
+        assert ends.low >= 0.0
+        assert ends.high <= 1.0
+        assert list(estimate.tasks) == sources.tasks
+        assert all(0.0 <= score <= 1.0 for score in estimate.tasks.values())
+        assert estimate.items_run == len(items)
+
+
+def all_options(scores: Scores) -> FloatArray:
+    """Return the option probabilities of all cells."""
+    if scores.probabilities is None:
+        raise AssertionError("the table has no option probabilities")
+    return scores.probabilities.of_items(np.arange(scores.n_items))

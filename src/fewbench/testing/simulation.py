@@ -1,4 +1,4 @@
-"""Score tables whose truth is known, from the two-parameter logistic model."""
+"""Simulated score tables with known truth, from the two-parameter logistic model."""
 
 from dataclasses import replace
 
@@ -19,12 +19,12 @@ def simulate(
     missing: float = 0.0,
     continuous: bool = False,
 ) -> Scores:
-    """Simulate what models of different ability score on items of different difficulty.
+    """Simulate the scores of models of different ability on items of different difficulty.
 
     Model m is right on item k with probability 1 / (1 + exp(-a_k (ability_m - difficulty_k))).
-    Models come in families of two of similar ability, better ones tend to be younger, and tasks
-    differ in size and difficulty. Items have a text of made-up words, some of which go with the
-    item's task and some with its difficulty.
+    Models come in families of two with similar ability, better models tend to be newer, and tasks
+    differ in size and difficulty. Items have a text of made-up words, some typical of the item's
+    task and some of its difficulty.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def simulate(
     seed : int
         The same seed gives the same table.
     options : int, optional
-        With option probabilities: items have 2 to that many options.
+        Add option probabilities: items have 2 to this many options.
     missing : float
-        Share of the cells that were not run; every model and every item keeps at least one.
+        Share of missing cells; each model and each item keeps at least one.
     continuous : bool
         Scores between 0 and 1 instead of 0 or 1.
 
@@ -54,8 +54,8 @@ def simulate(
     rng = np.random.default_rng(seed)
     n_tasks = min(n_tasks, n_items)
     tasks = _tasks(n_items, n_tasks)
-    kin = np.arange(n_models) // 2
-    ability = rng.normal(0.3, 1.0, kin.max() + 1)[kin] + rng.normal(0.0, 0.3, n_models)
+    family = np.arange(n_models) // 2
+    ability = rng.normal(0.3, 1.0, family.max() + 1)[family] + rng.normal(0.0, 0.3, n_models)
     difficulty = rng.normal(0.0, 1.0, n_items) + rng.normal(0.0, 0.5, n_tasks)[tasks]
     slope = rng.lognormal(0.2, 0.3, n_items)
     chance = 1.0 / (1.0 + np.exp(-slope * (ability[:, None] - difficulty)))
@@ -75,7 +75,7 @@ def simulate(
         models=[f"model-{m:02}" for m in range(n_models)],
         tasks=[f"task-{task}" for task in tasks],
         dates=[f"{2025 - years}-06-01" for years in age],
-        families=[f"family-{family}" for family in kin],
+        families=[f"family-{number}" for number in family],
         probabilities=probabilities,
         n_options=n_options if options else None,
     )
@@ -93,7 +93,7 @@ def _tasks(n_items: int, n_tasks: int) -> IntArray:
 def _probabilities(
     right: BoolArray, n_options: NDArray[np.int64], rng: np.random.Generator
 ) -> FloatArray:
-    """Probabilities whose largest is on the key where right, on another option elsewhere."""
+    """Return probabilities that are highest on the key where right, else on another option."""
     n_models, n_items = right.shape
     width = int(n_options.max())
     raw = rng.gamma(0.7, 1.0, (n_models, n_items, width)) + 1e-6
@@ -109,7 +109,7 @@ def _probabilities(
 
 
 def _texts(tasks: IntArray, difficulty: FloatArray, seed: int) -> list[str]:
-    """Ten words an item: three of its task's, three of its level of difficulty, four of all."""
+    """Return ten words per item: three of its task, three of its difficulty, four of all."""
     rng = np.random.default_rng([seed, 1])  # its own: the scores do not hang on the words
     level = np.searchsorted(np.linspace(-2.0, 2.0, 7), difficulty)
     words = np.hstack(

@@ -1,16 +1,15 @@
-"""Measuring in-context transferability: how well a model answers one task shown another's examples.
+"""Measure in-context transferability: how a model answers one task after another's exemplars.
 
 The measurement of BenTo (Zhao et al. 2024, arXiv 2410.13804, section 3): for every ordered pair of
-tasks, questions of the target task are asked behind exemplars of the source task.
+tasks, the prompt holds exemplars of the source task and asks questions of the target task.
 """
 
+from fewbench.transfer.answers import transferability
 from fewbench.transfer.cost import Limits, Prices, cost_of
 from fewbench.transfer.design import Design
 from fewbench.transfer.measuring import Patience, measure
-from fewbench.transfer.result import transferability
+from fewbench.transfer.prompts import TEMPLATES, Question, Task, Template, read_template
 from fewbench.transfer.sources import read_tasks
-from fewbench.transfer.task import Question, Task
-from fewbench.transfer.templates import TEMPLATES, Template, read_template
 
 __all__ = [
     "TEMPLATES",

@@ -1,36 +1,34 @@
-"""The answers of a measurement: one request sent and scored, and all answers by their place."""
+"""The answers of a measurement: by their place, and as a matrix of transferability."""
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from json import JSONDecoder
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._names import counted, some
 from fewbench._types import FloatArray
-from fewbench.errors import TransferError
-from fewbench.runners.models.model import Model, TooLong, TryAgain, Usage
+from fewbench.errors import FewbenchError, TransferError
+from fewbench.methods.tasks import Transferability
+from fewbench.runners.models.model import Usage
 from fewbench.transfer.design import Design, Request
-from fewbench.transfer.task import LETTERS, Question
 
-_decode = JSONDecoder().raw_decode
 OPEN, ANSWERED, NOT_LISTED, TOO_LONG, EMPTY = range(5)
-TOO_LONG_SAID = "too long"
-FEWEST, MOST = 16, 512  # tokens that may be written
+GUESSING = 0.05  # a score above chance by less than this share of the way to 1 is guessing
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one request.
+    """The answer to one request.
 
     Parameters
     ----------
     value : float or None
-        The score in the metric; None where the prompt did not fit into the model's context.
+        The score in the metric; None if the prompt did not fit into the model's context.
     said : str or None
-        The letter chosen, the text written; None where the model listed no option, or a loss was
-        measured.
+        The chosen letter or the written text; None if the model listed no option, or for a loss.
     usage : Usage
     """
 
@@ -42,10 +40,6 @@ class Answer:
 class Answers:
     """Answers to a design's requests.
 
-    Parameters
-    ----------
-    design : Design
-
     Attributes
     ----------
     values : ndarray of float, shape (requests,)
@@ -54,22 +48,20 @@ class Answers:
         OPEN, ANSWERED, NOT_LISTED (a choice that named no option, scored 0), EMPTY (nothing was
         written, scored 0) or TOO_LONG.
     prompt, completion : int
-        Tokens that were charged, also for answers that the design does not ask for any more.
+        Tokens used, including those for answers that the design no longer needs.
     size : int
-        Bytes of the file that they were read from.
+        Bytes of the file that the answers were read from.
     """
 
     def __init__(self, design: Design) -> None:
         self.design = design
         self.values: FloatArray = np.full(len(design), np.nan)
         self.states: NDArray[np.int8] = np.zeros(len(design), dtype=np.int8)
-        self.prompt = 0
-        self.completion = 0
-        self.size = 0
+        self.prompt = self.completion = self.size = 0
 
     @property
     def n_done(self) -> int:
-        """Requests that need not be asked."""
+        """Number of requests that need not be sent."""
         return int(np.count_nonzero(self.states))
 
     @property
@@ -78,7 +70,7 @@ class Answers:
         return self.n_done == len(self.states)
 
     def pending(self) -> Iterable[Request]:
-        """Yield what is still to be asked, in order."""
+        """Yield the requests that are still open, in order."""
         return map(self.design.request, np.flatnonzero(self.states == OPEN).tolist())
 
     def count(self, state: int) -> int:
@@ -86,7 +78,7 @@ class Answers:
         return int(np.count_nonzero(self.states == state))
 
     def keep(self, place: int, value: float | None, said: str | None) -> None:
-        """Note the answer to the request at a place; the first one counts."""
+        """Record the answer to the request at a place; the first answer counts."""
         if self.states[place] != OPEN:
             return
         state, metric = ANSWERED, self.design.metric
@@ -99,186 +91,201 @@ class Answers:
         self.states[place], self.values[place] = state, value
 
     def add(self, request: Request, answer: Answer) -> None:
-        """Note an answer that has come."""
+        """Record a new answer and its tokens."""
         self.keep(request.place, answer.value, answer.said)
         self.prompt += answer.usage.prompt
         self.completion += answer.usage.completion
 
+    def rows(self, of: NDArray[Any]) -> list[tuple[NDArray[Any], list[int]]]:
+        """Return for each seed (sources × questions, start of each target's questions)."""
+        design, found = self.design, []
+        for seed in range(design.seeds):
+            starts = [design.first(seed, 0, target) for target in design.targets]
+            width = design.first(seed, 1, design.targets[0]) - starts[0]
+            row = of[starts[0] : starts[0] + width * len(design.tasks)]
+            found.append((row.reshape(len(design.tasks), width), [at - starts[0] for at in starts]))
+        return found
 
-def read_answers(design: Design, lines: Iterable[str], where: str) -> Answers:
-    """Return the answers to a design from a journal's whole lines.
+    def means(self) -> FloatArray:
+        """Return means over questions, seeds × sources × targets; NaN without any score."""
+        means = []
+        for row, starts in self.rows(self.values):
+            scored = np.isfinite(row)
+            numbers = np.add.reduceat(scored, starts, axis=1, dtype=np.intp)
+            sums = np.add.reduceat(np.where(scored, row, 0.0), starts, axis=1)
+            means.append(np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan))
+        return np.array(means)
 
-    Answers that the design does not ask for (a smaller cap, fewer seeds) are passed over, but
-    their tokens count. A line that repeats an earlier one's request is passed over wholly: files
-    that were put together hold it twice, and nothing was asked twice.
+
+def transferability(
+    answers: Answers, about: Mapping[str, str] | None = None, *, partial: bool = False
+) -> Transferability:
+    """Return the mean over questions for each seed, source and target (Eq. 1).
+
+    Prompts that did not fit into the model's context are left out of the means.
 
     Parameters
     ----------
-    design : Design
-    lines : iterable of str
-    where : str
-        The file, for messages.
+    answers : Answers
+    about : mapping of str to str, optional
+        Facts to keep with the matrix.
+    partial : bool
+        Accept an incomplete measurement, and leave out what is not answered.
 
     Raises
     ------
     TransferError
-        If a line is damaged, has a score that the metric cannot have, or is of no task or
-        question of the design.
+        If answers are missing, or there is none at all.
     """
-    answers = Answers(design)
-    keep, places = answers.keep, _Places(design)
-    known = {
-        task.name: {question.id: at for at, question in enumerate(task.questions)}
-        for task in design.tasks
-    }  # positions of each task's questions by id
-    states, others = answers.states, set()  # of other requests than the design's
-    least, most = (-1e300, 0.0) if design.metric == "loss" else (0.0, 1.0)
-    prompt = completion = 0
-    for number, line in enumerate(lines, start=1):
-        try:
-            told, end = _decode(line)
-            if line[end:] not in ("\n", "\r\n"):
-                raise ValueError("more than one record")
-            seed, source, target = told["seed"], told["source"], told["target"]
-            value, said = told["value"], told["said"]
-            question = known[target][told["question"]]
-            known[source]
-            taken, written = told["prompt"], told["completion"]
-            if type(seed) is not int or seed < 0 or not (taken >= 0 and written >= 0):
-                raise ValueError("not a seed, or not numbers of tokens")
-            if value is not None and (type(value) is bool or not least <= value <= most):
-                raise ValueError("not a score")
-            if not (said is None or type(said) is str):
-                raise ValueError("not a text")
-        except (ValueError, KeyError, TypeError) as error:
-            why = f" ({error})" if str(error).startswith("not ") else ""
-            raise TransferError(
-                f"{where}: line {number} is damaged{why}",
-                hint="restore the file from a backup, or run fewbench repair on the folder: the "
-                "question is asked again",
-            ) from error
-        place = places.of(seed, source, target, question)
-        if place is not None:
-            if states[place] != OPEN:
-                continue
-            keep(place, value, said)
-        else:
-            key = (seed, source, target, question)
-            if key in others:
-                continue
-            others.add(key)
-        prompt += taken
-        completion += written
-    answers.prompt, answers.completion = prompt, completion
-    return answers
+    design = answers.design
+    if not (partial or answers.complete):
+        raise TransferError(
+            f"only {answers.n_done:,} of {len(design):,} answers are there",
+            hint="run fewbench transfer measure again to continue, or pass --partial",
+        )
+    values, long = answers.means(), answers.count(TOO_LONG)
+    if not np.isfinite(values).any():
+        raise TransferError(
+            "no question has an answer with a score"
+            + (f": {_do_not_fit(long)} into the model's context" if long else ""),
+            hint="use fewer exemplars, or a model with a longer context",
+        )
+    return Transferability(
+        values,
+        design.names,
+        tuple(design.names[at] for at in design.targets),
+        design.n_questions,
+        design.metric,
+        dict(about or {}),
+    )
 
 
-class _Places:
-    """Places of requests by what they ask; None for what the design does not ask."""
-
-    def __init__(self, design: Design) -> None:
-        self._design = design
-        self._sources = {name: at for at, name in enumerate(design.names)}
-        self._asked: dict[tuple[int, str], tuple[int, int, list[int]] | None] = {}
-
-    def of(self, seed: int, source: str, target: str, question: int) -> int | None:
-        key = (seed, target)
-        try:
-            found = self._asked[key]
-        except KeyError:
-            found = self._asked[key] = self._look_up(*key)
-        if found is None:
-            return None
-        start, width, ranks = found
-        rank = ranks[question]
-        return None if rank < 0 else start + self._sources[source] * width + rank
-
-    def _look_up(self, seed: int, name: str) -> tuple[int, int, list[int]] | None:
-        """Return the place behind the first source, the step between sources, and ranks."""
-        design = self._design
-        target = self._sources[name]
-        if seed >= design.seeds or target not in design.targets:
-            return None
-        start = design.first(seed, 0, target)
-        width = design.first(seed, 1, target) - start
-        drawn = design.scored(target, seed)
-        ranks = np.full(len(design.tasks[target].questions), -1)
-        ranks[drawn] = np.arange(len(drawn))
-        return start, width, ranks.tolist()
+def _do_not_fit(number: int) -> str:
+    return f"{counted(number, 'prompt')} {'does' if number == 1 else 'do'} not fit"
 
 
-async def ask(model: Model, design: Design, request: Request) -> Answer:
-    """Ask once, and score the answer.
+def notes_on(answers: Answers, *, partial: bool = False) -> list[str]:
+    """Return notes on the draws and answers that affect the matrix."""
+    design = answers.design
+    notes = list(design.notes)
+    if long := answers.count(TOO_LONG):
+        notes.append(
+            f"{_do_not_fit(long)} into the model's context and {'is' if long == 1 else 'are'} left "
+            f"out of the means, with exemplars of {_sources(answers, TOO_LONG)}"
+        )
+    if unlisted := answers.count(NOT_LISTED):
+        what = "names none of the options and counts"
+        what = what if unlisted == 1 else "name none of the options and count"
+        notes.append(
+            f"{counted(unlisted, 'answer')} {what} as wrong, with exemplars of "
+            f"{_sources(answers, NOT_LISTED)}"
+        )
+    if empty := answers.count(EMPTY):
+        what = "is empty and counts" if empty == 1 else "are empty and count"
+        notes.append(
+            f"{counted(empty, 'answer')} {what} as wrong, with exemplars of "
+            f"{_sources(answers, EMPTY)}"
+        )
+    if partial and (missing := answers.count(OPEN)):
+        notes.append(f"{counted(missing, 'answer')} of {len(design):,} missing")
+    if not (partial or answers.complete):
+        return notes
+    notes += _guesses(answers)
+    if lacking := int(np.isnan(answers.means()).sum()):
+        entries = "entry of the matrix has" if lacking == 1 else "entries of the matrix have"
+        notes.append(f"{lacking:,} {entries} no score (an entry is a seed, source and target)")
+    return notes
 
-    - accuracy: 1 if the right option is the most likely one, 1 / n if it ties with n - 1 others,
-      0 if it is not, or the model listed none of them.
-    - loss: minus the mean loss per token of the right answer, that is its mean log-probability.
-    - exact-match: 1 if what was written is the answer, or one of its other texts, but for case
-      and spaces; otherwise 0.
 
-    Raises
-    ------
-    TryAgain
-        If asking again may help; also if a log-probability is not a number.
-    ModelError
-        If it does not.
+def _guesses(answers: Answers) -> list[str]:
+    """Return a note if the model only guesses: exemplars then make no difference."""
+    design = answers.design
+    if design.metric == "loss":
+        return []
+    right, guessed, asked, distinct = np.zeros((4, len(design.targets)))
+    rows = answers.rows(answers.values)
+    for at, target in enumerate(design.targets):
+        questions = design.tasks[target].questions
+        drawn = [design.scored(target, seed) for seed in range(design.seeds)]
+        distinct[at] = len(np.unique(np.concatenate(drawn)))
+        for of_seed, (row, starts) in zip(drawn, rows, strict=True):
+            found = row[:, starts[at] : starts[at] + len(of_seed)]
+            options = np.array([len(questions[q].options) for q in of_seed])
+            chance = np.where(options > 0, 1.0 / np.maximum(options, 1), 0.0)
+            known = np.isfinite(found)
+            right[at] += np.where(known, found, 0.0).sum()
+            guessed[at] += (known * chance).sum()
+            asked[at] += known.sum()
+    if not asked.sum():
+        return []
+    level = guessed / np.maximum(asked, 1)
+    low = _is_guessing(right / np.maximum(asked, 1), level, distinct) & (asked > 0)
+    mean, chance = right.sum() / asked.sum(), guessed.sum() / asked.sum()
+    if _is_guessing(mean, chance, distinct.sum()):
+        return [
+            f"the model answers {mean:.1%} right, and guessing {chance:.1%}: the matrix hardly "
+            "shows which tasks help; measure a stronger model, or its loss (--metric loss)"
+        ]
+    if 2 * low.sum() >= len(low):
+        names = some(design.names[design.targets[at]] for at in np.flatnonzero(low))
+        return [
+            f"the model is at guessing level on {low.sum()} of {len(low)} targets: {names}; "
+            "differences between sources are noise there"
+        ]
+    return []
+
+
+def _is_guessing(mean: Any, chance: Any, questions: Any) -> Any:
+    """Whether a mean is within two standard errors of chance, or hardly above it."""
+    error = 2.0 * np.sqrt(chance * (1.0 - chance) / np.maximum(questions, 1))
+    return mean < chance + np.maximum(error, GUESSING * (1.0 - chance))
+
+
+def _sources(answers: Answers, state: int) -> str:
+    """Return the sources whose exemplars led to a state, the most frequent first."""
+    numbers = np.sum([(row == state).sum(axis=1) for row, _ in answers.rows(answers.states)], 0)
+    order = np.argsort(-numbers, kind="stable")
+    return some(answers.design.names[at] for at in order if numbers[at])
+
+
+def summary(matrix: Transferability) -> dict[str, Any]:
+    """Return the mean score, and the source with the highest mean.
+
+    Examples
+    --------
+    >>> values = np.array([[[0.5, 0.0], [1.0, 0.5]]])
+    >>> summary(Transferability(values, ("a", "b"), ("a", "b"), np.ones(2, int)))
+    {'mean': 0.5, 'strongest_source': 'b', 'strongest_mean': 0.75}
     """
-    prompt, question = design.prompt(request), design.question(request)
+    scored = np.isfinite(matrix.values)
+    sums = np.where(scored, matrix.values, 0.0).sum(axis=(0, 2))
+    means = sums / np.maximum(scored.sum(axis=(0, 2)), 1)
+    means[~scored.any(axis=(0, 2))] = -np.inf
+    best = int(means.argmax())
+    return {
+        "mean": float(matrix.values[scored].mean()),
+        "strongest_source": matrix.tasks[best],
+        "strongest_mean": float(means[best]),
+    }
+
+
+def check_not_smaller(kept: Path, design: Design) -> None:
+    """Raise TransferError if a saved matrix has more seeds, targets or questions than a design."""
+    if not kept.exists():
+        return
     try:
-        if design.metric == "accuracy":
-            chosen = await model.choose(prompt, design.template.continuations(question))
-            value, said = chosen_score(chosen.log_probabilities, question)
-            return Answer(value, said, chosen.usage)
-        if design.metric == "loss":
-            read = await model.read(prompt, design.template.continuation(question))
-            if read.tokens < 1 or not -math.inf < read.log_probability <= 0:
-                raise TryAgain(
-                    f"a log-probability of {read.log_probability} over {read.tokens} tokens"
-                )
-            return Answer(read.log_probability / read.tokens, None, read.usage)
-        between = design.template.between
-        written = await model.write(prompt, [between] if between else [], longest(question))
-    except TooLong:
-        return Answer(None, TOO_LONG_SAID, Usage(requests=0))
-    return Answer(match(written.text, question), written.text, written.usage)
-
-
-def chosen_score(
-    log_probabilities: tuple[float, ...], question: Question
-) -> tuple[float, str | None]:
-    """Return the score of a choice and the letters chosen.
-
-    Examples
-    --------
-    >>> chosen_score((-1.0, -2.0), Question(id="1", text="?", options=("x", "y"), answer=0))
-    (1.0, 'A')
-    """
-    options = len(question.options)
-    if len(log_probabilities) != options or any(map(math.isnan, log_probabilities)):
-        raise TryAgain(f"{len(log_probabilities)} log-probabilities of {options} options")
-    most = max(log_probabilities)
-    if most == -math.inf:
-        return 0.0, None
-    best = [at for at, value in enumerate(log_probabilities) if value == most]
-    right = 1 / len(best) if question.answer in best else 0.0
-    return right, ",".join(LETTERS[at] for at in best)
-
-
-def match(text: str, question: Question) -> float:
-    """Return 1 if a text is the answer to a question, but for case and spaces; otherwise 0.
-
-    Examples
-    --------
-    >>> match("  new  york", Question(id="1", text="?", answer="New York", also=("NYC",)))
-    1.0
-    """
-    return float(_plain(text) in map(_plain, (question.shown, *question.also)))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
-def longest(question: Question) -> int:
-    """Return how many tokens may be written: as many as the longest answer has characters."""
-    return min(max(FEWEST, *(len(text) for text in (question.shown, *question.also))), MOST)
+        matrix = Transferability.load(kept)
+    except FewbenchError:
+        return  # not a matrix; it is replaced
+    drawn = [len(design.scored(at, seed)) for at in design.targets for seed in range(design.seeds)]
+    most = matrix.about.get("most questions", "")
+    wider = set(matrix.targets) - {design.names[at] for at in design.targets}
+    deeper = most.isdecimal() and int(most) > max(drawn)
+    if matrix.n_seeds > design.seeds or wider or deeper:
+        questions = f", up to {counted(int(most), 'question')}" if most.isdecimal() else ""
+        raise TransferError(
+            f"{kept} holds more than this run would measure: {counted(matrix.n_seeds, 'seed')}, "
+            f"{counted(len(matrix.targets), 'target')}{questions}",
+            hint="choose another folder with -o, ask for at least as much, or move that file away "
+            "(its answers stay in the folder)",
+        )

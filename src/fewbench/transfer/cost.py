@@ -1,4 +1,4 @@
-"""What a measurement asks and costs, shown before anything is sent, and when to stop."""
+"""What a measurement asks and costs, for the overview before the first request, and limits."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -9,12 +9,12 @@ import numpy as np
 from fewbench.errors import TransferError
 from fewbench.transfer.design import Design
 
-BYTES = 4  # of one token, about, in UTF-8: letters of English, one or two characters of Chinese
+BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
 PAPER_SEEDS = 10
 
 
 def size(text: str) -> int:
-    """Return how many bytes a text has in UTF-8."""
+    """Return the number of bytes of a text in UTF-8."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -31,7 +31,7 @@ def estimated(text: str) -> int:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices per million tokens, of prompts and of what is written; nothing if not given."""
+    """Prices per million tokens, of prompts and of written text; None for not given."""
 
     prompt: float | None = None
     completion: float | None = None
@@ -39,15 +39,15 @@ class Prices:
     def __post_init__(self) -> None:
         for price in (self.prompt, self.completion):
             if price is not None and not 0 <= price < float("inf"):
-                raise TransferError(f"a price of {price} per million tokens")
+                raise TransferError(f"a price of {price} per million tokens", hint="give 0 or more")
 
     @property
     def given(self) -> bool:
-        """Whether any price is known."""
+        """Whether any price is given."""
         return self.prompt is not None or self.completion is not None
 
     def of(self, prompt: float, completion: float) -> float | None:
-        """Return what so many tokens cost; None without prices."""
+        """Return the cost of numbers of tokens; None without prices."""
         if not self.given:
             return None
         return ((self.prompt or 0) * prompt + (self.completion or 0) * completion) / 1e6
@@ -60,20 +60,20 @@ class Cost:
     Parameters
     ----------
     prompts : int
-        Questions asked.
+        Questions to ask.
     requests : int
-        Calls of a server: more than prompts where each option is scored by itself.
+        Calls of a server: more than prompts if each option is scored by itself.
     prompt_tokens, completion_tokens : int
-        Estimates, bytes of UTF-8 / 4.
+        Estimates: bytes of UTF-8 / 4.
     shared_tokens : int
-        Those of the prompt tokens that repeat the beginning of the previous prompt: a server that
-        keeps prefixes does not read them again.
+        Prompt tokens that repeat the beginning of the previous prompt. A server with a prefix
+        cache does not read them again.
     passes : float
         Prompts as passes over the whole benchmark.
     benchmark : int
         Questions of the whole benchmark.
     money : float, optional
-        By the prices per million tokens.
+        Cost by the prices per million tokens.
     """
 
     prompts: int
@@ -87,7 +87,7 @@ class Cost:
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written."""
+        """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,12 +103,11 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
     design : Design
     prices : Prices, optional
     one_by_one : bool
-        Whether each option of a multiple-choice question takes a request of its own.
+        Whether each option of a multiple-choice question takes its own request.
 
     Examples
     --------
-    >>> from fewbench.transfer.task import Question, Task
-    >>> from fewbench.transfer.templates import TEMPLATES
+    >>> from fewbench.transfer.prompts import TEMPLATES, Question, Task
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)
@@ -118,8 +117,10 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
     """
     contexts = np.array(
         [
-            [size(design.template.context(task, design.exemplars_of(at, seed))) for seed in seeds]
-            for seeds in [range(design.seeds)]
+            [
+                size(design.template.context(task, design.exemplars_of(at, seed)))
+                for seed in range(design.seeds)
+            ]
             for at, task in enumerate(design.tasks)
         ]
     )  # sources × seeds
@@ -136,53 +137,53 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
         requests += sources * times.sum()
         prompt += sources * (lengths * times).sum() + contexts[:, seed].sum() * times.sum()
         completion += sources * answers.sum()
-        # all but the first request behind exemplars share them; an option's, the question too
+        # all requests but the first share the exemplars; further options share the question too
         shared += contexts[:, seed].sum() * (times.sum() - 1)
         shared += sources * (lengths * (times - 1)).sum()
     benchmark = int(design.n_questions.sum())
-    tokens, told = round(prompt / BYTES), round(completion)
+    tokens, new = round(prompt / BYTES), round(completion)
     return Cost(
         prompts=int(prompts),
         requests=int(requests),
         prompt_tokens=tokens,
-        completion_tokens=told,
+        completion_tokens=new,
         shared_tokens=round(shared / BYTES),
         passes=prompts / benchmark,
         benchmark=benchmark,
-        money=(prices or Prices()).of(tokens, told),
+        money=(prices or Prices()).of(tokens, new),
     )
 
 
 def _of_targets(design: Design, one_by_one: bool) -> Sequence[dict[int, Any]]:
-    """Return, of each target's questions, bytes, requests and tokens written."""
+    """Return bytes, requests and written tokens of each target's questions."""
     asked, repeats, written = {}, {}, {}
     for at in design.targets:
         questions = design.tasks[at].questions
         lengths = np.array([size(design.template.ask(question)) for question in questions])
-        answers = np.array([size(question.shown) for question in questions])
         if design.metric == "loss":
             lengths = lengths + [size(design.template.continuation(each)) for each in questions]
         times = np.ones(len(questions))
         if design.metric == "accuracy" and one_by_one:
             times = np.array([len(question.options) for question in questions], dtype=float)
-        asked[at], repeats[at] = lengths, times
-        # a server says at least a token; what it writes is taken to be as long as the answer
-        open_ = design.metric == "exact-match"
-        written[at] = np.maximum(np.ceil(answers / BYTES), 1) if open_ else times
+        asked[at] = lengths
+        repeats[at] = written[at] = times  # a server writes at least one token
+        if design.metric == "exact-match":  # and about as much as the answer is long
+            answers = np.array([size(question.shown) for question in questions])
+            written[at] = np.maximum(np.ceil(answers / BYTES), 1)
     return asked, repeats, written
 
 
 def paper_cost(design: Design, prices: Prices | None = None, one_by_one: bool = False) -> Cost:
-    """Return what the paper's design costs: all questions, 10 seeds, all columns there can be."""
+    """Return the cost of the paper's design: all questions, 10 seeds, all possible columns."""
     columns = tuple(design.names[at] for at in design.possible_targets)
     full = replace(design, seeds=PAPER_SEEDS, questions=None, columns=columns)
     return cost_of(full, prices, one_by_one)
 
 
 def break_even(design: Design, keep: int) -> float:
-    """Return how many models must be evaluated on `keep` tasks until the measurement is repaid.
+    """Return how many models must be evaluated on `keep` tasks to repay the measurement.
 
-    Prompts saved by each are taken as the mean over sets of so many tasks.
+    The prompts that each model saves are the mean over sets of `keep` tasks.
 
     Raises
     ------
@@ -190,26 +191,24 @@ def break_even(design: Design, keep: int) -> float:
         If nothing is saved.
     """
     if not 1 <= keep < len(design.tasks):
-        raise TransferError(f"{keep} of {len(design.tasks)} tasks are kept: nothing is saved")
+        raise TransferError(f"keeping {keep} of {len(design.tasks)} tasks saves nothing")
     saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
     return len(design) / saved
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Where to stop, over all the measurement's runs, by what the server says was used.
+    """Where to stop, over all runs of the measurement, by the tokens that the server reports.
 
-    Where it does not say, that is estimated. Failed tries are not counted: what they used is not
-    known.
-
-    Requests that are under way when a limit is reached are still counted, and kept.
+    Tokens that the server does not report are estimated; failed tries are not counted. Requests in
+    flight when a limit is reached are still counted and kept.
 
     Parameters
     ----------
     tokens : int, optional
-        Of prompts and of what was written.
+        Prompt and completion tokens.
     money : float, optional
-        By the prices, which must then be given.
+        Cost by the prices, which are then required.
     prices : Prices
     """
 
@@ -219,16 +218,16 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.tokens is not None and self.tokens < 1:
-            raise TransferError(f"a limit of {self.tokens} tokens", hint="--max-tokens 1 or more")
-        if self.money is not None and not 0 < self.money < float("inf"):
-            raise TransferError(f"a limit of money of {self.money}", hint="give more than 0")
-        if self.money is not None and not self.prices.given:
             raise TransferError(
-                "a limit of money without prices", hint="give --price-in and --price-out"
+                f"a limit of {self.tokens} tokens is too low", hint="give --max-tokens 1 or more"
             )
+        if self.money is not None and not 0 < self.money < float("inf"):
+            raise TransferError(f"a cost limit of {self.money}", hint="give more than 0")
+        if self.money is not None and not self.prices.given:
+            raise TransferError("a cost limit needs prices", hint="give --price-in and --price-out")
 
     def reached(self, prompt: int, completion: int) -> str | None:
-        """Return in words which limit so many tokens reach; None for none."""
+        """Return the limit that numbers of tokens reach, in words; None for none."""
         if self.tokens is not None and prompt + completion >= self.tokens:
             return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
         spent = self.prices.of(prompt, completion)
@@ -238,22 +237,10 @@ class Limits:
 
 
 def overview(design: Design) -> list[dict[str, Any]]:
-    """Return, of each task, how many questions are what.
+    """Return how each task's questions are used.
 
-    `questions` are all of the task, of which `aside` are set aside as exemplars and `left_out` not
-    scored for they equal exemplars; `pool` is what exemplars are drawn from besides; `target` says
-    whether the task is a column.
-
-    Examples
-    --------
-    >>> from fewbench.transfer.task import Question, Task
-    >>> from fewbench.transfer.templates import TEMPLATES
-    >>> def task(name):
-    ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
-    ...     return Task(name=name, subject=name, questions=asked)
-    >>> design = Design((task("a"), task("b")), TEMPLATES["flan"], "loss", seeds=2, exemplars=2)
-    >>> overview(design)[0]
-    {'name': 'a', 'questions': 8, 'pool': 0, 'aside': 4, 'left_out': 0, 'target': True}
+    Keys: `questions` of the task, of which `aside` are set aside as exemplars and `left_out` equal
+    an exemplar and are not scored; `pool` of further exemplars; `target`, whether it is a column.
     """
     return [
         {
@@ -269,7 +256,7 @@ def overview(design: Design) -> list[dict[str, Any]]:
 
 
 def example(design: Design) -> str:
-    """Return the prompt of the first target's first question behind another task's exemplars."""
+    """Return the prompt for the first target's first question with another task's exemplars."""
     target = design.targets[0]
     source = next(at for at in range(len(design.tasks)) if at != target)
     return design.prompt(design.request(design.first(0, source, target)))

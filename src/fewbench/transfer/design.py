@@ -1,7 +1,7 @@
 """What a measurement of transferability asks, and in which order.
 
-Every draw follows from the seed and from names (of the task and its questions), never from
-positions or numbers of tasks, so that what is added later leaves earlier draws as they were.
+Every draw depends on the seed and on names (of the task and its questions), never on positions or
+numbers of tasks, so that later additions do not change earlier draws.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +16,16 @@ from fewbench._names import counted, some
 from fewbench._seeds import child_seed
 from fewbench._types import IntArray
 from fewbench.errors import TransferError
-from fewbench.transfer.task import Question, Task
-from fewbench.transfer.templates import Template
+from fewbench.transfer.prompts import Question, Task, Template
 
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
-CONTEXTS = 64  # kept at a time; requests that are under way share a few
-ASKED = 1 << 15  # questions as they are asked, kept at a time
+CONTEXTS = 64  # cached; requests in flight share a few
+ASKED = 1 << 15  # cached questions
 
 
 def shuffled(questions: Sequence[Question], seed: int, *names: str | int) -> IntArray:
-    """Return positions of the questions in an order that follows from their ids and the names."""
+    """Return positions of the questions in an order that depends on their ids and the names."""
     by_id = np.array(sorted(range(len(questions)), key=lambda at: questions[at].id), dtype=np.intp)
     keys = [
         name if isinstance(name, int) else int.from_bytes(sha256(name.encode()).digest()[:4], "big")
@@ -36,24 +35,11 @@ def shuffled(questions: Sequence[Question], seed: int, *names: str | int) -> Int
 
 
 class Exemplars:
-    """The questions of a task that may be shown, and which of them each seed shows.
+    """The questions of a task that may be shown, and those that each seed shows.
 
-    They are the task's pool. Without one, some of its questions are set aside, once for all seeds:
-    as many as `sets` draws need, but no more than half of the questions.
-
-    Parameters
-    ----------
-    task : Task
-    number : int
-        Exemplars of one draw.
-    sets : int
-        Draws that share no exemplar, where questions are set aside and suffice for them.
-    seed : int
-
-    Raises
-    ------
-    TransferError
-        If there are too few questions.
+    They are the task's pool. Without a pool, some questions are set aside once for all seeds: as
+    many as `sets` draws of `number` exemplars need, but at most half of the questions.
+    TransferError if there are too few questions.
     """
 
     def __init__(self, task: Task, number: int, sets: int, seed: int) -> None:
@@ -63,18 +49,18 @@ class Exemplars:
             self.shown = task.pool
             if len(self.shown) < number:
                 raise TransferError(
-                    f"task {task.name!r} has {counted(len(self.shown), 'question')} to draw "
-                    f"{counted(number, 'exemplar')} from",
-                    hint=f"--exemplars {len(self.shown)}, or a larger pool",
+                    f"the pool of task {task.name!r} has {counted(len(self.shown), 'question')}, "
+                    f"too few for {counted(number, 'exemplar')}",
+                    hint=f"pass --exemplars {len(self.shown)}, or enlarge the pool",
                 )
             return
         questions = task.questions
         if len(questions) < 2 * number:
             raise TransferError(
                 f"task {task.name!r} has {counted(len(questions), 'question')} and no pool of "
-                f"exemplars; to set {number} of them aside it must have {2 * number}",
-                hint=(f"--exemplars {most}, " if (most := len(questions) // 2) else "")
-                + "a pool for it, or leave it out",
+                f"exemplars; setting {number} aside needs {2 * number} questions",
+                hint=(f"pass --exemplars {most}, " if (most := len(questions) // 2) else "")
+                + "give the task a pool, or leave the task out",
             )
         most = min(sets, len(questions) // 2 // number)
         places = shuffled(questions, seed, "aside", task.name)[: most * number]
@@ -82,7 +68,7 @@ class Exemplars:
         self.shown = tuple(questions[at] for at in places)
 
     def of(self, seed: int) -> tuple[Question, ...]:
-        """Return the exemplars of one of the measurement's seeds, all different."""
+        """Return the exemplars of one seed, all different."""
         number = self._number
         if self.aside and (seed + 1) * number <= len(self.shown):
             return self.shown[seed * number : (seed + 1) * number]
@@ -91,18 +77,10 @@ class Exemplars:
 
 
 class Request(NamedTuple):
-    """One question of a target behind exemplars of a source.
+    """One question of a target after exemplars of a source, all by position.
 
-    Parameters
-    ----------
-    place : int
-        Its place in the order, from 0.
-    seed, source : int
-        The draw; the position of the source among the tasks.
-    target : int
-        The position of the target among the tasks.
-    question : int
-        The question's position in the target.
+    `place` is the position in the order of requests, `source` and `target` are positions among the
+    tasks, `question` is the position in the target.
     """
 
     place: int
@@ -116,11 +94,10 @@ class Request(NamedTuple):
 class Design:
     """What a measurement of transferability asks.
 
-    Exemplars come from a task's pool; where it is empty, questions are set aside for them, and
-    never scored. A question with the text and options of one that may be an exemplar, of any task,
-    is left out of the scored ones. All sources are asked the same questions of a target with the
-    same seed; another seed draws others. More questions, seeds or columns leave all earlier draws
-    as they were.
+    Exemplars come from a task's pool. Without a pool, questions are set aside as exemplars and
+    never scored. A question with the text and options of a possible exemplar of any task is not
+    scored either. All sources get the same questions of a target with the same seed; another seed
+    draws other questions. More questions, seeds or columns do not change earlier draws.
 
     Parameters
     ----------
@@ -131,15 +108,15 @@ class Design:
     seeds : int
         Draws of exemplars and questions (the paper's M).
     exemplars : int
-        Of one draw (the paper's L).
+        Exemplars per draw (the paper's L).
     questions : int or None
-        Most questions of one target and seed; None for all.
+        Most questions per target and seed; None for all.
     columns : tuple of str, int or None
-        The tasks that are targets; a number of those with the shortest questions; None for all.
+        The target tasks; or how many, those with the shortest questions first; None for all.
     seed : int
-        All randomness follows from it and from names.
+        Random seed.
     sets : int
-        Draws that share no exemplar where questions are set aside, if the task is large enough.
+        Draws that share no exemplar if questions are set aside and the task is large enough.
 
     Raises
     ------
@@ -148,7 +125,7 @@ class Design:
 
     Examples
     --------
-    >>> from fewbench.transfer.templates import TEMPLATES
+    >>> from fewbench.transfer.prompts import TEMPLATES
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)
@@ -170,26 +147,26 @@ class Design:
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise TransferError(
-                f"unknown metric {self.metric!r}", hint=f"one of {', '.join(METRICS)}"
+                f"unknown metric {self.metric!r}", hint=f"use one of {', '.join(METRICS)}"
             )
-        for number, what in ((self.seeds, "seeds"), (self.exemplars, "exemplars")):
-            if number < 1:
-                raise TransferError(f"{number} {what}", hint=f"--{what} 1 or more")
-        if self.questions is not None and self.questions < 1:
-            raise TransferError(
-                f"{self.questions} questions of a target", hint="--questions 1 or more, or all"
-            )
-        if self.seed < 0:
-            raise TransferError(f"a seed of {self.seed}", hint="use 0 or more")
+        for name, least, hint in (
+            ("seeds", 1, "1 or more"),
+            ("exemplars", 1, "1 or more"),
+            ("questions", 1, "1 or more, or all"),
+            ("seed", 0, "0 or more"),
+        ):
+            number = getattr(self, name)
+            if number is not None and number < least:
+                raise TransferError(f"{name}={number} is too low", hint=f"give {hint}")
         if twice := {name for name in self.names if self.names.count(name) > 1}:
-            raise TransferError(f"two tasks are named {some(sorted(twice))}")
+            raise TransferError(f"two tasks have the name {some(sorted(twice))}")
         if len(self.tasks) < 2:
-            raise TransferError("transferability needs two tasks or more")
+            raise TransferError("transferability needs at least two tasks", hint="add a task")
         if self.metric == "accuracy":
             open_ = [self.names[at] for at in self.targets if not self.tasks[at].has_options]
             if open_:
                 raise TransferError(
-                    f"accuracy is of multiple-choice questions; without options: {some(open_)}",
+                    f"accuracy needs options; tasks without options: {some(open_)}",
                     hint="use --metric loss or exact-match",
                 )
         for at in self.targets:
@@ -197,8 +174,8 @@ class Design:
                 task = self.tasks[at]
                 raise TransferError(
                     f"task {task.name!r}: each of its {counted(len(task.questions), 'question')} "
-                    "may be an exemplar, of it or another task; none is left to score",
-                    hint="take them out of the pools, or leave the task out of the columns",
+                    "may be an exemplar of some task; none is left to score",
+                    hint="remove them from the pools, or leave the task out of the columns",
                 )
 
     @cached_property
@@ -208,7 +185,7 @@ class Design:
 
     @cached_property
     def n_questions(self) -> IntArray:
-        """Questions of each task in the whole benchmark, also those that are set aside."""
+        """Questions of each task, including those that are set aside."""
         return np.array([len(task.questions) for task in self.tasks], dtype=np.intp)
 
     @cached_property
@@ -220,22 +197,23 @@ class Design:
         if isinstance(self.columns, int):
             if not 1 <= self.columns <= len(self.tasks):
                 raise TransferError(
-                    f"{counted(self.columns, 'column')} of {len(self.tasks)} tasks",
+                    f"columns={self.columns} does not fit {len(self.tasks)} tasks",
                     hint=f"use 1 to {len(self.tasks)}",
                 )
             shortest = sorted(everyone, key=lambda at: (self._length(at), self.names[at]))
             return tuple(sorted(shortest[: self.columns]))
         if unknown := [name for name in self.columns if name not in self.names]:
             raise TransferError(
-                f"columns that are no tasks: {some(unknown)}", hint=f"tasks: {some(self.names)}"
+                f"columns names unknown tasks: {some(unknown)}",
+                hint=f"the tasks are {some(self.names)}",
             )
         if not self.columns:
-            raise TransferError("no column", hint="leave columns away for all tasks")
+            raise TransferError("columns names no task", hint="leave it out for all tasks")
         return tuple(at for at in everyone if self.names[at] in self.columns)
 
     @property
     def possible_targets(self) -> tuple[int, ...]:
-        """Positions of the tasks that the metric fits and that have questions to score."""
+        """Positions of the tasks that fit the metric and have questions to score."""
         fit = [task.has_options or self.metric != "accuracy" for task in self.tasks]
         return tuple(at for at, fits in enumerate(fit) if fits and len(self._scored[at]))
 
@@ -249,7 +227,7 @@ class Design:
 
     @cached_property
     def _scored(self) -> tuple[IntArray, ...]:
-        """Positions of the questions that may be scored, of each task."""
+        """Positions of the questions of each task that may be scored."""
         shown = {question.content for each in self._exemplars for question in each.shown}
         return tuple(
             np.array(
@@ -261,7 +239,7 @@ class Design:
 
     @cached_property
     def left_out(self) -> dict[str, tuple[str, ...]]:
-        """Ids of questions that are not scored for they equal one that may be an exemplar."""
+        """Ids of questions that are not scored because they equal a possible exemplar."""
         found = {}
         for task, each, scored in zip(self.tasks, self._exemplars, self._scored, strict=True):
             out = set(range(len(task.questions))) - each.aside - set(scored.tolist())
@@ -271,17 +249,17 @@ class Design:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the result should know about the draws."""
+        """Notes on the draws for readers of the result."""
         both = list(zip(self.names, self._exemplars, strict=True))
         notes = [
-            f"{name}: not scored, for they equal exemplars: {some(ids)}"
+            f"{name}: not scored because they equal exemplars: {some(ids)}"
             for name, ids in self.left_out.items()
         ]
         same = [name for name, each in both if len(each.shown) == self.exemplars]
         if same and self.seeds > 1:
             notes.append(
-                f"as many questions to draw exemplars from as exemplars: {some(same)}; their "
-                "seeds differ in the order of exemplars only"
+                "no more questions to draw exemplars from than exemplars, so seeds differ only in "
+                f"their order: {some(same)}"
             )
         few = [
             name
@@ -290,29 +268,28 @@ class Design:
         ]
         if few:
             notes.append(
-                f"too few questions set aside for {counted(self.seeds, 'seed')}, so that some of "
-                f"them share exemplars: {some(few)}"
+                f"too few questions set aside for {counted(self.seeds, 'seed')}, so some seeds "
+                f"share exemplars: {some(few)}"
             )
-        if aside := sum(self.aside.values()):
-            tasks = sum(bool(number) for number in self.aside.values())
+        if numbers := [number for number in self.aside.values() if number]:
             notes.append(
-                f"{counted(aside, 'question')} of {counted(tasks, 'task')} without a pool "
-                f"{'is' if aside == 1 else 'are'} set aside as exemplars"
+                f"{counted(sum(numbers), 'question')} of {counted(len(numbers), 'task')} without a "
+                f"pool {'is' if sum(numbers) == 1 else 'are'} set aside as exemplars"
             )
         return tuple(notes)
 
     @property
     def aside(self) -> dict[str, int]:
-        """How many questions of each task are set aside as exemplars, for it has no pool."""
+        """Number of questions of each task that are set aside as exemplars."""
         both = zip(self.names, self._exemplars, strict=True)
         return {name: len(each.aside) for name, each in both}
 
     def exemplars_of(self, source: int, seed: int) -> tuple[Question, ...]:
-        """Return the exemplars of a source (its position) with one of the seeds."""
+        """Return the exemplars of a source, by its position, with a seed."""
         return self._exemplars[source].of(seed)
 
     def scored(self, target: int, seed: int) -> IntArray:
-        """Return the questions of a target with a seed, as positions, in the order asked."""
+        """Return positions of a target's questions with a seed, in the order asked."""
         return self._drawn[seed][target]
 
     @cached_property
@@ -328,12 +305,12 @@ class Design:
 
     @cached_property
     def _ends(self) -> tuple[IntArray, ...]:
-        """Of each seed, where each target's questions end in a source's row."""
+        """For each seed, where each target's questions end in a source's row."""
         return tuple(np.cumsum([len(drawn[at]) for at in self.targets]) for drawn in self._drawn)
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Places at which the seeds start, and the number of requests."""
+        """The first place of each seed, and the number of requests."""
         widths = [int(ends[-1]) * len(self.tasks) for ends in self._ends]
         return np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
 
@@ -343,7 +320,7 @@ class Design:
     def request(self, place: int) -> Request:
         """Return the request at a place: by seed, then source, then target, then question.
 
-        All requests with one seed and source follow one another, for their prompts begin alike.
+        Requests with the same seed and source are consecutive because their prompts begin alike.
         """
         seed = int(np.searchsorted(self._starts, place, side="right")) - 1
         ends = self._ends[seed]
@@ -359,7 +336,7 @@ class Design:
         return map(self.request, range(len(self)))
 
     def first(self, seed: int, source: int, target: int) -> int:
-        """Return the place of a target's first question behind a source's exemplars."""
+        """Return the place of a target's first question after a source's exemplars."""
         ends = self._ends[seed]
         nth = self.targets.index(target)
         start = int(ends[nth - 1]) if nth else 0
@@ -379,7 +356,7 @@ class Design:
         )
 
     def prompt(self, request: Request) -> str:
-        """Return what the model is shown."""
+        """Return the prompt of a request."""
         asked = self._asked(request.target, request.question)
         return self.context(request.source, request.seed) + asked
 

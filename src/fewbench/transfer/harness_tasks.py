@@ -1,28 +1,28 @@
 """Read tasks of lm-eval and Inspect as questions that a template can show.
 
-lm-eval (what its task manager loads; the rule needs no knowledge of single tasks):
+lm-eval, from what its task manager loads; nothing depends on single tasks:
 
-- A question's text is the task's `doc_to_text`. The cue at its end, such as "Answer:", is left to
-  the template: it is a last line that ends with a colon and is the same in all questions.
-- `multiple_choice`: the options are `doc_to_choice`, the right one `doc_to_target`. Where the
-  options are the letters A, B, … themselves, or the text has each option behind its letter, the
-  text shows the options already, and a template adds none.
-- Where all right options stand at one place, as in tasks that list the right answer first, a
-  letter would give it away: their options are put into an order that a hash of their text decides.
-- `generate_until` and `loglikelihood`: the answer is the target as it stands; filters are not
-  applied. Of several targets, the first is the answer and the others are accepted too.
-- Scored are the documents that lm-eval scores (test, without one validation), known by their
-  position, as in its logs. Exemplars come from its few-shot documents, at most 1,000 at equal
-  steps; those that are scored too are none.
-- The instruction is the task's description where it has one.
-- Rolling perplexity, options that are whole prompts, several right options, and images or sound
-  are refused.
+- The text of a question is the task's `doc_to_text`. A cue at its end, such as "Answer:", is left
+  to the template: a last line that ends with a colon and is the same in all questions.
+- `multiple_choice`: `doc_to_choice` gives the options and `doc_to_target` the right one. If the
+  options are the letters A, B, …, or the text shows each option after its letter, a template adds
+  no options.
+- If all right options stand at one position, a letter would reveal the answer: a hash of the text
+  then decides the order of the options.
+- `generate_until` and `loglikelihood`: the target is the answer, without filters. Of several
+  targets, the first is the answer and the others are accepted too.
+- The documents that lm-eval scores (test, or else validation) are scored, with their position as
+  id, as in its logs. Exemplars come from its few-shot documents, at most 1,000 at equal steps,
+  without those that are scored.
+- The task's description, if it has one, is the instruction.
+- Rolling perplexity, options that are whole prompts, several right options, images and sound are
+  refused.
 
-Inspect (a dataset file, or the dataset of a task in a Python file): a sample's input is the
-question, its choices the options, its target the answer: a letter, or an option's text; of an
-open question, the first target is the answer and the others are accepted too. Of an input of
-several messages, the texts are joined by blank lines. Samples with `split` = "train" or "pool" in
-their metadata are exemplars.
+Inspect, from a dataset file or the dataset of a task in a Python file: a sample's input is the
+question, its choices are the options, its target is the answer (a letter or an option's text). For
+an open question, the first target is the answer and the others are accepted too. Texts of several
+messages are joined by blank lines. Samples with `split` "train" or "pool" in their metadata are
+exemplars.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingExtraError, TransferError, first_line
-from fewbench.transfer.task import (
+from fewbench.transfer.prompts import (
     IN_POOL,
     LETTERS,
     Question,
@@ -52,20 +52,22 @@ from fewbench.transfer.task import (
 )
 
 MOST_IN_POOL = 1000
-ENOUGH_TO_TELL = 5  # right options at one place may be chance where there are fewer questions
+ENOUGH_TO_TELL = 5  # with fewer questions, right options at one position may be chance
+HIDDEN = "the labels of this data set may be hidden"
+INSTEAD = "leave the task out, or write it as JSON lines"
 CUE = re.compile(r"\n([^\n]*[:：])\s*$")
 
 
 def read_lm_eval(
     names: Sequence[str], include_path: str | Path | None = None
 ) -> dict[str, list[Task]]:
-    """Return the tasks of each name: those of a group or tag, or the one.
+    """Return the lm-eval tasks of each name: a task, or all of a group or tag.
 
     Parameters
     ----------
     names : sequence of str
     include_path : path, optional
-        A folder with further tasks; it goes before lm-eval's own.
+        A folder with more tasks, which take precedence over lm-eval's own.
 
     Raises
     ------
@@ -74,22 +76,26 @@ def read_lm_eval(
     TransferError
         If a name is unknown, or a task cannot be loaded or asked.
     """
-    try:
-        harness = import_module("lm_eval.tasks")
-    except ImportError as error:
-        raise MissingExtraError(
-            "tasks of lm-eval are loaded with lm-eval, which is not installed",
-            hint="pip install 'fewbench[lm-eval]'",
-        ) from error
+    harness = _imported("lm_eval.tasks", "lm-eval")
     if include_path is not None and not Path(include_path).is_dir():
-        raise TransferError(f"{include_path}: no folder with tasks of lm-eval")
+        raise TransferError(f"--include-path {include_path}: no such folder")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of data sets and tasks are not ours to mend
+        warnings.simplefilter("ignore")  # of data sets and tasks
         try:
             manager = _manager(harness, names, include_path)
         except Exception as error:  # a YAML file anywhere below the folder
             raise TransferError(f"lm-eval cannot list its tasks: {_said(error)}") from error
         return {name: _load(manager, name) for name in names}
+
+
+def _imported(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"reading tasks of {extra} needs {extra}, which is not installed",
+            hint=f"pip install 'fewbench[{extra}]'",
+        ) from error
 
 
 def _manager(harness: Any, names: Sequence[str], include_path: str | Path | None) -> Any:
@@ -109,7 +115,7 @@ def _load(manager: Any, name: str) -> list[Task]:
             f"lm-eval has no task, group or tag {name!r}",
             hint=f"did you mean {some(close)}?"
             if close
-            else "see lm_eval ls tasks, and --include-path for tasks of your own",
+            else "see lm_eval ls tasks; --include-path adds your own tasks",
         )
     try:
         new = hasattr(manager, "load")  # from 0.4.12
@@ -118,11 +124,11 @@ def _load(manager: Any, name: str) -> list[Task]:
     except Exception as error:  # whatever a task's own code, or the loading of its data, raises
         raise TransferError(
             f"lm-eval cannot load {name!r}: {_said(error)}",
-            hint="lm-eval must be able to run it here; data sets come from the Hugging Face hub "
-            "or its cache",
+            hint="check that lm-eval can run it here; data sets come from the Hugging Face hub or "
+            "its cache",
         ) from error
     if not tasks:
-        raise TransferError(f"lm-eval:{name} holds no tasks")
+        raise TransferError(f"lm-eval:{name}: holds no tasks")
     return [_task(task_name, task) for task_name, task in tasks.items()]
 
 
@@ -136,7 +142,7 @@ def _leaves(loaded: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class _Doc:
-    """A document of the harness as it gives it: text, options, and what it holds to be right."""
+    """A document as lm-eval gives it."""
 
     id: str
     text: str
@@ -154,7 +160,7 @@ def _task(name: str, task: Any) -> Task:
     except Exception as error:  # whatever a task's own functions raise
         raise TransferError(
             f"{where}: its documents cannot be read: {_said(error)}",
-            hint="leave the task out, or write it as JSON lines",
+            hint=INSTEAD,
         ) from error
 
 
@@ -187,14 +193,15 @@ def _converted(name: str, task: Any, where: str) -> Task:
 
 
 def _check_kind(task: Any, where: str) -> None:
-    hint = "leave the task out, or write it as JSON lines"
+    problem = None
     if task.OUTPUT_TYPE == "loglikelihood_rolling":
-        raise TransferError(f"{where}: has no questions, only texts to be read", hint=hint)
-    for kind in ("doc_to_image", "doc_to_audio"):
-        if getattr(task.config, kind, None):
-            raise TransferError(f"{where}: shows images or sound", hint=hint)
-    if getattr(task, "multiple_input", 0):
-        raise TransferError(f"{where}: its options are whole prompts, not answers", hint=hint)
+        problem = "has only texts to read, no questions"
+    elif any(getattr(task.config, kind, None) for kind in ("doc_to_image", "doc_to_audio")):
+        problem = "uses images or sound"
+    elif getattr(task, "multiple_input", 0):
+        problem = "has whole prompts as options"
+    if problem:
+        raise TransferError(f"{where}: {problem}", hint=INSTEAD)
 
 
 def _spread(docs: Any) -> Iterable[Any]:
@@ -214,7 +221,7 @@ def _document(task: Any, doc: Any, name: str, where: str, shots: Any = None) -> 
     )
     said, right = task.doc_to_text(doc, *text), task.doc_to_target(doc, *target)
     if not isinstance(said, str):
-        raise TransferError(f"{place}: its text is a {type(said).__name__}, not text")
+        raise TransferError(f"{place}: its text is of type {type(said).__name__}, not a text")
     multiple = task.OUTPUT_TYPE == "multiple_choice"
     options: list[str] = []
     if multiple or getattr(task.config, "doc_to_choice", None) is not None:
@@ -226,21 +233,21 @@ def _document(task: Any, doc: Any, name: str, where: str, shots: Any = None) -> 
     if not multiple:
         texts = [str(one).strip() for one in answers]
         if not any(texts):
-            raise TransferError(f"{place}: has no answer", hint="its labels may be hidden")
+            raise TransferError(f"{place}: has no answer", hint=HIDDEN)
         return _Doc(name, said, [], texts[0], tuple(texts[1:]))
     if len(answers) != 1:
-        raise TransferError(f"{place}: has {len(answers)} right options; one is needed")
+        raise TransferError(f"{place}: has {len(answers)} right options; only one is allowed")
     answer = options.index(answers[0]) if answers[0] in options else answers[0]
     if not isinstance(answer, int) or not 0 <= answer < len(options):
         raise TransferError(
-            f"{place}: its right option {answer!r} is none of {some(options)}",
-            hint="its labels may be hidden",
+            f"{place}: its answer {answer!r} is none of the options {some(options)}",
+            hint=HIDDEN,
         )
     return _Doc(name, said, [option.strip() for option in options], int(answer))
 
 
 def _descriptions(task: Any, docs: Sequence[Any]) -> tuple[str | None, list[str]]:
-    """Return the task's instruction, or what stands before each scored question's text."""
+    """Return the task's instruction, or a description to put before each scored question."""
     description = getattr(task.config, "description", None)
     if not description:
         return None, []
@@ -251,7 +258,7 @@ def _descriptions(task: Any, docs: Sequence[Any]) -> tuple[str | None, list[str]
 
 
 def _drop_cue(docs: Sequence[_Doc]) -> None:
-    """Take away a last line that ends with a colon and is the same in all."""
+    """Remove a last line that ends with a colon and is the same in all documents."""
     cues = [CUE.search(doc.text) for doc in docs]
     if len(docs) > 1 and len({cue[1] if cue else None for cue in cues}) == 1 and cues[0]:
         for doc, cue in zip(docs, cues, strict=True):
@@ -261,7 +268,7 @@ def _drop_cue(docs: Sequence[_Doc]) -> None:
 
 
 def _mix_options(scored: Sequence[_Doc], pool: Sequence[_Doc]) -> None:
-    """Order options by a hash where the right ones all stand at one place."""
+    """Order options by a hash if the right ones all stand at one position."""
     if len(scored) < ENOUGH_TO_TELL or len({doc.answer for doc in scored}) > 1:
         return
     for doc in [*scored, *pool]:
@@ -303,14 +310,13 @@ def _said(error: BaseException) -> str:
 
 
 def read_inspect(name: str) -> Task:
-    """Return the task of a file of samples, or of a task in a Python file.
+    """Return the task of an Inspect dataset file, or of a function in a Python file.
 
     Parameters
     ----------
     name : str
-        FILE.json, FILE.jsonl or FILE.csv, with the fields of Inspect's samples; the task is named
-        after the file. Or FILE.py@TASK: the file is run, the function of that name is called
-        without arguments, and its task's dataset is read.
+        FILE.json, FILE.jsonl or FILE.csv with the fields of Inspect's samples; the task takes the
+        file's name. FILE.py@TASK runs the file and calls its function TASK without arguments.
 
     Raises
     ------
@@ -319,41 +325,31 @@ def read_inspect(name: str) -> Task:
     TransferError
         If there is no such file or task, or a sample cannot be asked as a question.
     """
-    try:
-        datasets = import_module("inspect_ai.dataset")
-    except ImportError as error:
-        raise MissingExtraError(
-            "datasets of Inspect are read with inspect-ai, which is not installed",
-            hint="pip install 'fewbench[inspect]'",
-        ) from error
+    datasets = _imported("inspect_ai.dataset", "inspect")
     file, at, function = name.rpartition("@")
     path = Path(file if at and file.endswith(".py") else name)
     if not path.is_file():
-        raise TransferError(f"inspect:{name}: there is no file {path}")
-    readers = {
-        ".json": datasets.json_dataset,
-        ".jsonl": datasets.json_dataset,
-        ".csv": datasets.csv_dataset,
-    }
+        raise TransferError(f"inspect:{name}: no such file {path}")
+    json_lines, csv = datasets.json_dataset, datasets.csv_dataset
+    readers = {".json": json_lines, ".jsonl": json_lines, ".csv": csv}
     if path.suffix == ".py":
         if not function or not at:
             raise TransferError(
                 f"inspect:{name}: no task is named",
-                hint=f"write inspect:{path}@TASK with the name of a function in it; the file is "
-                "run then",
+                hint=f"write inspect:{path}@TASK with the name of a function; this runs the file",
             )
         return _task_of_samples(function, f"{path}@{function}", _dataset_of(path, function))
     if path.suffix not in readers:
         raise TransferError(
-            f"inspect:{name}: not a dataset of Inspect",
-            hint="it ends with .json, .jsonl or .csv, or is FILE.py@TASK",
+            f"inspect:{name}: not an Inspect dataset",
+            hint="give a .json, .jsonl or .csv file, or FILE.py@TASK",
         )
     try:
         samples = list(readers[path.suffix](str(path)))
     except Exception as error:  # Inspect has no error type of its own for this
         raise TransferError(
-            f"{path}: not a dataset that Inspect can read ({first_line(error)})",
-            hint="its records have the fields input and target, and choices, id, metadata",
+            f"{path}: Inspect cannot read this dataset ({first_line(error)})",
+            hint="a record has the fields input and target, and optionally choices, id, metadata",
         ) from error
     return _task_of_samples(path.stem, str(path), samples)
 
@@ -364,8 +360,8 @@ def _dataset_of(path: Path, function: str) -> list[Any]:
     assert spec
     assert spec.loader
     module = module_from_spec(spec)
-    beside = str(path.parent.resolve())
-    sys.path.insert(0, beside)  # as Inspect does, for files that it imports
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)  # as Inspect does, for files that it imports
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -374,19 +370,19 @@ def _dataset_of(path: Path, function: str) -> list[Any]:
             if not callable(found):
                 raise TransferError(
                     f"{where}: the file has no function {function!r}",
-                    hint="name a function that returns a task of Inspect",
+                    hint="name a function that returns an Inspect task",
                 )
             return list(found().dataset)
     except TransferError:
         raise
     except (Exception, SystemExit) as error:  # the file's own code
         raise TransferError(
-            f"{where}: does not run ({type(error).__name__}: {first_line(error)})",
-            hint="the function is called without arguments and returns a task with a dataset",
+            f"{where}: does not run ({_said(error)})",
+            hint="the function must work without arguments and return a task with a dataset",
         ) from error
     finally:
-        if beside in sys.path:
-            sys.path.remove(beside)
+        if folder in sys.path:
+            sys.path.remove(folder)
 
 
 def _task_of_samples(name: str, where: str, samples: Sequence[Any]) -> Task:
@@ -399,16 +395,10 @@ def _task_of_samples(name: str, where: str, samples: Sequence[Any]) -> Task:
         number = len(questions) + len(pool) + 1
         group.append(_question_of_sample(sample, place, f"{where}, sample {number}"))
     if not questions:
-        raise TransferError(f"{where}: holds no samples to be scored")
+        raise TransferError(f"{where}: no samples to score")
     check_apart(where, questions, pool)
-    return made(
-        Task,
-        where,
-        name=name,
-        subject=subject_of(name),
-        questions=tuple(questions),
-        pool=tuple(pool),
-    )
+    fields = {"subject": subject_of(name), "questions": tuple(questions), "pool": tuple(pool)}
+    return made(Task, where, name=name, **fields)
 
 
 def _question_of_sample(sample: Any, place: str, where: str) -> Question:
@@ -423,7 +413,7 @@ def _question_of_sample(sample: Any, place: str, where: str) -> Question:
         answer = targets[0] if targets else ""
         return made(Question, where, **fields, answer=answer, also=tuple(targets[1:]))
     if len(targets) != 1:
-        raise TransferError(f"{where}: has {len(targets)} right options; one is needed")
+        raise TransferError(f"{where}: has {len(targets)} right options; only one is allowed")
     return made(Question, where, **fields, answer=right_option(targets[0], options, where))
 
 
@@ -435,6 +425,6 @@ def _text_of(given: Any, where: str) -> str:
         if not isinstance(message.content, str) and any(
             part.type != "text" for part in message.content
         ):
-            raise TransferError(f"{where}: shows more than text", hint="leave the sample out")
+            raise TransferError(f"{where}: its input is not only text", hint="leave the sample out")
         parts.append(message.text)
     return "\n\n".join(part for part in parts if part)

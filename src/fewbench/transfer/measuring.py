@@ -1,6 +1,7 @@
-"""Send a measurement's requests: many at a time, retried on failure, within limits."""
+"""Send a measurement's requests: in parallel, with retries and limits, and score the answers."""
 
 import asyncio
+import math
 import random
 import time
 from collections import deque
@@ -13,34 +14,35 @@ from typing import TypeVar
 
 from fewbench._names import counted
 from fewbench.errors import ModelError, TransferError
-from fewbench.runners.models.model import Model, TryAgain
-from fewbench.transfer.answers import Answer, Answers, ask
+from fewbench.runners.models.model import Model, TooLong, TryAgain, Usage
+from fewbench.transfer.answers import Answer, Answers
 from fewbench.transfer.cost import Limits, estimated
 from fewbench.transfer.design import Design, Request
 from fewbench.transfer.journal import Header, Journal, opened
+from fewbench.transfer.prompts import LETTERS, Question
 
 Progress = Callable[[int, int], None]
-GRACE = 10.0  # seconds for what is under way when the run ends with an error
 Outcome = TypeVar("Outcome")
-FIRST_TRIES = 4  # until a model that was never reached is taken not to be there
+GRACE = 10.0  # seconds for pending requests when the run ends with an error
+FIRST_TRIES = 4  # to reach a model for the first time
+FEWEST, MOST = 16, 512  # tokens that the model may write
 
 
 @dataclass(frozen=True)
 class Patience:
-    """When a failed request is tried again, and when all is given up.
+    """When to retry a failed request, and when to end the run.
 
     Parameters
     ----------
     tries : int
-        Of one request, one after the other; it is then put off until all else is asked, and
-        given as many again.
+        Tries of one request in a row. The request then waits until all others are done, and gets
+        as many tries again.
     first, longest : float
-        Seconds before the second try, doubled with each further one, and at most; chance takes up
-        to half of it away, so that not all requests come back at once. A server that says how
-        long to wait is obeyed.
+        Seconds before the second try, doubled for each further try, and their maximum. Up to half
+        of the wait is taken away at random. If the server says how long to wait, that counts.
     silence : float
-        Seconds in which everything failed, after which nothing is tried any more; a wait that the
-        server asked for comes on top.
+        Seconds without any answer after which the run ends, in addition to a wait that the server
+        asked for.
     """
 
     tries: int = 8
@@ -50,22 +52,20 @@ class Patience:
 
     def __post_init__(self) -> None:
         if self.tries < 1:
-            raise TransferError(f"{self.tries} tries of a request", hint="--tries 1 or more")
+            raise TransferError(f"tries={self.tries} is too low", hint="give 1 or more")
 
     def wait(self, failed: int) -> float:
-        """Return seconds to wait after so many failures."""
+        """Return the seconds to wait after a number of failures."""
         longest = min(self.first * 2.0 ** min(failed - 1, 30), self.longest)
         return longest * random.uniform(0.5, 1.0)
 
 
 def check_pace(concurrency: int, rate: float | None) -> None:
-    """Raise TransferError if nothing could be asked at such a pace."""
+    """Raise TransferError if `concurrency` or `rate` (requests per minute) is too low."""
     if concurrency < 1:
-        raise TransferError(
-            f"{concurrency} requests at a time", hint="--concurrency takes 1 or more"
-        )
+        raise TransferError(f"concurrency={concurrency} is too low", hint="give 1 or more")
     if rate is not None and not 0 < rate < float("inf"):
-        raise TransferError(f"a rate of {rate} requests a minute", hint="--rate takes more than 0")
+        raise TransferError(f"rate={rate} is not possible", hint="give more than 0")
 
 
 @dataclass
@@ -75,18 +75,18 @@ class Run:
     Parameters
     ----------
     asked : int
-        Answers that came.
+        New answers.
     retries : int
-        Failed tries that were made again.
+        Failed tries that were repeated.
     requests : int
-        Calls of the server that were answered.
+        Answered calls of the server.
     estimated : int
-        Answers without a word of the server on tokens; what they used is estimated.
+        Answers for which the server reported no tokens, so that their tokens are estimated.
     seconds : float
     stopped : str, optional
-        The limit that was reached before all was asked, in words.
+        The limit that ended the run early, in words.
     notes : tuple of str
-        What differs from the runs before, and does not matter.
+        Differences to earlier runs that do not affect the answers.
     """
 
     asked: int = 0
@@ -99,7 +99,7 @@ class Run:
 
 
 class Session:
-    """The state of a run that all workers share; only one of them runs at a time."""
+    """The state of a run that all workers share; one of them runs at a time."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Session:
         self._next = 0.0  # when the next request may be made
         self._failing = 0  # tries that failed since the last answer, of any request
         self._heard = 0.0  # when that answer came
-        self._told = 0.0  # the longest wait that the server asked for since
+        self._asked_wait = 0.0  # the longest wait that the server asked for since
         self._put_off: deque[Request] = deque()  # failed too often; asked again after all else
         self._last_chance: set[Request] = set()
         self._done = journal.answers.n_done
@@ -125,13 +125,13 @@ class Session:
         self._late: int | None = None  # answers since a limit was reached
 
     async def run(self, concurrency: int) -> None:
-        """Work through what is pending with so many workers."""
+        """Send all open requests with a number of workers."""
         self._heard = time.monotonic()
         pending = iter(self._journal.answers.pending())
         workers = [asyncio.create_task(self._work(pending)) for _ in range(concurrency)]
         try:
             finished, others = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            if others:  # an error ended the run; what is under way may still be answered
+            if others:  # an error ended the run; pending requests may still be answered
                 self._over.set()
                 await asyncio.wait(others, timeout=GRACE)
             for worker in finished:
@@ -168,20 +168,16 @@ class Session:
                 self._progress(self._done, len(answers.states))
 
     def _stopped(self) -> str | None:
-        """Return in words which limit was reached, with all that was used in the end."""
+        """Return the limit that was reached, with all tokens used in the end, in words."""
         answers = self._journal.answers
         if self._late is None or answers.complete:
             return None
         reached = self._limits.reached(answers.prompt, answers.completion)
-        late = self._late
-        return f"{reached}" + (
-            f", with {counted(late, 'answer')} that {'was' if late == 1 else 'were'} under way"
-            if late
-            else ""
-        )
+        late = f", including {counted(self._late, 'request')} already sent" if self._late else ""
+        return f"{reached}{late}"
 
     async def _answer(self, request: Request) -> Answer | None:
-        """Return the answer to a request; None if it is put off, or the run ended meanwhile."""
+        """Return the answer to a request; None if it is put off or the run has ended."""
         failed = 0
         while True:
             await self._turn()
@@ -194,15 +190,15 @@ class Session:
                 self._failing += 1
                 self._give_up(request, failed, error)
                 self.did.retries += 1
-                if error.after is not None:  # said to one, meant for all
+                if error.after is not None:  # holds for all requests
                     self._next = max(self._next, time.monotonic() + error.after)
-                    self._told = max(self._told, error.after)
+                    self._asked_wait = max(self._asked_wait, error.after)
                 await self._sleep(self._patience.wait(failed))
                 if failed >= self._patience.tries:
                     self._put_off.append(request)
                     return None
                 continue
-            self._failing, self._heard, self._told = 0, time.monotonic(), 0.0
+            self._failing, self._heard, self._asked_wait = 0, time.monotonic(), 0.0
             if not answer.usage.prompt and answer.value is not None:
                 answer = self._estimated(request, answer)
             # a choice may have taken several requests: they count for the rate too
@@ -210,7 +206,7 @@ class Session:
             return answer
 
     def _estimated(self, request: Request, answer: Answer) -> Answer:
-        """Estimate tokens where the server does not count them; limits would not hold else."""
+        """Estimate the tokens that the server does not count, for the limits."""
         self.did.estimated += 1
         prompt = estimated(self._journal.answers.design.prompt(request))
         written = max(1, estimated(answer.said or ""))
@@ -228,15 +224,15 @@ class Session:
             self._next = time.monotonic() + self._pause
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep, but not longer than the run goes on."""
+        """Sleep until the time or the run is over."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._over.wait(), seconds)
 
     def _give_up(self, request: Request, failed: int, error: TryAgain) -> None:
         """Raise ModelError if a request, or everything, has failed too often.
 
-        One request's failures end the run only if nothing was answered yet, or nothing else is
-        left to ask: neither bad luck nor one bad prompt keeps the others from being asked.
+        A single request ends the run only if nothing was answered yet or nothing else is left to
+        ask, so that one bad prompt does not keep the others from being asked.
         """
         silent = time.monotonic() - self._heard
         design = self._journal.answers.design
@@ -247,15 +243,15 @@ class Session:
             )
             if request in self._last_chance:
                 what += ", for the second time"
-        elif self._failing > 1 and silent > self._patience.silence + self._told:
+        elif self._failing > 1 and silent > self._patience.silence + self._asked_wait:
             what = f"nothing was answered in {silent:,.0f} seconds ({self._failing:,} failures)"
         else:
             return
         raise ModelError(
-            f"{what}; the last time: {error.reason}",
+            f"{what}; last error: {error.reason}",
             hint=f"{self._done:,} of {len(design):,} answers are kept in {self._journal.folder}; "
-            "the same command goes on from there"
-            + (", and --partial writes their matrix" if self._done else ""),
+            "run the same command to continue"
+            + (", or pass --partial to get their matrix" if self._done else ""),
         ) from error
 
 
@@ -273,24 +269,24 @@ def measure(
     progress: Progress | None = None,
     known: Answers | None = None,
 ) -> tuple[Answers, Run]:
-    """Ask what a folder's answers to a design still lack, and keep every answer there.
+    """Send a design's open requests, and keep every answer in a folder.
 
     Parameters
     ----------
     folder : Path
-        A measurement to go on with, or where to begin one.
+        A measurement to continue, or a new folder.
     design : Design
     model : Model
-        It is closed at the end.
+        Closed at the end.
     facts : mapping of str to str, optional
-        What else must be the same for answers to be comparable.
+        Further settings that must be the same for answers to be comparable.
     prepared : callable, optional
-        Called with how the model is asked, when that is known and before anything is asked.
+        Called before the first request with a mapping that says how the model is asked.
     concurrency : int
-        Requests under way at a time.
+        Requests in flight.
     patience : Patience, optional
     rate : float, optional
-        Most requests a minute.
+        Most requests per minute.
     limits : Limits, optional
     progress : callable, optional
         Called with (done, all).
@@ -300,14 +296,13 @@ def measure(
     Returns
     -------
     answers : Answers
-        All there are, complete unless the run stopped at a limit.
+        All answers; complete unless the run stopped at a limit.
     run : Run
 
     Raises
     ------
     ModelError
-        If the model cannot be asked, or one request or everything has failed too often; answers
-        that came are in the folder.
+        If the model cannot be asked, or requests failed too often. Answers stay in the folder.
     TransferError
         If the folder holds another measurement or is damaged.
     """
@@ -335,7 +330,7 @@ def measure(
 
 
 def _run(work: Coroutine[None, None, Outcome]) -> Outcome:
-    """Run to the end; in a thread of its own where a loop runs already, as in a notebook."""
+    """Run to the end, in a thread if an event loop runs already, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -353,28 +348,90 @@ def _run(work: Coroutine[None, None, Outcome]) -> Outcome:
         try:
             return running.result()
         except BaseException:
-            if not running.done() and started:  # Ctrl-C is told to the first thread only
+            if not running.done() and started:  # only the main thread gets Ctrl-C
                 loop, task = started[0]
                 loop.call_soon_threadsafe(task.cancel)
             raise
 
 
 async def _prepared(model: Model, patience: Patience, log_probabilities: bool) -> dict[str, str]:
-    """Return what decides how the model is asked."""
+    """Return facts on how the model is asked."""
     tries = min(patience.tries, FIRST_TRIES)
     for failed in range(1, tries + 1):
         try:
             return await model.prepare(log_probabilities)
         except TryAgain as error:
             if failed == tries:
-                if error.status is not None:  # it is up, and says what is wrong
+                if error.status is not None:  # the server is up
                     raise ModelError(
                         f"the server of {model.name} answers {error.reason}",
-                        hint="see the server's log; the same command tries again",
+                        hint="see the server's log, then run the same command again",
                     ) from error
                 raise ModelError(
                     f"{model.name} cannot be reached: {error.reason}",
-                    hint="is the server up, and its address right?",
+                    hint="check that the server is up and its address is right",
                 ) from error
             await asyncio.sleep(max(error.after or 0.0, patience.wait(failed)))
     raise AssertionError
+
+
+async def ask(model: Model, design: Design, request: Request) -> Answer:
+    """Ask once, and score the answer.
+
+    - accuracy: 1 if the right option is the most likely one, 1 / n if it ties with n - 1 others,
+      otherwise 0, also if the model listed no option.
+    - loss: the mean log-probability per token of the right answer.
+    - exact-match: 1 if the written text is an accepted answer, without regard to case and spaces.
+
+    Raises
+    ------
+    TryAgain
+        If asking again may help, also if a log-probability is not a number.
+    ModelError
+        If asking again does not help.
+    """
+    prompt, question = design.prompt(request), design.question(request)
+    try:
+        if design.metric == "accuracy":
+            chosen = await model.choose(prompt, design.template.continuations(question))
+            value, said = chosen_score(chosen.log_probabilities, question)
+            return Answer(value, said, chosen.usage)
+        if design.metric == "loss":
+            read = await model.read(prompt, design.template.continuation(question))
+            if read.tokens < 1 or not -math.inf < read.log_probability <= 0:
+                raise TryAgain(
+                    f"a log-probability of {read.log_probability} over {read.tokens} tokens"
+                )
+            return Answer(read.log_probability / read.tokens, None, read.usage)
+        between = design.template.between
+        written = await model.write(prompt, [between] if between else [], longest(question))
+    except TooLong:
+        return Answer(None, "too long", Usage(requests=0))
+    return Answer(match(written.text, question), written.text, written.usage)
+
+
+def chosen_score(values: tuple[float, ...], question: Question) -> tuple[float, str | None]:
+    """Return the score of the options' log-probabilities, and the letters of the most likely."""
+    options = len(question.options)
+    if len(values) != options or any(map(math.isnan, values)):
+        raise TryAgain(f"{len(values)} log-probabilities for {options} options")
+    most = max(values)
+    if most == -math.inf:
+        return 0.0, None
+    best = [at for at, value in enumerate(values) if value == most]
+    right = 1 / len(best) if question.answer in best else 0.0
+    return right, ",".join(LETTERS[at] for at in best)
+
+
+def match(text: str, question: Question) -> float:
+    """Return 1 if a text is an accepted answer, without regard to case and spaces; otherwise 0."""
+    return float(_plain(text) in map(_plain, (question.shown, *question.also)))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def longest(question: Question) -> int:
+    """Return how many tokens the model may write: the characters of the longest answer."""
+    return min(max(FEWEST, *(len(text) for text in (question.shown, *question.also))), MOST)

@@ -1,7 +1,7 @@
 """Read tasks by name: JSON lines (one question a line), lm-eval or Inspect.
 
-Fields of a line: `question` and `answer`; where wanted `options`, `task`, `id`, `split`,
-`instruction`, `subject`, `also`. docs/transfer.md has the table.
+A line holds `question` and `answer`, and optionally `options`, `task`, `id`, `split`,
+`instruction`, `subject` and `also`. docs/transfer.md has the table.
 """
 
 import json
@@ -23,7 +23,7 @@ from pydantic import (
 from fewbench._names import counted, some
 from fewbench.errors import TransferError
 from fewbench.transfer.harness_tasks import read_inspect, read_lm_eval
-from fewbench.transfer.task import (
+from fewbench.transfer.prompts import (
     IN_POOL,
     LETTERS,
     Question,
@@ -36,12 +36,20 @@ from fewbench.transfer.task import (
 
 FORMS = "a .jsonl file, a folder of them, lm-eval:NAME, inspect:FILE or inspect:FILE.py@TASK"
 Text = Annotated[StrictStr, Field(min_length=1)]
-ONE_A_LINE = "write one object a line, without [ ] around them and commas at the lines' ends"
-MEANT = {  # what other formats call the fields
+ONE_A_LINE = "write one object per line, without [ ] around all and without commas at line ends"
+KNOWN_AS = {  # names of the fields in other formats
     **dict.fromkeys(("choices", "choice", "candidates"), "options"),
     **dict.fromkeys(("input", "prompt", "text"), "question"),
     **dict.fromkeys(("target", "label", "gold", "output"), "answer"),
     **dict.fromkeys(("category", "topic"), "subject"),
+}
+EXPECTED = {
+    "question": "a text",
+    "options": 'a list of texts, or {"A": text, "B": text, …}',
+    "answer": "a letter, a position, an option's text, or the text of an open answer",
+    "split": '"test" (scored; the default), "train" or "pool" (for exemplars)',
+    "id": "a text or a whole number",
+    "also": "a list of texts",
 }
 
 
@@ -51,11 +59,11 @@ def read_tasks(names: Sequence[str], *, include_path: str | Path | None = None) 
     Parameters
     ----------
     names : sequence of str
-        Each the path of a .jsonl file or of a folder of them, `lm-eval:NAME` (a task, group or
-        tag of lm-eval), `inspect:FILE` (.json, .jsonl or .csv) or `inspect:FILE.py@TASK`. The
-        last one, and tasks of lm-eval that have Python functions, run the code of their files.
+        Paths of .jsonl files or of folders of them, `lm-eval:NAME` (a task, group or tag),
+        `inspect:FILE` (.json, .jsonl or .csv) or `inspect:FILE.py@TASK`. The last form runs the
+        file, and lm-eval runs the Python functions of its tasks.
     include_path : path, optional
-        A folder with further tasks of lm-eval.
+        A folder with more lm-eval tasks.
 
     Raises
     ------
@@ -73,7 +81,7 @@ def read_tasks(names: Sequence[str], *, include_path: str | Path | None = None) 
     [('sums', 1)]
     """
     if not names:
-        raise TransferError("no tasks are named", hint=FORMS)
+        raise TransferError("no tasks are named", hint=f"give {FORMS}")
     found: list[tuple[str, Task]] = []
     harness = [name.removeprefix("lm-eval:") for name in names if name.startswith("lm-eval:")]
     loaded = read_lm_eval(harness, include_path) if harness else {}
@@ -89,10 +97,10 @@ def read_tasks(names: Sequence[str], *, include_path: str | Path | None = None) 
     for origin, task in found:
         if task.name in origins:
             raise TransferError(
-                f"two tasks have the name {task.name!r}: one of {origins[task.name]} and one of "
-                f"{origin}",
-                hint="name each source once; rename one of the tasks, or put all lines of a task "
-                "into one file",
+                f"two tasks have the name {task.name!r}: one from {origins[task.name]} and one "
+                f"from {origin}",
+                hint="name each source once; rename one task, or put all lines of a task into one "
+                "file",
             )
         origins[task.name] = origin
     return [task for _, task in found]
@@ -105,32 +113,21 @@ def _jsonl_files(name: str) -> list[Path]:
         if not files:
             inside = some(sorted(file.name for file in path.iterdir())) or "nothing"
             raise TransferError(
-                f"{path}: a folder without .jsonl files (it holds {inside})",
+                f"{path}: the folder has no .jsonl files (it holds {inside})",
                 hint="name the folder that holds them",
             )
         return files
     if not path.exists():
-        raise TransferError(f"tasks {name!r}: no such file or folder", hint=f"write {FORMS}")
+        raise TransferError(f"tasks {name!r}: no such file or folder", hint=f"give {FORMS}")
     if path.suffix != ".jsonl":
         raise TransferError(
-            f"{path}: not a .jsonl file", hint=f"write {FORMS}; rename it if it holds JSON lines"
+            f"{path}: not a .jsonl file", hint=f"give {FORMS}; rename the file if it is JSON lines"
         )
     return [path]
 
 
 def passed_over(names: Sequence[str]) -> list[str]:
-    """Return, in words, which files of the folders among the names are no .jsonl files.
-
-    Hidden files, whose names begin with a dot, and folders are not mentioned.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "sums.json").write_text("[]")
-    >>> print(passed_over([str(folder)])[0].partition(": ")[2])
-    not read, for they do not end in .jsonl: 'sums.json'
-    """
+    """Return a note for each named folder with visible files that are not .jsonl files."""
     notes = []
     for name in names:
         path = Path(name)
@@ -142,12 +139,12 @@ def passed_over(names: Sequence[str]) -> list[str]:
             if file.is_file() and file.suffix != ".jsonl" and not file.name.startswith(".")
         )
         if others:
-            notes.append(f"{path}: not read, for they do not end in .jsonl: {some(others)}")
+            notes.append(f"{path}: files that do not end in .jsonl are not read: {some(others)}")
     return notes
 
 
 class Line(BaseModel):
-    """A line as it is written."""
+    """A line of a .jsonl file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -164,7 +161,7 @@ class Line(BaseModel):
 
 @dataclass
 class _Gathered:
-    """What the lines of a task have said so far."""
+    """A task while its lines are read; `lines` and `facts` hold line numbers for messages."""
 
     questions: list[Question] = field(default_factory=list)
     pool: list[Question] = field(default_factory=list)
@@ -173,28 +170,12 @@ class _Gathered:
 
 
 def read_jsonl(path: Path) -> list[Task]:
-    r"""Return the tasks of a file, in the order in which they first appear.
-
-    Parameters
-    ----------
-    path : Path
-        UTF-8, an object a line; empty lines are passed over.
+    """Return the tasks of a UTF-8 file, in order of first appearance; empty lines are skipped.
 
     Raises
     ------
     TransferError
-        If the file cannot be read, a line is not whole or says something else than expected, or
-        a question is among the exemplars and the scored ones.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "sums.jsonl"
-    >>> _ = path.write_text('{"question": "2 + 2 =", "options": ["3", "4"], "answer": "B"}\n'
-    ...                     '{"question": "1 + 1 =", "options": ["2", "0"], "answer": "A", '
-    ...                     '"split": "train"}\n')
-    >>> [(task.name, len(task.questions), len(task.pool)) for task in read_jsonl(path)]
-    [('sums', 1, 1)]
+        If the file cannot be read, a line is wrong, or an exemplar equals a scored question.
     """
     tasks: dict[str, _Gathered] = {}
     for number, data in _objects(path):
@@ -203,7 +184,7 @@ def read_jsonl(path: Path) -> list[Task]:
         name = path.stem if line.task is None else line.task
         _add(tasks.setdefault(name, _Gathered()), line, number, where)
     if not tasks:
-        raise TransferError(f"{path}: holds no questions", hint="write an object a line")
+        raise TransferError(f"{path}: holds no questions", hint="write one object per line")
     return [_task(name, gathered, path) for name, gathered in tasks.items()]
 
 
@@ -225,79 +206,69 @@ def _objects(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(text, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
+            bare = text.strip()
+            spread = bare in {"[", "]", "{", "}", "},"} or bare.endswith((",", "}]"))
             raise TransferError(
                 f"{path}, line {number}: not a whole JSON object ({error})",
-                hint=ONE_A_LINE
-                if _of_array(text)
-                else "write each question as one object on one line",
+                hint=ONE_A_LINE if spread else "write each question as one object on one line",
             ) from error
-
-
-def _of_array(text: str) -> bool:
-    """Whether a line looks like a part of a JSON array, or of an object over several lines."""
-    return text.strip() in {"[", "]", "{", "}", "},"} or text.strip().endswith((",", "}]"))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a field is there twice")
+        raise ValueError("a field appears twice")
     return found
 
 
 def _line(data: Any, where: str) -> Line:
     fields = ", ".join(Line.model_fields)
     if not isinstance(data, dict):
-        hint = ONE_A_LINE if isinstance(data, list) else f"its fields are {fields}"
+        hint = ONE_A_LINE if isinstance(data, list) else f"the fields are {fields}"
         raise TransferError(f"{where}: not an object", hint=hint)
     unknown = sorted(set(data) - set(Line.model_fields))
     if unknown:
-        what = "unknown field" if len(unknown) == 1 else "unknown fields"
-        meant = {name: MEANT[name.lower()] for name in unknown if name.lower() in MEANT}
-        todo = [f"{name!r} is called {known!r} here" for name, known in meant.items()]
-        if others := [name for name in unknown if name not in meant]:
+        known = {name: KNOWN_AS[name.lower()] for name in unknown if name.lower() in KNOWN_AS}
+        todo = [f"{name!r} is called {own!r} here" for name, own in known.items()]
+        if others := [name for name in unknown if name not in known]:
             todo.append(f"remove {some(others)}")
         raise TransferError(
-            f"{where}: {what} {some(unknown)}", hint=f"{', '.join(todo)}; known are {fields}"
+            f"{where}: unknown field{'' if len(unknown) == 1 else 's'} {some(unknown)}",
+            hint=f"{', '.join(todo)}; the fields are {fields}",
         )
     try:
         return Line.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        expected = {
-            "question": "a text",
-            "options": 'a list of texts, or {"A": text, "B": text, …}',
-            "answer": "a letter, a position, an option's text, or the text of an open answer",
-            "split": '"test" (scored, as without it), "train" or "pool" (for exemplars)',
-            "id": "a text or a whole number",
-            "also": "a list of texts",
-        }.get(str(first["loc"][0]), "a text")
-        said = "is missing" if first["type"] == "missing" else "is not as expected"
+        name = str(first["loc"][0])
+        problem = "is missing" if first["type"] == "missing" else "is not as expected"
+        expected = EXPECTED.get(name, "a text")
         options = data.get("options")
-        given = _texts(options) if isinstance(options, list | dict) else []
-        if first["loc"][0] == "options" and any(type(each) in (int, float) for each in given):
+        given = list(options.values()) if isinstance(options, dict) else options
+        numbers = isinstance(given, list) and any(type(each) in (int, float) for each in given)
+        if name == "options" and numbers:
             expected += '; put numbers into quotes, as ["3", "4"]'
         raise TransferError(
-            f"{where}: the field {first['loc'][0]!r} {said}", hint=f"it is {expected}"
+            f"{where}: the field {name!r} {problem}", hint=f"give {expected}"
         ) from error
 
 
 def _add(gathered: _Gathered, line: Line, number: int, where: str) -> None:
     for fact in ("instruction", "subject"):
-        said = getattr(line, fact)
-        known = gathered.facts.setdefault(fact, (said, number)) if said is not None else None
-        if known and known[0] != said:
+        value = getattr(line, fact)
+        known = gathered.facts.setdefault(fact, (value, number)) if value is not None else None
+        if known and known[0] != value:
             raise TransferError(
-                f"{where}: another {fact} than line {known[1]} gives the task",
-                hint="give it on one line of the task, or the same on all",
+                f"{where}: the {fact} differs from the one in line {known[1]}",
+                hint="give it in one line of the task, or the same in all lines",
             )
     group = gathered.pool if line.split in IN_POOL else gathered.questions
     place = f"pool-{len(group) + 1}" if line.split in IN_POOL else str(len(group) + 1)
     name = place if line.id is None else str(line.id)
     if name in gathered.lines:
         raise TransferError(
-            f"{where}: the id {name!r} is that of line {gathered.lines[name]} too",
-            hint="ids are unique in a task; a line without one is known by its place",
+            f"{where}: line {gathered.lines[name]} has the id {name!r} too",
+            hint="give each question of a task its own id; without an id, its position is used",
         )
     gathered.lines[name] = number
     group.append(_question(line, name, where))
@@ -309,22 +280,17 @@ def _question(line: Line, name: str, where: str) -> Question:
     if not options:
         answer = line.answer if isinstance(line.answer, str) else json.dumps(line.answer)
     elif isinstance(line.answer, float):
-        raise TransferError(f"{where}: the answer {line.answer} is no option's position")
+        raise TransferError(f"{where}: the answer {line.answer} is not the position of an option")
     else:
         answer = right_option(line.answer, options, where)
         if line.also:
             raise TransferError(
-                f"{where}: 'also' has other texts of an open answer, and there are options",
-                hint="remove it",
+                f"{where}: 'also' is for open answers, but the question has options",
+                hint="remove 'also'",
             )
+    also = tuple(line.also)
     return made(
-        Question,
-        where,
-        id=name,
-        text=line.question,
-        options=options,
-        answer=answer,
-        also=tuple(line.also),
+        Question, where, id=name, text=line.question, options=options, answer=answer, also=also
     )
 
 
@@ -334,12 +300,14 @@ def _options(options: list[str] | dict[str, str] | None, where: str) -> tuple[st
     letters = LETTERS[: len(options)]
     if len(options) == 1 or len(options) > len(LETTERS):
         raise TransferError(
-            f"{where}: {counted(len(options), 'option')}", hint="2 to 26; an open question has none"
+            f"{where}: {counted(len(options), 'option')}",
+            hint="give 2 to 26 options, or none for an open question",
         )
-    texts = [" ".join(option.split()) for option in _texts(options)]
+    given = options if isinstance(options, list) else list(options.values())
+    texts = [" ".join(option.split()) for option in given]
     if twice := [text for text in texts if texts.count(text) > 1]:
         raise TransferError(
-            f"{where}: two options are the same: {twice[0]!r}", hint="each option stands once"
+            f"{where}: two options are the same: {twice[0]!r}", hint="give each option once"
         )
     if isinstance(options, list):
         return tuple(options)
@@ -351,25 +319,15 @@ def _options(options: list[str] | dict[str, str] | None, where: str) -> tuple[st
     return tuple(options[letter] for letter in letters)
 
 
-def _texts(options: list[Any] | dict[str, Any]) -> list[Any]:
-    return options if isinstance(options, list) else list(options.values())
-
-
 def _task(name: str, gathered: _Gathered, path: Path) -> Task:
     where = f"{path}, task {name!r}"
     if not gathered.questions:
         raise TransferError(
-            f"{where}: all its questions are for exemplars, none to be scored",
-            hint='leave "split" out of some, or remove it from all: exemplars are set aside then',
+            f"{where}: all its questions are for exemplars; none is left to score",
+            hint='remove "split" from some questions, or from all: exemplars are then set aside '
+            "automatically",
         )
     check_apart(where, gathered.questions, gathered.pool, gathered.lines)
-    facts = {fact: said for fact, (said, _) in gathered.facts.items()}
-    return made(
-        Task,
-        where,
-        name=name,
-        subject=facts.get("subject", subject_of(name)),
-        instruction=facts.get("instruction"),
-        questions=tuple(gathered.questions),
-        pool=tuple(gathered.pool),
-    )
+    facts = {"subject": subject_of(name)} | {k: value for k, (value, _) in gathered.facts.items()}
+    questions, pool = tuple(gathered.questions), tuple(gathered.pool)
+    return made(Task, where, name=name, questions=questions, pool=pool, **facts)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.methods.adaptive.tailored import make_native_set
+from fewbench.methods.adaptive.tailored import Tailored, make_native_set
 
 KINDS = [
     {},
@@ -24,7 +24,8 @@ def table(seed=0, n_items=40, n_models=9):
 
 def made(k=6, seed=0, columns=None, probe=(3, 11, 20), **kind):
     columns = table() if columns is None else columns
-    return make_native_set(columns, np.array(probe), k, np.random.default_rng(seed), **kind)
+    rng = np.random.default_rng(seed)
+    return make_native_set(Tailored(**kind), columns, np.array(probe), k, rng)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -37,15 +38,15 @@ def test_new_items_are_as_many_as_asked_for_and_not_of_the_probe_set(kind):
         assert set(found.medoids.tolist()) == {*found.new.tolist(), *((3, 11, 20) * anchored)}
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_every_item_is_given_to_its_nearest_medoids(shared):
+@pytest.mark.parametrize("ties", ["one", "shared"])
+def test_every_item_is_given_to_its_nearest_medoids(ties):
     columns = table()
-    found = made(columns=columns, shared=shared)
+    found = made(columns=columns, ties=ties)
     to_medoids = item_distances(columns, standardise=True)[:, found.medoids]
     nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
     np.testing.assert_allclose(found.share.sum(axis=1), 1, rtol=1e-6)
     assert not found.share[~nearest].any()
-    if shared:
+    if ties == "shared":
         assert (found.share[nearest] > 0).all()
     else:
         assert set(np.unique(found.share)) == {0.0, 1.0}
@@ -89,14 +90,14 @@ def plainly(found, answers, calibrate, upper, lower):
     return expected
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("ties", ["one", "shared"])
 @pytest.mark.parametrize("calibrate", [False, True])
 @pytest.mark.parametrize(
     ("clip", "lower", "upper"),
     [("none", -np.inf, np.inf), ("above", -np.inf, 1), ("both", 0, 1)],
 )
-def test_expected_scores_are_those_of_the_equations(shared, calibrate, clip, lower, upper):
-    found = made(shared=shared)
+def test_expected_scores_are_those_of_the_equations(ties, calibrate, clip, lower, upper):
+    found = made(ties=ties)
     for answers in ((np.arange(40) % 2) * 1.0, np.zeros(40), np.ones(40)):
         said = found.expected(answers, calibrate=calibrate, clip=clip)
         np.testing.assert_allclose(

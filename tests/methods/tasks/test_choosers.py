@@ -8,8 +8,7 @@ import pytest
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import CHOOSERS, Similarity, TaskMatrix, read_chooser
-from fewbench.methods.tasks.bento import BentoLe, BentoSim
-from fewbench.methods.tasks.choosers import ListedTasks, TaskMedoids
+from fewbench.methods.tasks.choosers import BentoLe, BentoSim, ListedTasks, TaskMedoids
 from fewbench.scores import from_arrays
 
 NAMES = ("a", "b, (c)", "d|e", "f+g", "h=%2C", "ï j")
@@ -111,13 +110,13 @@ def test_ties_are_told_and_go_by_position():
     given = TaskMatrix(rows, tuple("abcdef"), np.ones(6, dtype=int), None, "x")
     found = order("bento-sim", given, 2)
     assert found.tasks.tolist() == [0, 1]
-    assert any("at choice 1 another task does as well" in note for note in found.notes)
+    assert any("at choice 1 another task is as good" in note for note in found.notes)
     assert order("bento-sim(tie=last)", given, 2).tasks.tolist() == [5, 4]
     assert not order("bento-sim", matrix(), 4).notes
 
 
 def test_a_similarity_that_says_nothing_is_told(monkeypatch):
-    identity = "no task is like any other in the embedding: any choice covers as much"
+    identity = "no two tasks are similar in the embedding: any choice covers as much"
     assert identity not in order("bento-le", matrix(), 2).notes
     monkeypatch.setattr(Similarity, "le", lambda self, rows: np.eye(len(rows)))
     assert identity in order("bento-le", matrix(), 2).notes
@@ -152,7 +151,7 @@ def test_listed_tasks_are_taken_in_their_order():
         ("a|x|y", 2, "no such task: 'x', 'y'"),
         ("a|a", 2, "listed twice"),
         ("a|%61", 2, "listed twice"),
-        ("a", 2, "1 tasks are listed and 2 are to be chosen"),
+        ("a", 2, "1 tasks are listed, but 2 are needed"),
         ("", 1, "0 tasks are listed"),
     ],
 )
@@ -227,7 +226,7 @@ def test_settings_that_do_not_fit(chooser, said):
 def test_tasks_that_cannot_be_compared():
     with pytest.raises(MethodError, match="one task"):
         TaskMatrix(np.ones((1, 2)), ("a",), np.ones(1, dtype=int), None, "x")
-    with pytest.raises(MethodError, match="x of the tasks are not all known"):
+    with pytest.raises(MethodError, match="some of the tasks' x is missing"):
         TaskMatrix(np.full((2, 2), np.nan), ("a", "b"), np.ones(2, dtype=int), None, "x")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import TaskMatrix, read_chooser
-from fewbench.methods.tasks.bento import matched, mismatch
+from fewbench.methods.tasks.choosers import matched, mismatch
 
 
 def made(n=10, seed=0, weigh_tasks=False, sign=1.0):

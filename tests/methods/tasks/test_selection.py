@@ -172,7 +172,7 @@ def test_seeds_with_gaps_that_a_bootstrap_may_miss():
 
 @pytest.mark.parametrize("k", [-1, 0, 10])
 def test_k_that_does_not_fit(k):
-    with pytest.raises(MethodError, match=f"{k} tasks are to be chosen of 9"):
+    with pytest.raises(MethodError, match=f"cannot choose {k} of 9 tasks"):
         select("bento-sim", k=k)
 
 

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import Similarity
-from fewbench.methods.tasks.similarity import default_components, is_identity
+from fewbench.methods.tasks.matrix import default_components, is_identity
 
 SCALINGS = ("none", "centre", "sum", "z-score")
 DISTANCES = ("euclidean", "cosine", "chebyshev")

@@ -79,7 +79,7 @@ def test_means_are_over_the_seeds_that_were_measured():
 def test_a_pair_that_was_never_measured_is_named():
     values = np.full((2, 3, 3), 0.5)
     values[:, 2, 0] = values[:, 1, 1] = np.nan
-    with pytest.raises(MethodError, match=r"nothing was measured of b on b \(2 such pairs\)"):
+    with pytest.raises(MethodError, match=r"source task b was not measured on b \(2 such pairs\)"):
         _ = made(values).mean
 
 
@@ -91,7 +91,7 @@ def test_a_pair_that_was_never_measured_is_named():
         ({"values": np.ones((0, 3, 3))}, "shape"),
         ({"values": np.full((1, 3, 3), np.inf)}, "infinite"),
         ({"tasks": ("a", "b", "b"), "targets": ABC}, "named twice: 'b'"),
-        ({"targets": ("a", "b", "x")}, "targets that are no tasks: 'x'"),
+        ({"targets": ("a", "b", "x")}, "targets that are not tasks: 'x'"),
         ({"targets": ("a", "b", "b")}, "named twice: 'b'"),
         ({"values": np.ones((2, 3, 0)), "targets": ()}, "no task was a target"),
         ({"values": np.ones((2, 1, 1)), "tasks": ("a",), "targets": ("a",)}, "one task"),
@@ -141,7 +141,9 @@ def test_npz_files_that_are_no_matrix(tmp_path, kind):
 
 def test_npz_files_without_the_arrays(tmp_path):
     np.savez(tmp_path / "m.npz", scores=ACC, tasks=np.array(ABC))
-    with pytest.raises(MethodError, match=r"m\.npz: has 'scores', 'tasks', not transferability"):
+    with pytest.raises(
+        MethodError, match=r"m\.npz: has 'scores', 'tasks', but needs transferability"
+    ):
         Transferability.load(tmp_path / "m.npz")
     assert not is_transferability(tmp_path / "m.npz")
 

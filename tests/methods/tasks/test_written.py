@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 
 from fewbench.errors import MethodError
 from fewbench.methods.tasks import CHOOSERS, describe_chooser, read_chooser
-from fewbench.methods.tasks.bento import BentoLe, BentoSim
-from fewbench.methods.tasks.chooser_names import SHORT
-from fewbench.methods.tasks.choosers import ListedTasks, TaskMedoids
+from fewbench.methods.tasks.choosers import SHORT, BentoLe, BentoSim, ListedTasks, TaskMedoids
 
 
 @given(
@@ -52,7 +50,7 @@ def test_short_names_take_settings():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("bento", "no way of choosing tasks is called 'bento'.*bento-sim"),
+        ("bento", "unknown task chooser 'bento'.*bento-sim"),
         ("random+mean", "several parts"),
         ("bento-sim(", "cannot read"),
         ("", "cannot read"),

@@ -232,7 +232,7 @@ def test_who_gives_up_harms_no_other(folder):
 
 
 def test_short_memory_halves_the_batch(folder, monkeypatch):
-    from fewbench.runners.models.local_batches import Passes
+    from fewbench.runners.models.local import Passes
 
     whole, sizes = Passes._scored, []
 

@@ -8,7 +8,7 @@ import pytest
 
 from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
-from fewbench.study.tailoredbench.families import (
+from fewbench.study.tailoredbench.native_sources import (
     affinity,
     families_of,
     families_to_try,

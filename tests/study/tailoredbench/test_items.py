@@ -10,7 +10,7 @@ from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
-from fewbench.study.tailoredbench.items import coreset, item_map, spread
+from fewbench.study.tailoredbench.native_sources import coreset, item_map, spread
 from fewbench.study.tailoredbench.trials import open_trial
 from fewbench.testing import simulate
 
@@ -123,7 +123,7 @@ def test_items_answered_alike_lie_on_one_spot():
 def test_what_spans_no_map_is_said():
     scores = simulate(61, 40)
     one = open_trial(scores, Split(np.arange(60), np.array([60])), Tailored(), 15, 0)
-    with pytest.raises(StudyError, match="one target spans no map"):
+    with pytest.raises(StudyError, match="one target is too few for a map"):
         item_map(one)
     assert spread(one).half["targets"] > 0
     values = scores.values.copy()

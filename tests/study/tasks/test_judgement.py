@@ -55,21 +55,21 @@ def test_a_mean_that_rounds_to_more_than_1_is_1():
 
 def test_positions():
     assert of_two().positions(("z", "x")).tolist() == [2, 0]
-    with pytest.raises(StudyError, match=r"no task 'w' .*theirs are 'x', 'y', 'z'"):
+    with pytest.raises(StudyError, match=r"no task 'w' .*their tasks are 'x', 'y', 'z'"):
         of_two().positions(("z", "w"))
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"scores": TWO[:, :2]}, r"shape \(2, 2\), not \(2, 3\)"),
+        ({"scores": TWO[:, :2]}, r"shape \(2, 2\) instead of \(2, 3\)"),
         ({"models": ("a",)}, "shape"),
         ({"sizes": TWO_SIZES[:2]}, "shape"),
         ({"scores": np.zeros((0, 3)), "models": ()}, "shape"),
-        ({"scores": [[0.1, 0.2, 0.3], [0.1, np.nan, 0.3]]}, "no score of b on y"),
-        ({"scores": [[0.1, np.inf, 0.3], [0.1, 0.2, 0.3]]}, "no score of a on y"),
+        ({"scores": [[0.1, 0.2, 0.3], [0.1, np.nan, 0.3]]}, "b has no score on y"),
+        ({"scores": [[0.1, np.inf, 0.3], [0.1, 0.2, 0.3]]}, "a has no score on y"),
         ({"scores": 100 * TWO}, r"a has 20 on x: .*divide percentages by 100"),
-        ({"scores": TWO - 0.3}, "a has -0.1 on x: scores are from 0 to 1"),
+        ({"scores": TWO - 0.3}, "a has -0.1 on x: not from 0 to 1"),
         ({"scores": np.zeros((2, 3))}, "every full score is 0"),
     ],
 )

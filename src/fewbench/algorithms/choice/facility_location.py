@@ -1,16 +1,15 @@
-"""Facility location: the few that stand for all, by lazy greedy choice or exactly.
+"""Facility location: choose the few columns that best represent all rows, greedily or exactly.
 
-Maximises f(X) = sum over i of max over j in X of S[i, j] (BenTo, Zhao et al. 2024, Eq. 5). The
-function is monotone and submodular: the greedy choice reaches at least 1 - 1/e of the best
-(Nemhauser et al. 1978), and a gain once worked out bounds all later ones, so that most need not be
-worked out again.
+Maximizes f(X) = sum over i of max over j in X of S[i, j] (BenTo, Zhao et al. 2024, Eq. 5). The
+function is monotone and submodular, so the greedy choice reaches at least 1 - 1/e of the best
+(Nemhauser et al. 1978), and a gain once computed bounds all later gains of that column.
 
-The best choice is the p-median problem. With y[j] whether j is chosen and x[i, j] whether j stands
-for i,
+The exact choice is the p-median problem. With y[j] whether j is chosen and x[i, j] whether j
+represents i, HiGHS solves for some hundred rows
 
     maximize sum of S[i, j] x[i, j]   with   sum_j x[i, j] <= 1,  x[i, j] <= y[j],  sum y = k.
 
-Only y need be whole; x then follows. HiGHS solves it for some hundred rows.
+Only y must be integer; x then follows.
 """
 
 from dataclasses import dataclass
@@ -31,15 +30,9 @@ _BLOCK = 64  # candidates judged at a time
 class FacilityLocation:
     """A greedy choice.
 
-    Attributes
-    ----------
-    chosen : ndarray of int, shape (k,)
-        In the order of choice.
-    gains : ndarray, shape (k,)
-        What each added to f.
-    near_ties : ndarray of bool, shape (k,)
-        Whether another candidate's gain was within a millionth of the chosen one's, or the same
-        but for rounding.
+    `chosen`, shape (k,), is in the order of choice, and `gains`, shape (k,), is what each column
+    added to f. `near_ties`, shape (k,), tells whether another column's gain was within a
+    millionth, or equal up to rounding.
     """
 
     chosen: IntArray
@@ -48,15 +41,13 @@ class FacilityLocation:
 
     @property
     def value(self) -> float:
-        """Return f of all that were chosen."""
+        """Value of f for the whole choice."""
         return float(self.gains.sum())
 
 
 def coverage(similarity: ArrayLike, chosen: ArrayLike, floor: float = 0.0) -> float:
-    """Return f of a choice: how well the chosen stand for all.
+    """Return f of a choice: how well the chosen columns represent all rows.
 
-    Examples
-    --------
     >>> coverage([[1.0, 0.2], [0.2, 1.0]], [0])
     1.2
     """
@@ -69,28 +60,14 @@ def facility_location(
 ) -> FacilityLocation:
     """Choose k columns that cover all rows, greedily.
 
-    Parameters
-    ----------
-    similarity : array, shape (n, n) or (rows, candidates)
-        Finite; S[i, j] is how well candidate j stands for row i.
-    k : int
-        From 1 to the number of candidates.
-    floor : float
-        What a row is worth that nobody stands for; similarities below it count as this.
-    tie : {"first", "last"}
-        Which of several candidates of equal gain is chosen, by position.
+    - `similarity`, shape (rows, candidates): Finite; S[i, j] is how well candidate j represents row
+      i.
+    - `k`: From 1 to the number of candidates.
+    - `floor`: Value of a row that no candidate represents; lower similarities count as this.
+    - `tie` ("first", "last"): Which of several candidates of equal gain is chosen, by position.
 
-    Returns
-    -------
-    FacilityLocation
+    Raises ValueError if the similarity is not a finite matrix or `k` is out of range.
 
-    Raises
-    ------
-    ValueError
-        If the similarity is not a finite matrix or `k` does not fit.
-
-    Examples
-    --------
     >>> S = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]]
     >>> facility_location(S, 2).chosen.tolist()
     [0, 2]
@@ -130,7 +107,7 @@ def _judge(
     bounds: FloatArray,
     rounding: float,
 ) -> None:
-    """Bring bounds down to true gains, in place, for all that could be the best or near it."""
+    """Lower bounds to true gains, in place, for candidates that could be (nearly) best."""
     order = np.argsort(-bounds, kind="stable")
     best = -np.inf
     for start in range(0, len(order), _BLOCK):
@@ -145,16 +122,10 @@ def _judge(
 
 @dataclass(frozen=True, eq=False)
 class BestFacilities:
-    """The best choice that was found.
+    """The best choice found: `chosen`, ascending, with its coverage `value`.
 
-    Attributes
-    ----------
-    chosen : ndarray of int, shape (k,)
-        Ascending.
-    value : float
-        Its coverage.
-    bound : float
-        No choice covers more; equal to `value`, but for rounding, where the best is proven.
+    No choice covers more than `bound`, which equals `value` up to rounding if the choice is proven
+    best.
     """
 
     chosen: IntArray
@@ -165,23 +136,11 @@ class BestFacilities:
 def best_facilities(
     similarity: ArrayLike, k: int, *, floor: float = 0.0, start: ArrayLike, seconds: float = 60.0
 ) -> BestFacilities:
-    """Choose the k columns that cover all rows best.
+    """Choose the k columns that cover all rows best, within `seconds` of solver time.
 
-    Parameters
-    ----------
-    similarity, k, floor
-        As of `facility_location`.
-    start : array of int, shape (k,)
-        A choice, the greedy one say. It is returned where time brought no better.
-    seconds : float
-        Time for the solver.
+    `similarity`, `k` and `floor` are those of `facility_location`. `start`, shape (k,), is a
+    choice such as the greedy one; it is returned if the solver finds no better one.
 
-    Returns
-    -------
-    BestFacilities
-
-    Examples
-    --------
     >>> S = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]]
     >>> best_facilities(S, 1, start=[0]).chosen.tolist()
     [1]

@@ -1,4 +1,4 @@
-"""Many random subsets of items, and which of them best tells held-out models' full scores.
+"""Random subsets of items, and which subset best predicts held-out models' full scores.
 
 All subsets of a block are drawn, averaged and fitted at once.
 """
@@ -18,18 +18,10 @@ PENALTIES = np.array([0.1, 1.0, 10.0])
 def search(
     n_items: int, size: int, count: int, losses: Losses, cells: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return the random subset of least loss, its items in the order of their positions.
+    """Return the items of the random subset with the least loss, increasing, shape (size,).
 
-    Parameters
-    ----------
-    size : int
-        Items in a subset.
-    count : int
-        How many subsets are drawn.
-    losses : callable
-        Takes subsets, shape (block, size), and returns their losses, shape (block,).
-    cells : int
-        How many numbers `losses` holds for one subset, which bounds the blocks.
+    `count` subsets of `size` items are drawn. `losses` maps subsets, shape (block, size), to
+    losses, shape (block,), and holds `cells` numbers per subset, which bounds the block size.
     """
     best, least = np.arange(size), np.inf
     for subsets in _blocks(n_items, size, count, max(1, CELLS // max(cells, n_items)), rng):
@@ -56,18 +48,14 @@ def line_losses(
 ) -> Losses:
     """Return the loss of a line from the score on a subset to the full score.
 
-    The mean squared error on held-out models of the least-squares line through the others,
-    averaged over divisions of the models.
+    The loss is the mean squared error, on held-out models, of the least-squares line through the
+    other models, averaged over divisions of the models.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-    full : ndarray, shape (models,)
-        Full scores.
-    weights : ndarray, shape (items,)
-        The items' weights in the full score; the score on a subset is weighted by them.
-    held_out : ndarray of bool, shape (models, divisions)
-        Which models are held out in each division.
+    - `values`, shape (models, items)
+    - `full`, shape (models,)
+    - `weights`, shape (items,): Weights of the items in the full score and in the score on a
+      subset.
+    - `held_out`, shape (models, divisions): Which models each division holds out.
     """
     y = full - full.mean()
     x_mean = float((values @ weights).mean() / weights.sum())
@@ -86,10 +74,7 @@ def line_losses(
 
 
 class _Sums:
-    """Means, and sums of squares and products about them, of models weighted by 0 or 1.
-
-    Shapes (subsets, divisions) where x takes part, (divisions,) where y alone does.
-    """
+    """Means, and sums of squares and products about them, of models weighted by 0 or 1."""
 
     def __init__(self, x: FloatArray, y: FloatArray, counted: FloatArray) -> None:
         self.n = counted.sum(axis=0)
@@ -112,11 +97,9 @@ def subset_scores(values: FloatArray, weights: FloatArray, subsets: IntArray) ->
 
 
 def divisions(n_models: int, share: float, count: int, rng: np.random.Generator) -> BoolArray:
-    """Draw which models are held out: about this share of them, at least 1, at most all but 2.
+    """Draw which models are held out: about this share, at least 1, at most all but 2.
 
-    Returns
-    -------
-    ndarray of bool, shape (models, count)
+    Returns booleans of shape (models, count).
     """
     held = min(max(1, round(share * n_models)), n_models - 2)
     order = rng.permuted(np.tile(np.arange(n_models), (count, 1)), axis=1)
@@ -126,15 +109,9 @@ def divisions(n_models: int, share: float, count: int, rng: np.random.Generator)
 def ridge_losses(values: FloatArray, full: FloatArray, held_out: BoolArray) -> Losses:
     """Return the loss of ridge regression from the answers on a subset to the full score.
 
-    The mean absolute error on held-out models; the penalty is the one of 0.1, 1 and 10 that has
-    the least leave-one-out error on the others.
-
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-    full : ndarray, shape (models,)
-        Full scores.
-    held_out : ndarray of bool, shape (models,)
+    The loss is the mean absolute error on the models in `held_out`, shape (models,). The penalty
+    is 0.1, 1 or 10, by the least leave-one-out error on the other models. `values` has shape
+    (models, items), `full` (models,).
     """
     known, unknown = values[~held_out], values[held_out]
     mean = full[~held_out].mean()
@@ -159,7 +136,7 @@ def ridge_losses(values: FloatArray, full: FloatArray, held_out: BoolArray) -> L
 
 
 def _decomposed(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return singular vectors and values of each matrix, by way of its smaller product."""
+    """Return singular vectors and values of each matrix from its smaller Gram matrix."""
     flat = x.transpose(0, 2, 1)
     wide = x.shape[2] > x.shape[1]
     squares, axes = np.linalg.eigh(x @ flat if wide else flat @ x)

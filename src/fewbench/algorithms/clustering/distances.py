@@ -1,4 +1,4 @@
-"""Distances between items, from the columns of scores that models gave them."""
+"""Distances between items from the models' scores, and the source models nearest to a target."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
-
-__all__ = ["Metric", "item_distances", "standardised"]
 
 Metric = Literal["manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"]
 Some = IntArray | None
@@ -26,38 +24,23 @@ def item_distances(
     standardise: bool = False,
     among: IntArray | None = None,
 ) -> NDArray[np.float32]:
-    """Distances between all pairs of items, or from all items to some.
+    """Distances between all pairs of items, or from all items to some, as float32.
 
-    The matrix is exactly symmetric, identical items are at distance exactly 0, and distances
-    that are equal stay so: where every model gives only two values (right or wrong, say), the
-    sums are those of whole numbers, done by one matrix product. Memory is the result and some
-    blocks of rows.
+    The matrix is exactly symmetric, identical items have distance exactly 0, and equal distances
+    stay equal: where each model gives only two values (right or wrong), one matrix product sums
+    whole numbers. Memory is the result and some blocks of rows.
 
-    Parameters
-    ----------
-    columns : (n_items, n_models) array
-        Finite scores, a column per model.
-    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
-        The last three are 1 minus the cosine, 1 minus the Pearson correlation, 1 minus its
-        absolute value. An item of zeros (for the correlations: of equal scores) is at 0 from items
-        like it and at 1 from others.
-    standardise : bool
-        Bring each model's column to mean 0 and (population) variance 1 first; a constant
-        column becomes 0.
-    among : (n_some,) array of int, optional
-        Positions of the items to which distances are wanted; all by default.
+    - `columns`, shape (n_items, n_models): Finite scores, a column per model.
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"): The last
+      three are 1 minus the cosine, the Pearson correlation or its absolute value. An item of zeros
+      (for the correlations: of equal scores) is at 0 from items like it, at 1 from others.
+    - `standardise`: First scale each model's column to mean 0 and (population) variance 1; a
+      constant column becomes 0.
+    - `among`, shape (n_some,): Positions of the items to measure distances to; by default all.
 
-    Returns
-    -------
-    (n_items, n_items) float32 array, or (n_items, n_some)
+    Raises ValueError if `columns` is not a non-empty matrix of finite numbers, or the metric is
+    unknown.
 
-    Raises
-    ------
-    ValueError
-        If `columns` is not a non-empty matrix of finite numbers, or the metric is unknown.
-
-    Examples
-    --------
     >>> item_distances([[0, 1, 1], [1, 1, 0], [1, 1, 1]]).tolist()
     [[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
@@ -97,10 +80,8 @@ def item_distances(
 
 
 def standardised(x: FloatArray) -> FloatArray:
-    """Bring each column to mean 0 and (population) variance 1; a constant column becomes 0.
+    """Scale each column to mean 0 and (population) variance 1; a constant column becomes 0.
 
-    Examples
-    --------
     >>> standardised(np.array([[0.0, 3.0], [2.0, 3.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
@@ -114,8 +95,8 @@ def standardised(x: FloatArray) -> FloatArray:
 def _weighted_disagreement(x: BoolArray, weights: FloatArray, among: Some) -> NDArray[np.float32]:
     """Sum of the weights of the columns in which two rows differ.
 
-    The weights are made whole numbers (a common factor taken out, or 51 bits kept), so every
-    sum is exact, in whatever order a matrix product takes it.
+    Weights become whole numbers (without a common factor, or with 51 bits), so each sum is exact
+    in whatever order a matrix product adds.
     """
     largest = float(weights.max())
     dtype: type[np.float32] | type[np.float64]
@@ -162,7 +143,7 @@ def _cosine(x: FloatArray, among: Some) -> NDArray[np.float32]:
 def _fill(
     n: int, between: Callable[[Part, Part], NDArray[Any]], among: Some
 ) -> NDArray[np.float32]:
-    """Fill a matrix, by blocks of rows, from distances between a slice of rows and a part."""
+    """Fill a matrix by blocks of rows."""
     if among is not None:
         rows = np.empty((len(among), n), np.float32)
         for lo in range(0, len(among), _BLOCK):
@@ -178,3 +159,62 @@ def _fill(
         square[:] = np.minimum(square, square.T)  # a product's last bits need not be symmetric
     np.fill_diagonal(out, 0)
     return out
+
+
+Count = Literal["average", "dynamic", "own", "all"]
+
+
+def native_sources(
+    sources: FloatArray,
+    targets: FloatArray,
+    metric: Metric = "manhattan",
+    standardise: bool = True,
+    *,
+    count: Count = "average",
+    inclusive: bool = True,
+) -> list[IntArray]:
+    """Choose each target's native sources by the scores on the probe items.
+
+    Native sources are the source models nearest to a target (TailoredBench, Section 3.3, Eq. 3-5).
+    Returns one array of positions per target, ascending; of equally near sources the first is
+    taken.
+
+    - `sources`, `targets`, shapes (sources, probe items) and (targets, probe items)
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation"): Distance between two models.
+    - `standardise`: First scale each probe item to mean 0 and variance 1 over all models.
+    - `count` ("average", "dynamic", "own", "all"): How many, at least one. With d the mean distance
+      over all pairs of models (Eq. 4): the average number within d over the targets, rounded down
+      (Eq. 5); at least that many, and all within d ("dynamic", Table 9 of the paper); those within
+      d of each target; or all sources. For a single target the average is over the sources, each
+      treated as a target.
+    - `inclusive`: Whether a source at exactly d is within d.
+
+    >>> sources = np.array([[0.0, 0], [0, 1], [1, 1], [1, 1]])
+    >>> [natives.tolist() for natives in native_sources(sources, np.array([[1.0, 1], [0, 0]]))]
+    [[2, 3], [0, 1]]
+    """
+    n_sources, n_targets = len(sources), len(targets)
+    distances = item_distances(np.concatenate([sources, targets]), metric, standardise)
+    mean = distances[np.triu_indices(len(distances), 1)].mean(dtype=np.float64)
+    to_sources = distances[:, :n_sources]
+    within = to_sources <= mean if inclusive else to_sources < mean
+    np.fill_diagonal(within, False)  # no model is its own source
+    counts = within.sum(axis=1)
+    own = counts[n_sources:]
+    average = int((own if n_targets > 1 else counts).mean())
+    wanted = {
+        "average": np.full(n_targets, average),
+        "dynamic": np.maximum(own, average),
+        "own": own,
+        "all": np.full(n_targets, n_sources),
+    }[count]
+    nearest = nearest_first(distances, n_sources)
+    return [np.sort(order[: max(1, n)]) for order, n in zip(nearest, wanted.tolist(), strict=True)]
+
+
+def nearest_first(distances: NDArray[np.float32], n_sources: int) -> IntArray:
+    """Order the sources by distance to each target, shape (targets, sources); ties in table order.
+
+    `distances`, shape (models, models), has the sources first, then the targets.
+    """
+    return distances[n_sources:, :n_sources].argsort(axis=1, kind="stable")

@@ -1,13 +1,16 @@
-"""k-means: with the point nearest each center, and exactly for points on a line.
+"""k-means with the point nearest each center, exactly for points on a line, or on a Laplacian.
 
-On a line clusters are intervals, so that the least sum of squares is found by dynamic programming
-over where they end (Wang & Song 2011, "Ckmeans.1d.dp"), in order of n log n steps a cluster as the
-best last end only moves right: no random starts.
+On a line clusters are intervals, so dynamic programming over their ends finds the least sum of
+squares (Wang & Song 2011, "Ckmeans.1d.dp") in about n log n steps per cluster, as the best last
+end only moves right. It needs no random starts.
+
+Laplacian eigenmaps and spectral clusters of a similarity matrix are those of BenTo, Eq. 4 and 6.
 """
 
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
@@ -23,30 +26,19 @@ def representatives(
     restarts: int = 1,
     weights: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Find k distinct points nearest the k-means centres, and every point's cluster.
+    """Find k distinct points nearest the k-means centers, and each point's cluster.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, dimensions)
-        Finite; n of at least k.
-    k : int
-        At least 1.
-    seed : int
-    restarts : int
-        Random starts of k-means; the best is kept.
-    weights : ndarray, shape (n,), optional
-        What the points count in k-means, above 0; by default all the same. Within a cluster the
-        point nearest the centre is chosen whatever it counts.
+    - `points`, shape (n, dimensions): Finite, at least k of them.
+    - `k`: At least 1.
+    - `restarts`: Random starts of k-means; the best is kept.
+    - `weights`, shape (n,): Positive weights of the points in k-means; by default equal. They do
+      not affect which point of a cluster is nearest its center.
 
-    Returns
-    -------
-    chosen : ndarray of int, shape (k,)
-        Positions in `points`, one of each cluster.
-    labels : ndarray of int, shape (n,)
-        Each point's cluster as a position in `chosen`.
+    Returned arrays:
 
-    Examples
-    --------
+    - `chosen`, shape (k,): Positions in `points`, one per cluster.
+    - `labels`, shape (n,): Each point's cluster as a position in `chosen`.
+
     >>> points = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0], [13.0]])
     >>> chosen, labels = representatives(points, 2, seed=0)
     >>> sorted(chosen.tolist()), np.bincount(labels).tolist()
@@ -73,7 +65,7 @@ def representatives(
 
 
 def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntArray:
-    """Return of each cluster the member nearest its centre, of equally near ones the first."""
+    """Return each cluster's member nearest its center, the first of equally near ones."""
     members = np.argsort(labels, kind="stable")
     ends = np.searchsorted(labels[members], np.arange(len(centres) + 1))
     of_points, of_centres = (points**2).sum(axis=1), (centres**2).sum(axis=1)
@@ -89,9 +81,9 @@ def _nearest(points: FloatArray, centres: FloatArray, labels: IntArray) -> IntAr
 
 
 def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> None:
-    """Give clusters that have no point one of the largest; in place.
+    """Give each empty cluster a point of a largest one, in place.
 
-    Points may differ by less than their squared distances can show; then k-means leaves some out.
+    k-means leaves clusters empty where points differ by less than squared distances can show.
     """
     for cluster in np.setdiff1d(np.arange(len(centres)), labels):
         point = np.flatnonzero(labels == np.bincount(labels).argmax())[-1]
@@ -99,21 +91,11 @@ def _fill_empty(points: FloatArray, centres: FloatArray, labels: IntArray) -> No
 
 
 def line_clusters(points: FloatArray, k: int) -> IntArray:
-    """Return each point's cluster of the `k` with the least sum of squares.
+    """Return the cluster of each point, shape (n,), of the `k` with the least squares.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n,)
-    k : int
-        Number of clusters; fewer are made where there are fewer distinct points.
+    Clusters are numbered from the lowest points to the highest. There are at most as many clusters
+    as distinct points.
 
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Clusters numbered from the lowest points to the highest.
-
-    Examples
-    --------
     >>> line_clusters(np.array([0.9, 0.1, 0.2, 1.0, 0.5]), 3).tolist()
     [2, 0, 0, 2, 1]
     """
@@ -158,3 +140,65 @@ def line_clusters(points: FloatArray, k: int) -> IntArray:
         labels[begin:end] = cluster
         end = begin
     return labels[which]
+
+
+RESTARTS = 20  # of k-means: an embedding is small
+
+
+def eigenmaps(similarity: ArrayLike, components: int, *, self_loops: bool = False) -> FloatArray:
+    """Embed rows by the first eigenvectors of L = I - D^-1/2 S D^-1/2, D = diag(S 1).
+
+    - `similarity`, shape (n, n): Symmetric, without negative entries.
+    - `components`: Eigenvectors kept, from 1 to n - 1. With all n, every row is at a right angle to
+      every other, whatever the similarity.
+    - `self_loops`: Whether the diagonal counts, as the equation is printed. The default ignores the
+      diagonal, as scipy's Laplacian, which the authors used, does.
+
+    Returns an array of shape (n, components). Each eigenvector's first largest entry is positive.
+
+    Raises ValueError if `components` is out of range, or the similarity cannot be used.
+
+    >>> import numpy as np
+    >>> S = np.kron(np.eye(2), np.ones((2, 2))) + 0.1
+    >>> np.round(eigenmaps(S, 2)[:, 1], 3).tolist()
+    [0.5, 0.5, -0.5, -0.5]
+    """
+    s = np.array(similarity, dtype=np.float64)
+    n = len(s) if s.ndim else 0
+    if s.shape != (n, n) or not np.isfinite(s).all() or (s < 0).any() or not np.allclose(s, s.T):
+        raise ValueError("the similarity is not a symmetric matrix without negative entries")
+    if not 1 <= components < n:
+        raise ValueError(f"{components} components of {n} rows: from 1 to {n - 1}")
+    if not self_loops:
+        np.fill_diagonal(s, 0.0)
+    degree = s.sum(axis=1)
+    if (degree <= 0).any():
+        raise ValueError("a row is like no other")
+    scale = 1 / np.sqrt(degree)
+    laplacian = np.eye(n) - s * np.outer(scale, scale)
+    vectors = np.linalg.eigh((laplacian + laplacian.T) / 2)[1][:, :components]
+    largest = np.argmax(np.round(np.abs(vectors), 9), axis=0)
+    return np.asarray(vectors * np.sign(vectors[largest, np.arange(components)]))
+
+
+def row_cosines(rows: ArrayLike) -> FloatArray:
+    """Cosines between rows, shape (n, n); a row of zeros resembles only itself."""
+    x = np.asarray(rows, dtype=np.float64)
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    unit = x / np.where(length > 0, length, 1.0)
+    cosines = np.clip(unit @ unit.T, -1.0, 1.0)
+    np.fill_diagonal(cosines, 1.0)
+    return (cosines + cosines.T) / 2
+
+
+def spectral_clusters(embedding: ArrayLike, clusters: int, seed: int) -> IntArray:
+    """Cluster the rows of an embedding by k-means; return labels, shape (n,).
+
+    The largest cluster is 0; of equally large clusters, the one with the first row comes first.
+    """
+    labels = representatives(np.asarray(embedding, dtype=np.float64), clusters, seed, RESTARTS)[1]
+    first = [int(np.argmax(labels == cluster)) for cluster in range(clusters)]
+    order = np.lexsort((np.array(first), -np.bincount(labels, minlength=clusters)))
+    place = np.empty(clusters, dtype=np.intp)
+    place[order] = np.arange(clusters)
+    return place[labels]

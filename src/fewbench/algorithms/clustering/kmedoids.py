@@ -44,18 +44,10 @@ _MIN_BLOCK, _MAX_BLOCK = 32, 64
 class KMedoids:
     """A k-medoids clustering.
 
-    Attributes
-    ----------
-    medoids : (k,) intp array
-        The chosen candidates, ascending.
-    labels : (n_points,) intp array
-        Position in `medoids` of each point's nearest medoid (the first of equally near ones).
-    cost : float
-        Sum over points of the distance to the nearest medoid.
-    swaps : int
-        Swaps made by the run that was kept.
-    passes : int
-        Rounds over all candidates begun by the run that was kept, the last, idle one included.
+    `medoids`, shape (k,), are the chosen candidates, ascending. `labels`, shape (points,), is the
+    position in `medoids` of each point's nearest medoid, the first of equally near ones. `cost` is
+    the sum of distances to the nearest medoid. `swaps` and `passes` count the swaps and the rounds
+    over all candidates of the run that was kept, including the last, idle round.
     """
 
     medoids: IntArray
@@ -74,46 +66,25 @@ def kmedoids(
     max_passes: int = 100,
     restarts: int = 1,
 ) -> KMedoids:
-    """Choose `k` candidates such that the points are near to them in total.
+    """Choose `k` candidates with the least total distance from the points.
 
-    The answer is a local optimum: no exchange of one medoid for one other candidate lowers the
-    cost (by more than the rounding of the sums), unless `max_passes` ended the search early.
+    The result is a local optimum: no exchange of one medoid for one candidate lowers the cost by
+    more than rounding, unless `max_passes` ended the search early (Schubert & Rousseeuw 2021).
 
-    Parameters
-    ----------
-    distances : (n_points, n_candidates) array
-        Finite distances of points (rows) to candidates (columns). Neither symmetry nor a zero
-        diagonal is needed. For a clustering of points by points, candidate ``j`` is point ``j``.
-        float32 and float64 are used as they are, other types as float64. A matrix that is
-        neither symmetric nor in Fortran order is copied once, transposed.
-    k : int
-        Number of medoids, from 1 to n_candidates.
-    rng : numpy.random.Generator
-        The only source of randomness, used for the random first medoids.
-    init : "random" or (k,) array of int
-        First medoids: drawn uniformly without replacement, or given.
-    max_passes : int
-        Most rounds over all candidates.
-    restarts : int
-        Runs from fresh random medoids; the cheapest is kept, the first of equally cheap ones.
+    - `distances`, shape (n_points, n_candidates): Finite distances from points to candidates; they
+      need not be symmetric. To cluster points by points, candidate ``j`` is point ``j``. float32
+      and float64 are used as they are, other types as float64. A matrix neither symmetric nor in
+      Fortran order is copied once.
+    - `k`: From 1 to n_candidates.
+    - `rng`: Draws the random first medoids.
+    - `init`: First medoids: drawn uniformly without replacement, or given.
+    - `max_passes`: Most rounds over all candidates.
+    - `restarts`: Runs from new random medoids; the first of the cheapest runs is kept.
 
-    Returns
-    -------
-    KMedoids
+    Raises ValueError if `distances` is not a finite, non-empty matrix, `k` is out of range, `init`
+    does not name `k` different candidates, `max_passes` or `restarts` is below 1, or several
+    restarts are requested from given medoids.
 
-    Raises
-    ------
-    ValueError
-        If `distances` is not a finite, non-empty matrix, `k` is out of range, `init` does not
-        name `k` different candidates, `max_passes` or `restarts` is below 1, or several
-        restarts are asked for from given medoids.
-
-    References
-    ----------
-    Schubert & Rousseeuw 2021, "Fast and eager k-medoids clustering", arXiv:2008.05171.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
     >>> result = kmedoids(abs(x[:, None] - x), 2, np.random.default_rng(0))
@@ -147,7 +118,7 @@ def kmedoids(
 
 
 def _candidate_rows(distances: ArrayLike) -> NDArray[Any]:
-    """Distances with one contiguous row per candidate, checked; copied only if need be."""
+    """Return checked distances with one contiguous row per candidate, copied only if necessary."""
     matrix = np.asarray(distances)
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
@@ -202,10 +173,7 @@ def _result(rows: NDArray[Any], medoids: IntArray, swaps: int, passes: int) -> K
 
 
 class _Search:
-    """One run: the medoids, and each point's nearest two of them, kept up to date.
-
-    Medoids are held in slots 0 .. k-1; `nearest` and `second` are slots.
-    """
+    """One run: the medoids in slots 0 .. k-1, and the slots of each point's nearest two medoids."""
 
     def __init__(self, rows: NDArray[Any], medoids: IntArray) -> None:
         k, n_points = len(medoids), rows.shape[1]
@@ -252,9 +220,9 @@ class _Search:
     def _changes(
         self, capped: NDArray[Any], capped_sum: NDArray[Any]
     ) -> tuple[NDArray[Any], IntArray]:
-        """For each candidate, the best change of cost by taking it in, and the slot to free.
+        """For each candidate, the best change of cost by adding it, and the slot to free.
 
-        `capped` is min(d, d2), of shape (candidates, points); `capped_sum` its sums over points.
+        `capped` is min(d, d2), shape (candidates, points); `capped_sum` is its sum over points.
         """
         near = np.minimum(capped, self.d1, out=self._buffers[1, : len(capped)])
         rest = np.subtract(capped, near, out=capped)
@@ -309,7 +277,7 @@ class _Search:
 def _nearest_two(
     to_medoids: NDArray[Any],
 ) -> tuple[IntArray, IntArray, NDArray[Any], NDArray[Any]]:
-    """Slots of and distances to the nearest two medoids; spoils its (points, k >= 2) input."""
+    """Slots of and distances to the nearest two medoids; overwrites its (points, k >= 2) input."""
     points = np.arange(len(to_medoids))
     nearest = to_medoids.argmin(axis=1)
     d1 = to_medoids[points, nearest]
@@ -326,25 +294,12 @@ def alternating_kmedoids(
     anchors: IntArray | None = None,
     max_rounds: int = 100,
 ) -> IntArray:
-    """Choose `k` medoids beside the anchors.
+    """Choose `k` medoids in addition to the anchors; return their positions, shape (k,).
 
-    Parameters
-    ----------
-    distances : ndarray, shape (items, items)
-        Symmetric.
-    k : int
-        Number of medoids that move; they begin at random items that are no anchors.
-    anchors : ndarray of int, optional
-        Items that are medoids and stay so.
-    max_rounds : int
-        Most rounds of assignment and refinement.
+    Alternates assignment and refinement on symmetric distances, shape (items, items), for at most
+    `max_rounds` rounds, from random items that are not anchors. `anchors` are medoids that never
+    move.
 
-    Returns
-    -------
-    ndarray of int, shape (k,)
-
-    Examples
-    --------
     >>> x = np.array([0.0, 1, 2, 10, 11, 12], dtype=np.float32)
     >>> alternating_kmedoids(abs(x[:, None] - x), 1, np.random.default_rng(0),
     ...                      anchors=np.array([0])).tolist()

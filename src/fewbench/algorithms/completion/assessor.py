@@ -1,19 +1,18 @@
 """A generic assessor: one logistic regression for the success of any model on any item.
 
 Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need" (arXiv 2409.03563),
-Section 3: what is known of an item and a model's answers on a few reference items stand side by
-side, and one classifier over all (model, item) pairs predicts success. Of an item we know how
-the other models did on it, as log odds; then the classifier is
+Section 3: one classifier over all (model, item) pairs predicts success from what is known of the
+item and from the model's answers on a few reference items. Here the log odds of the other models
+describe an item. Then the classifier is
 
     logit P(m right on i) = intercept + slope × log odds(i, m) + Σ_r weight_r (a_mr - mean_r)
 
 and with the interaction also + Σ_r product_r × similarity(i, r) × (a_mr - mean_r).
 
-No pair sees its own label: log odds leave the model out, similarities (correlations of the
-items' columns) the model's fold, and reference items are no training pairs.
+No pair sees its own label: log odds leave out the model, similarities (correlations of the items'
+columns) leave out the model's fold, and reference items are not training pairs.
 
-Models times items are a table, so no row is written out: the loss, its gradient and its second
-derivatives are sums over rows and columns of it.
+Loss, gradient and second derivatives are sums over rows and columns of the models × items table.
 """
 
 from dataclasses import dataclass
@@ -30,20 +29,12 @@ LOOSE = 0.01  # a penalty so that nothing is infinite where all answers are the 
 
 @dataclass(frozen=True, eq=False)
 class Assessor:
-    """A fitted assessor.
+    """A fitted assessor with penalty `alpha`.
 
-    Attributes
-    ----------
-    reference : ndarray of int, shape (n,)
-    means : ndarray, shape (n,)
-        Mean answers of the sources on the reference items.
-    base : ndarray, shape (items,)
-        What is the same for all models: intercept + slope × log odds.
-    weights : ndarray, shape (n,)
-    products : ndarray, shape (items, n), optional
-        Weights of the interaction, times similarities.
-    alpha : float
-        The penalty used.
+    `reference`, `means` and `weights`, shape (n,), are the reference items, the sources' mean
+    answers on them, and the weights of answers. `base`, shape (items,), is intercept + slope × log
+    odds. `products`, shape (items, n), has the interaction's weights times similarities, or is
+    None.
     """
 
     reference: IntArray
@@ -54,12 +45,9 @@ class Assessor:
     alpha: float
 
     def probabilities(self, answers: FloatArray) -> FloatArray:
-        """Return the expected score of every item, shape (models, items).
+        """Return expected scores, shape (models, items), from answers, shape (models, n).
 
-        Parameters
-        ----------
-        answers : ndarray, shape (models, n)
-            On the reference items, which are predicted as all others are.
+        Reference items are predicted like all others.
         """
         told = answers - self.means
         level = self.base + (told @ self.weights)[:, None]
@@ -80,27 +68,18 @@ def fit_assessor(
 ) -> Assessor:
     """Train an assessor on the sources.
 
-    Parameters
-    ----------
-    values : ndarray, shape (sources, items)
-        In [0, 1], no cell missing; scores between are taken as shares of successes.
-    reference : ndarray of int, shape (n,)
-        Positions of the reference items.
-    alpha : float, optional
-        Penalty: half of it times the squared weights is added to the sum of the losses. If None,
-        one of `PENALTIES` times the number of items trained on: the one with the least squared
-        error of held-out sources' mean score.
-    interaction : bool
-        Whether an answer counts by the reference item's similarity to the item.
-    pairs : int
-        At most about so many pairs are trained on: all sources, on items drawn at random.
-    item_weights : ndarray, shape (items,), optional
-        Shares in the mean score by which `alpha` is chosen; equal by default.
-    rng : Generator, optional
-        For the items that are trained on and the folds; by default one of seed 0.
+    - `values`, shape (sources, items): In [0, 1] without missing cells; fractional scores count as
+      shares of successes.
+    - `reference`, shape (n,): Positions of the reference items.
+    - `alpha`: Penalty: half of it times the squared weights is added to the sum of the losses. By
+      default the one of `PENALTIES` times the number of training items with the least squared error
+      of held-out sources' mean scores.
+    - `interaction`: Whether an answer counts by the reference item's similarity to the item.
+    - `pairs`: Train on at most about this many pairs: all sources, on items drawn at random.
+    - `item_weights`, shape (items,): Weights in the mean score by which `alpha` is chosen; by
+      default equal.
+    - `rng`: Draws training items and folds; by default seed 0.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> ability, easy = np.linspace(-2, 2, 30), np.linspace(-1, 1, 50)
     >>> values = (rng.random((30, 50)) < 1 / (1 + np.exp(-ability[:, None] - easy))).astype(float)
@@ -143,10 +122,7 @@ def _fit(
 ) -> FloatArray:
     """Return intercept, slope and weights by Newton's method.
 
-    Parameters
-    ----------
-    odds, labels : ndarrays, shape (models, items)
-    told : ndarray, shape (models, n)
+    `odds` and `labels` have shape (models, items), `told` (models, n).
     """
     prior = np.concatenate([[0.0, 1.0], np.zeros(told.shape[1])])
     penalty = np.concatenate([[LOOSE, LOOSE], np.full(told.shape[1], max(alpha, 1e-6))])
@@ -195,7 +171,7 @@ def _fit(
 def _best_alpha(
     values: FloatArray, reference: IntArray, items: IntArray, fold_of: IntArray, shares: FloatArray
 ) -> float:
-    """Choose the penalty whose held-out sources' mean scores are nearest the truth."""
+    """Choose the penalty that best predicts held-out sources' mean scores."""
     if len(values) < 3:
         return float(len(items))
     error = np.zeros(len(PENALTIES))

@@ -1,12 +1,12 @@
-"""Low-rank completion: the rest of a row from a few of its cells, given complete rows.
+"""Low-rank completion of a row from a few of its cells, given complete rows.
 
 Probabilistic principal components (Tipping & Bishop 1999, "Probabilistic Principal Component
 Analysis", J. R. Stat. Soc. B 61): a row is the items' means, plus loadings times a few standard
-normal abilities, plus noise. The sources are complete, so one decomposition fits all, and what is
-expected of a new row is the mean of a normal distribution given the cells that are known.
+normal abilities, plus noise. One decomposition of the complete sources fits all; the prediction
+for a new row is the mean of a normal distribution given the known cells.
 
-Noise is the same for all items, as in the paper, or each item's own (items that nearly all get
-right have little). Neither is always better, so cross-validation decides. Mean absolute error of
+Noise is the same for all items, as in the paper, or separate for each item (items that nearly all
+get right have little). Neither always wins, so cross-validation decides. Mean absolute error of
 the full score in percentage points, rank 3, sources 75 % at random, 10 repeats:
 
     items known                             20 same/own   50 same/own   100 same/own
@@ -15,9 +15,12 @@ the full score in percentage points, rank 3, sources 75 % at random, 10 repeats:
     HELM MedQA, 83 models                   6.09 / 5.59   4.08 / 3.86   3.03 / 2.85
     HELM MATH, 83 models                    5.23 / 5.36   3.28 / 3.30   2.40 / 2.41
 
-Means are taken of the expectations as they are, which are right on average (`average`); clipping
-each item to [0, 1] first does little where 20 items are known and harm where many are (GSM8K,
-300 items: 1.36 instead of 1.19).
+`average` uses unclipped expectations, which are right on average. Clipping each item to [0, 1]
+first changes little with 20 known items and harms with many (GSM8K, 300 items: 1.36 instead of
+1.19).
+
+`Components` are iterated principal components without a noise model: missing cells start at the
+column means, and each step replaces them by the row's projection on the leading components.
 """
 
 from dataclasses import dataclass
@@ -41,12 +44,8 @@ LEAST_SHARE = 0.25  # of the mean noise: few sources tell little of items that n
 class LowRank:
     """A fitted model of rows: means + loadings × abilities + noise.
 
-    Attributes
-    ----------
-    means : ndarray, shape (items,)
-    loadings : ndarray, shape (items, rank)
-    noise : ndarray, shape (items,)
-        Variance of each item's noise, above 0.
+    `means` has shape (items,), `loadings` (items, rank) and `noise`, each item's positive noise
+    variance, (items,).
     """
 
     means: FloatArray
@@ -59,13 +58,9 @@ class LowRank:
         return int(self.loadings.shape[1])
 
     def abilities(self, items: IntArray, answers: FloatArray) -> FloatArray:
-        """Return the expected abilities given answers, shape (targets, rank).
+        """Return expected abilities, shape (targets, rank), given answers, shape (targets, n).
 
-        Parameters
-        ----------
-        items : ndarray of int, shape (n,)
-            Positions of the items that were answered; there may be none.
-        answers : ndarray, shape (targets, n)
+        `items`, shape (n,), are the answered positions; n may be 0.
         """
         loadings = self.loadings[items]
         weighed = loadings / self.noise[items, None]
@@ -74,10 +69,10 @@ class LowRank:
         return np.asarray(np.linalg.solve(precision, told.T).T)
 
     def complete(self, items: IntArray, answers: FloatArray, *, clip: bool = True) -> FloatArray:
-        """Return the expected score of every item, shape (targets, items).
+        """Return the expected score of each item, shape (targets, items).
 
-        On `items` (as in `abilities`) they are the answers themselves. Elsewhere they are in
-        [0, 1], or as they come without `clip`: means of those err less (see above).
+        Answered items keep their answers. Other items are clipped to [0, 1] unless `clip` is
+        false: means of unclipped values have less error (see the module).
         """
         completed = self.means + self.abilities(items, answers) @ self.loadings.T
         if clip:
@@ -86,21 +81,10 @@ class LowRank:
         return np.asarray(completed)
 
     def average(self, items: IntArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return expected weighted sums of scores, without completing every item.
+        """Return expected weighted sums of scores, shape (targets, sums).
 
-        Only the sum over the items that are not known is kept within what is possible, not each
-        item (see the module).
-
-        Parameters
-        ----------
-        items, answers : ndarrays
-            As in `abilities`.
-        weights : ndarray, shape (items, sums)
-            Not negative; a mean's weights sum to 1.
-
-        Returns
-        -------
-        ndarray, shape (targets, sums)
+        `weights`, shape (items, sums), are not negative. Only the sum over the unknown items is
+        clipped to its possible range, not each item (see the module).
         """
         rest = weights.copy()
         rest[items] = 0.0
@@ -120,27 +104,17 @@ def fit_low_rank(
 ) -> LowRank:
     """Fit the low-rank model to complete rows.
 
-    What is not given of rank and noise is chosen: held-out rows are observed on random items, and
-    the least squared error of their mean score decides.
+    A rank or noise that is not given is chosen by the least squared error of held-out rows' mean
+    scores, observed on random items.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        In [0, 1], no cell missing.
-    rank : int, optional
-        Number of abilities; if None, one of `RANKS`. It is cut to models - 2, to items - 1, and
-        to the number of ways in which the rows differ.
-    noise : {"same", "own"}, optional
-        One variance for all items, or one for each.
-    observed : int, optional
-        How many items held-out rows are observed on; by default a tenth.
-    weights : ndarray, shape (items,), optional
-        Shares of the items in the mean score; equal by default.
-    rng : Generator, optional
-        For the folds and the observed items; by default one of seed 0.
+    - `values`, shape (models, items): In [0, 1], without missing cells.
+    - `rank`: Number of abilities; by default one of `RANKS`. It is cut to models - 2, to items - 1,
+      and to the rank of the rows.
+    - `noise` ("same", "own"): One variance for all items, or one per item.
+    - `observed`: Number of items on which held-out rows are observed; by default a tenth.
+    - `weights`, shape (items,): Weights of the items in the mean score; by default equal.
+    - `rng`: Draws folds and observed items; by default seed 0.
 
-    Examples
-    --------
     >>> rows = np.outer([0.0, 0.5, 1.0], [0.2, 0.4, 0.8]) + 0.1
     >>> model = fit_low_rank(rows, rank=1)
     >>> model.complete(np.array([0]), np.array([[0.25]])).round(2).tolist()
@@ -161,8 +135,20 @@ def fit_low_rank(
     return _Spectrum(values, rank).model(rank, noise)
 
 
+def _leading(centred: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """Return squared sizes and axes, (items, rank), of the leading components of centered rows."""
+    wide = len(centred) <= centred.shape[1]  # the smaller Gram matrix is enough
+    squares, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+    squares = squares[::-1]
+    distinct = int((squares > 1e-10 * max(squares[0], 1e-6)).sum())
+    kept = max(0, min(most, distinct))
+    axes = vectors[:, ::-1][:, :kept]
+    squares = squares[:kept]
+    return squares, centred.T @ axes / np.sqrt(squares) if wide else axes
+
+
 class _Spectrum:
-    """The decomposition of some rows, from which models of every rank up to `most` follow."""
+    """The decomposition of some rows; it gives the models of all ranks up to `most`."""
 
     def __init__(self, values: FloatArray, most: int) -> None:
         n_models, n_items = values.shape
@@ -170,17 +156,8 @@ class _Spectrum:
         centred = values - self.means
         self.total = (centred**2).sum(axis=0)
         self.freedom = max(n_models - 1, 1)
-        # The smaller of the two tables of inner products has all that is needed.
-        if wide := n_models <= n_items:
-            squares, vectors = np.linalg.eigh(centred @ centred.T)
-        else:
-            squares, vectors = np.linalg.eigh(centred.T @ centred)
-        squares = squares[::-1]
-        distinct = int((squares > 1e-10 * max(squares[0], 1e-6)).sum())
-        self.most = max(0, min(most, distinct, n_models - 2, n_items - 1))
-        top = vectors[:, ::-1][:, : self.most]
-        self.squares = squares[: self.most]
-        self.axes = centred.T @ top / np.sqrt(self.squares) if wide else top
+        self.squares, self.axes = _leading(centred, min(most, n_models - 2, n_items - 1))
+        self.most = len(self.squares)
 
     def model(self, rank: int, noise: Noise) -> LowRank:
         """Return the model of a rank, cut to what the rows allow."""
@@ -226,3 +203,51 @@ def _best(
                 said = model.average(items, answers, weights[:, None])[:, 0]
                 error[at] += float(((said - truth[held]) ** 2).sum())
     return candidates[int(np.argmin(error))]
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Leading principal components of complete rows.
+
+    `means` has shape (items,); `axes`, shape (items, rank), has orthonormal columns.
+    """
+
+    means: FloatArray
+    axes: FloatArray
+
+    def first(self, rank: int) -> "Components":
+        """Return the first components."""
+        return Components(self.means, self.axes[:, :rank])
+
+    def impute(self, items: IntArray, answers: FloatArray, steps: int) -> FloatArray:
+        """Return unclipped rows with the missing cells imputed, shape (targets, items).
+
+        `answers`, shape (targets, n), are the known cells at positions `items`. With the known
+        rows A of the axes, a step is z ← z + Aᵀ(answers - means - A z), from 0. Along an axis of
+        AᵀA with eigenvalue e, `steps` steps go 1 - (1 - e)^steps of the way to least squares. With
+        few known cells e is small, and stopping early shrinks z as a ridge penalty does.
+        """
+        known = self.axes[items]
+        size, turn = np.linalg.eigh(known.T @ known)
+        size = np.clip(size, 0.0, 1.0)
+        # (1 - (1 - e)^steps) / e, which is `steps` where e is 0.
+        safe = np.maximum(size, 1e-12)
+        gain = -np.expm1(steps * np.log1p(-np.minimum(safe, 1.0 - 1e-15))) / safe
+        told = (answers - self.means[items]) @ known @ turn
+        rows = self.means + (told * gain) @ turn.T @ self.axes.T
+        rows[:, items] = answers
+        return np.asarray(rows)
+
+
+def principal_components(values: FloatArray, rank: int) -> Components:
+    """Return at most `rank` leading principal components of complete rows, shape (models, items).
+
+    >>> rows = np.outer([0.0, 0.5, 1.0], [0.2, 0.4, 0.8]) + 0.1
+    >>> model = principal_components(rows, 5)
+    >>> model.axes.shape
+    (3, 1)
+    >>> model.impute(np.array([0]), np.array([[0.25]]), 1000).round(2).tolist()
+    [[0.25, 0.4, 0.7]]
+    """
+    means = values.mean(axis=0)
+    return Components(means, _leading(values - means, rank)[1])

@@ -1,10 +1,10 @@
-"""Items and models in a staircase: every model right up to its threshold, wrong after it.
+"""Items and models in a staircase: each model is right up to its threshold, wrong after it.
 
-Prabhu et al. 2024, arXiv 2402.19472, seek the order of the items and the models' thresholds that
-least disagree with the scores, ``min ||A P - Y||_1`` over permutations P and rows Y of ones
+Prabhu et al. 2024, arXiv 2402.19472, look for the item order and the models' thresholds that
+disagree least with the scores, ``min ||A P - Y||_1`` over permutations P and rows Y of ones
 followed by zeros. Given the order, the thresholds follow exactly (`thresholds`, the paper's
-dynamic programme; `mean_threshold` where only some items were run); given the thresholds,
-`reorder` improves the order.
+dynamic program; `mean_threshold` where only some items were run); given the thresholds, `reorder`
+improves the order.
 """
 
 import numpy as np
@@ -13,23 +13,12 @@ from fewbench._types import FloatArray, IntArray
 
 
 def thresholds(values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return each model's best threshold and what it disagrees by; items in order.
+    """Return each model's best threshold and its disagreement, both of shape (models,).
 
-    Best is the least sum of absolute differences from as many ones as the threshold followed by
-    zeros. Of thresholds that fit as well the first is taken, as in the authors' program.
+    `values`, shape (models, items), are scores in [0, 1], the easiest item first. The best
+    threshold has the least sum of absolute differences from that many ones followed by zeros; the
+    first of equally good thresholds is taken, as in the authors' program.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        Scores in [0, 1], the easiest item first.
-
-    Returns
-    -------
-    thresholds : ndarray of int, shape (models,), from 0 to the number of items
-    errors : ndarray, shape (models,)
-
-    Examples
-    --------
     >>> best, error = thresholds(np.array([[1.0, 0, 1, 1, 0], [0, 0, 1, 0, 0]]))
     >>> best.tolist(), error.tolist()
     ([4, 0], [1.0, 1.0])
@@ -40,26 +29,12 @@ def thresholds(values: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def mean_threshold(values: FloatArray, at: IntArray, size: int) -> FloatArray:
-    """Return where among all items the best threshold of some of them stands, ties by their mean.
+    """Return the best threshold on some items as a position among all, shape (models,).
 
-    A threshold between two of the items stands midway between them; one before or after all of
-    them before or after all items.
+    `values`, shape (models, n), are scores in [0, 1], the easiest item first, at the increasing
+    positions `at`. A threshold between two items is midway between them; one before or after all
+    of them is before or after all items. Equally good thresholds are averaged.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, n)
-        Scores in [0, 1], the easiest item first.
-    at : ndarray of int, shape (n,)
-        The items' places among all, increasing.
-    size : int
-        Number of all items.
-
-    Returns
-    -------
-    ndarray, shape (models,), from 0 to `size`
-
-    Examples
-    --------
     >>> values = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     >>> mean_threshold(values, np.array([1, 4, 7]), 9).tolist()
     [3.0, 9.0]
@@ -71,7 +46,7 @@ def mean_threshold(values: FloatArray, at: IntArray, size: int) -> FloatArray:
 
 
 def _errors(values: FloatArray) -> FloatArray:
-    """Return what each threshold disagrees by, but for rounding, shape (models, items + 1)."""
+    """Return each threshold's disagreement, rounded, shape (models, items + 1)."""
     # Moving the threshold past an item of score a changes the error by (1 - a) - a.
     error = np.zeros((values.shape[0], values.shape[1] + 1))
     np.cumsum(1.0 - 2.0 * values, axis=1, out=error[:, 1:])
@@ -79,26 +54,14 @@ def _errors(values: FloatArray) -> FloatArray:
 
 
 def reorder(values: FloatArray, order: IntArray) -> IntArray:
-    """Return an order of the items that disagrees less: the paper's "recursive sum".
+    """Return an order of the items with less disagreement: the paper's "recursive sum".
 
-    Items that as many models get right are told apart by the models whose thresholds lie among
-    them: these are the ones that say which of them are easier. New thresholds follow, and so on
-    until the sum of disagreements falls no more.
+    `values` are scores, shape (models, items); `order` has the highest mean score first. Models
+    with thresholds among equally hard items decide which of these items are easier. New thresholds
+    follow, until the sum of disagreements stops falling.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        Scores in [0, 1].
-    order : ndarray of int, shape (items,)
-        Positions of the items, highest mean score first.
-
-    Returns
-    -------
-    ndarray of int, shape (items,)
-
-    Examples
-    --------
-    All three items are got right by two of three models; the first finds the third the easier.
+    In this example two of three models get each item right; the first model finds the third item
+    easier.
 
     >>> reorder(np.array([[1.0, 0, 1], [0, 1, 0], [1, 1, 1]]), np.array([0, 1, 2])).tolist()
     [0, 2, 1]

@@ -30,14 +30,10 @@ CUTS = np.linspace(0.01, 0.99, 99)
 
 @dataclass(frozen=True, eq=False)
 class Abilities:
-    """Abilities and how sure they are.
+    """Abilities with their uncertainty.
 
-    Attributes
-    ----------
-    means : ndarray, shape (models, dimensions)
-        On a scale where the sources have mean 0 and variance 1.
-    covariances : ndarray, shape (models, dimensions, dimensions)
-        0 for sources where only the most likely values were looked for.
+    `means`, shape (models, dimensions), are on a scale where the sources have mean 0 and variance
+    1. `covariances`, shape (models, dimensions, dimensions), are 0 for sources of a "map" fit.
     """
 
     means: FloatArray
@@ -53,14 +49,8 @@ class Abilities:
 class ItemResponse:
     """A fitted item response model.
 
-    Attributes
-    ----------
-    discrimination : ndarray, shape (items, dimensions)
-    intercept : ndarray, shape (items,)
-    guessing : ndarray, shape (items,)
-        0 except in the 3PL model.
-    sources : Abilities
-        Of the models it was fitted to.
+    `discrimination` has shape (items, dimensions), `intercept` and `guessing` (items,); guessing
+    is 0 except in the 3PL model. `sources` are the abilities of the fitted models.
     """
 
     discrimination: FloatArray
@@ -74,13 +64,9 @@ class ItemResponse:
         return int(self.discrimination.shape[1])
 
     def expected(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
-        """Return probabilities of being right, shape (models, items).
+        """Return chances to be right, (models, items), at abilities, (models, dimensions).
 
-        Parameters
-        ----------
-        abilities : ndarray, shape (models, dimensions)
-        items : ndarray of int, optional
-            Positions of items; all by default.
+        `items` are positions; by default all items.
         """
         at = slice(None) if items is None else items
         knows = _logistic(abilities @ self.discrimination[at].T + self.intercept[at])
@@ -88,31 +74,23 @@ class ItemResponse:
         return np.asarray(guessing + (1.0 - guessing) * knows)
 
     def information(self, abilities: FloatArray, items: IntArray | None = None) -> FloatArray:
-        """Return what an answer to each item tells of the ability, shape (models, items).
+        """Return each item's Fisher information on the ability, shape (models, items).
 
-        Fisher information; with several abilities its trace. Arguments are as in `expected`.
+        With several abilities it is the trace. Arguments are those of `expected`.
         """
         at = slice(None) if items is None else items
         size = (self.discrimination[at] ** 2).sum(axis=1)
         return np.asarray(self._weights(abilities, at) * size)
 
     def abilities(self, items: IntArray, answers: FloatArray, spread: float = 1.0) -> Abilities:
-        """Estimate abilities from answers: the most likely ones, normal a priori.
+        """Estimate the most likely abilities from answers, with a normal prior.
 
-        Parameters
-        ----------
-        items : ndarray of int, shape (n,)
-            Positions of the items that were answered; there may be none.
-        answers : ndarray, shape (models, n)
-            Scores in [0, 1]; between 0 and 1 they count as that share of a right answer. NaN
-            where a model was not run.
-        spread : float
-            Standard deviation of the prior; the sources' is 1.
+        - `items`, shape (n,): Positions of the answered items; n may be 0.
+        - `answers`, shape (models, n): Scores in [0, 1], NaN where not run; fractional scores count
+          as that share of a right answer.
+        - `spread`: Standard deviation of the prior; the sources' is 1.
 
-        Returns
-        -------
-        Abilities
-            Covariances are the inverse of the information, the prior's included.
+        Returns Abilities. Covariances are the inverse information, prior included.
         """
         a = self.discrimination[items]
         run = ~np.isnan(answers)
@@ -147,10 +125,7 @@ class ItemResponse:
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """What answers to some items tell of abilities that are normal a priori.
-
-    `right` and `run` are of shape (models, n).
-    """
+    """Log posterior of abilities given answers; `right` and `run` have shape (models, n)."""
 
     model: ItemResponse
     items: IntArray
@@ -173,7 +148,7 @@ class _Told:
         return np.asarray(told.sum(axis=1) - 0.5 * (theta**2).sum(axis=1) / self.spread**2)
 
     def uphill(self, theta: FloatArray, step: FloatArray) -> FloatArray:
-        """Take a step, halved for as long as it leads down."""
+        """Take a step, halved while it leads down."""
         before = self.height(theta)
         before = before - 1e-12 * np.abs(before)
         size = np.ones((len(theta), 1))
@@ -189,7 +164,7 @@ def curvature(logits: NDArray[Float]) -> NDArray[Float]:
     """Curvature of the parabola that bounds the logistic likelihood and touches it at `logits`.
 
     tanh(x / 2) / 2x (Jaakkola & Jordan 2000, "Bayesian parameter estimation via variational
-    methods"): maximising the parabola never lowers the likelihood, and is linear regression.
+    methods"): maximizing the parabola is a linear regression and never lowers the likelihood.
     """
     half = 0.5 * np.maximum(np.abs(logits), SMALL, dtype=logits.dtype)
     bound = np.tanh(half)
@@ -198,7 +173,7 @@ def curvature(logits: NDArray[Float]) -> NDArray[Float]:
 
 
 def known_share(logits: FloatArray, guessing: FloatArray) -> FloatArray:
-    """Return the probability that a right answer was known, not guessed."""
+    """Return the probability that a right answer was known rather than guessed."""
     knows = _logistic(logits)
     return np.asarray((1.0 - guessing) * knows / (guessing + (1.0 - guessing) * knows))
 
@@ -210,25 +185,13 @@ def _logistic(x: FloatArray) -> FloatArray:
 
 
 def best_cuts(values: FloatArray, group_of: IntArray) -> FloatArray:
-    """Return for each group of items the cut above which a score is taken for right.
+    """Return the cut of each group of items above which a score counts as right, shape (groups,).
 
-    The one that best keeps the models' means, as tinyBenchmarks chooses it (Polo et al. 2024,
-    arXiv 2402.14992, section 3.3): least mean absolute difference between the share of a model's
-    scores above the cut and their mean. Where all scores are 0 or 1 any cut does, 0.5 is taken.
+    The cut with the least mean absolute difference between the share of a model's scores above the
+    cut and their mean, as tinyBenchmarks chooses it (Polo et al. 2024, arXiv 2402.14992, section
+    3.3). If all scores are 0 or 1, the cut is 0.5. `values`, shape (models, items), are in [0, 1],
+    NaN where not run; groups 0, 1, … in `group_of`, shape (items,), are not empty.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        In [0, 1]; NaN where a model was not run.
-    group_of : ndarray of int, shape (items,)
-        Groups are 0, 1, …, none of them empty.
-
-    Returns
-    -------
-    ndarray, shape (groups,)
-
-    Examples
-    --------
     >>> best_cuts(np.array([[0.2, 0.3, 0.9, 0.8]]), np.zeros(4, dtype=int)).round(2).tolist()
     [0.3]
     """
@@ -250,11 +213,5 @@ def best_cuts(values: FloatArray, group_of: IntArray) -> FloatArray:
 
 
 def binary(values: FloatArray, cuts: FloatArray) -> FloatArray:
-    """Return 1 where a score is above its item's cut, 0 elsewhere, NaN where it is NaN.
-
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-    cuts : ndarray, shape (items,)
-    """
+    """Return 1 where a score, (models, items), is above its item's cut, else 0 or NaN."""
     return np.where(np.isnan(values), np.nan, (values > cuts).astype(np.float64))

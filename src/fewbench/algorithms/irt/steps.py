@@ -1,8 +1,8 @@
-"""One ability of many models, each from items of its own, and the items to run them on next.
+"""Estimate one ability of many models from different items, and choose the items to run next.
 
-As a computerised adaptive test takes it (van der Linden & Pashley 2010, "Item selection and
-ability estimation in adaptive testing"). Each row is worked out by itself to the last bit, so
-that what a model is asked does not hang on which others are there.
+Follows computerized adaptive testing (van der Linden & Pashley 2010, "Item selection and ability
+estimation in adaptive testing"). Each row is computed alone to the last bit, so a model's items do
+not depend on the other models.
 """
 
 from typing import Literal
@@ -22,28 +22,16 @@ Grid = Literal["quantiles", "range"]
 def most_likely_abilities(
     model: ItemResponse, items: IntArray, right: FloatArray, spread: float = 1.0
 ) -> FloatArray:
-    """Return the most likely abilities (MAP), normal a priori.
+    """Return the most likely abilities (MAP) under a normal prior, shape (models,).
 
-    Newton's method on the slope of the log posterior, by halves where a step would leave the
-    interval that is known to hold the top; with guessing rates that top may be one of several.
+    Newton's method on the slope of the log posterior, with bisection where a step leaves the
+    interval that holds the maximum. With guessing, that maximum may be one of several.
 
-    Parameters
-    ----------
-    model : ItemResponse
-        Of one ability.
-    items : ndarray of int, shape (models, n)
-        Positions of the items that each model was run on.
-    right : ndarray, shape (models, n)
-        1 where it was right, 0 where not.
-    spread : float
-        Standard deviation of the prior, whose mean is 0.
+    - `model`: Of one ability.
+    - `items`, shape (models, n): Positions of the items of each model.
+    - `right`, shape (models, n): 1 for right answers, else 0.
+    - `spread`: Standard deviation of the prior with mean 0.
 
-    Returns
-    -------
-    ndarray, shape (models,)
-
-    Examples
-    --------
     >>> from fewbench.algorithms.irt import Abilities
     >>> nobody = Abilities(np.zeros((0, 1)), np.zeros((0, 1, 1)))
     >>> model = ItemResponse(np.ones((2, 1)), np.zeros(2), np.zeros(2), nobody)
@@ -91,7 +79,7 @@ def _slope(
 def standard_errors(
     model: ItemResponse, items: IntArray, abilities: FloatArray, spread: float = 1.0
 ) -> FloatArray:
-    """Return the standard errors of abilities, the prior counted, shape (models,)."""
+    """Return the standard errors of abilities, prior included, shape (models,)."""
     a, b, guessing = model.discrimination[items, 0], model.intercept[items], model.guessing[items]
     _, fisher = _slope(abilities, a, b, guessing, np.zeros(items.shape))
     return np.asarray(1.0 / np.sqrt(fisher + 1.0 / spread**2))
@@ -100,21 +88,10 @@ def standard_errors(
 def most_informative(
     model: ItemResponse, abilities: FloatArray, run: BoolArray, n: int
 ) -> IntArray:
-    """Return for each model the n items that tell most of its ability and were not run.
+    """Return each model's n most informative items not run yet, best first, shape (models, n).
 
-    Parameters
-    ----------
-    model : ItemResponse
-        Of one ability. Of equal items the first are taken.
-    abilities : ndarray, shape (models,)
-    run : ndarray of bool, shape (models, items)
-        At least n items of each model are not.
-    n : int
-
-    Returns
-    -------
-    ndarray of int, shape (models, n)
-        The most informative first.
+    `model` has one ability; `abilities` has shape (models,), `run` (models, items). The first of
+    equal items wins. Each model must have at least n items left.
     """
     information = np.round(model.information(abilities[:, None]), DIGITS)
     information[run] = -1.0
@@ -124,16 +101,11 @@ def most_informative(
 
 
 def ability_grid(abilities: FloatArray, count: int, grid: Grid) -> FloatArray:
-    """Return abilities at which items are compared, increasing, shape (count,).
+    """Return `count` increasing abilities at which items are compared.
 
-    The middles of `count` bins, that hold as many of the models each, or are as wide.
+    They are the middles of bins with equal numbers of models ("quantiles") or equal widths
+    ("range").
 
-    Parameters
-    ----------
-    abilities : ndarray, shape (models,)
-
-    Examples
-    --------
     >>> ability_grid(np.array([0.0, 1.0, 10.0]), 2, "quantiles").tolist()
     [0.5, 5.5]
     >>> ability_grid(np.array([0.0, 1.0, 10.0]), 2, "range").tolist()
@@ -147,17 +119,11 @@ def ability_grid(abilities: FloatArray, count: int, grid: Grid) -> FloatArray:
 
 
 def informative_on_a_grid(information: FloatArray) -> IntArray:
-    """Return for each ability in turn the item, of those not taken yet, that tells most there.
+    """Return, for each ability in turn, the most informative item that is not taken yet.
 
-    Of items whose information is equal to `DIGITS` digits the first is taken.
+    `information` has shape (abilities, items), with no more abilities than items. The first of
+    items with equal information, to `DIGITS` digits, is taken.
 
-    Parameters
-    ----------
-    information : ndarray, shape (abilities, items)
-        Not more abilities than items.
-
-    Examples
-    --------
     >>> informative_on_a_grid(np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
     [0, 2]
     """

@@ -1,4 +1,4 @@
-"""Whether the models that score well on the other items score well on this one."""
+"""Whether models that score well on the other items also score well on this item."""
 
 from dataclasses import dataclass
 
@@ -11,23 +11,18 @@ _BLOCK = 2048  # items ranked at a time
 
 @dataclass(frozen=True, eq=False)
 class Discrimination:
-    """How items go with the rest.
+    """How each item agrees with the other items; both arrays have shape (items,).
 
-    Attributes
-    ----------
-    r : ndarray, shape (items,)
-        Correlation of the item's scores with the models' ranks by their mean on all other items;
-        NaN where one of the two does not vary.
-    p : ndarray, shape (items,)
-        Probability of so low an r where it is 0 in truth: small for items that better models
-        fail. NaN where r is.
+    `r` correlates the item's scores with the models' ranks by their mean on all other items; NaN
+    where one of the two does not vary. `p` is the probability of an r this low if the true r is 0:
+    small for items that better models fail.
     """
 
     r: FloatArray
     p: FloatArray
 
     def wrong_way(self, level: float = 0.05) -> BoolArray:
-        """Whether an item goes the wrong way, at a false discovery rate of `level`."""
+        """Whether better models fail each item, at a false discovery rate of `level`."""
         from scipy.stats import false_discovery_control
 
         tested = ~np.isnan(self.p)
@@ -37,19 +32,11 @@ class Discrimination:
 
 
 def discrimination(values: FloatArray, weights: FloatArray) -> Discrimination:
-    """Correlate every item with the rest.
+    """Correlate each item with the rest; `values`, shape (models, items), are NaN where not run.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        Scores; NaN where not run.
-    weights : ndarray, shape (models,)
-        What each model counts, at most 1 (`likeness.independent_weights`): their sum is taken
-        for the number of independent models, so that ten of a lineage do not prove ten times as
-        much.
+    `weights`, shape (models,), count each model at most 1 (`likeness.independent_weights`). Their
+    sum is the number of independent models, so ten models of a lineage do not count as ten.
 
-    Examples
-    --------
     >>> ability = np.arange(40)[:, None]
     >>> rows = (ability > np.arange(1, 40)).astype(float)
     >>> rows[:, 20] = 1 - rows[:, 20]

@@ -1,13 +1,13 @@
-"""How much alike two models answer, beyond what items' difficulty and models' ability explain.
+"""How similarly two models answer, beyond item difficulty and model ability.
 
-Any two models agree on easy items. What tells kinship is the partial correlation of their answers
-given how easy each item is: the correlation of what is left of each row after a straight line on
-the items' means. Unrelated models have about 0, copies 1; where two rows are made of a shared and
-an own part of equal variance, it is 1/2.
+Any two models agree on easy items. The partial correlation of their answers, given how easy each
+item is, shows relatedness: the correlation of each row's residuals from a straight line on the
+item means. It is about 0 for unrelated models and 1 for copies; it is 1/2 for rows with a shared
+and an own part of equal variance.
 
-Twins are models that are the same, or nearly: real leaderboards have them. An estimate of a model
-with a twin among the sources is much better than one of a new model, so twins across sources and
-targets are counted, and residuals are cross-fitted by groups of them.
+Twins are equal or nearly equal models; real leaderboards contain them. A twin among the sources
+makes an estimate much better than for a new model. Twins across sources and targets are therefore
+counted, and residuals are cross-fitted by groups of twins.
 """
 
 from dataclasses import dataclass
@@ -28,24 +28,20 @@ DUPLICATE_CORRELATION = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """Partial correlations of all pairs of models.
+    """Partial correlations of all pairs of models, shape (models, models).
 
-    Attributes
-    ----------
-    r : ndarray, shape (models, models)
-        1 on the diagonal; 0 where one of the two does not vary or they share no item.
-    noise : ndarray, shape (models, models)
-        Variance of r for two unrelated models; 1 where there is no r.
+    `r` is 1 on the diagonal, and 0 where a model does not vary or two share no item. `noise` is
+    the variance of r for two unrelated models, 1 where there is no r.
     """
 
     r: FloatArray
     noise: FloatArray
 
     def beyond_chance(self, level: float = CHANCE) -> BoolArray:
-        """Whether a pair is more alike than the noise of so many items explains, for all at once.
+        """Whether each pair is more similar than noise explains, over all pairs at once.
 
-        One-sided, so that among unrelated models one pair of all is found with probability `level`
-        (Bonferroni). The diagonal is False.
+        One-sided: among unrelated models, a pair is found with probability `level` (Bonferroni).
+        The diagonal is False.
         """
         from scipy.special import ndtri
 
@@ -55,12 +51,11 @@ class Likeness:
         return np.asarray(found)
 
     def kin_threshold(self, level: float = 0.05) -> float | None:
-        """Return the least r that pairs of this table do not reach without kinship, or None.
+        """Return the least r that unrelated pairs of this table do not reach, or None.
 
-        What unrelated pairs reach is read off the table itself: normal, with the median of all
-        pairs and a spread from the quartile below it, where kin are not (the empirical null of
-        Efron 2004). Pairs are rejected at a false discovery rate of `level`; r is never below
-        `KIN`.
+        The null distribution is normal, with the median of all pairs and a spread from the lower
+        quartile, which related models do not affect (the empirical null of Efron 2004). Pairs are
+        rejected at a false discovery rate of `level`; r is never below `KIN`.
         """
         from scipy.special import ndtr
         from scipy.stats import false_discovery_control
@@ -79,17 +74,10 @@ class Likeness:
 def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
     """Compare all models with each other.
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        Scores in [0, 1]; NaN where not run. Items that all models score alike say nothing and are
-        left out.
-    weights : ndarray, shape (models,), optional
-        What each model counts in the items' means (`distinct_weights` of a first pass): else many
-        copies of one model would pass for the items' difficulty.
+    `values`, shape (models, items), are scores in [0, 1], NaN where not run. Items with equal
+    scores are left out. `weights`, shape (models,), count each model in the items' means
+    (`distinct_weights` of a first pass), so many copies of one model do not define the difficulty.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> rows = (rng.random((30, 400)) < rng.random(400)).astype(float)
     >>> rows[1] = rows[0]
@@ -121,10 +109,10 @@ def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
 
 
 def identical(values: FloatArray) -> BoolArray:
-    """Whether two models have the same scores on all items that both ran, shape (models, models).
+    """Whether two models have equal scores on all items that both ran, shape (models, models).
 
-    False on the diagonal, and for models that share no item. Products of whole tables find the
-    candidates, their cells decide: no two scores may be further apart than 1e-9.
+    False on the diagonal and for models without a shared item. Products of whole tables find the
+    candidates; scores within 1e-9 are equal.
     """
     run = ~np.isnan(values)
     mean = np.where(run, values, 0.0).sum(axis=0) / np.maximum(run.sum(axis=0), 1)
@@ -142,15 +130,13 @@ def identical(values: FloatArray) -> BoolArray:
 
 
 def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
-    """Return what each model counts among distinct ones, shape (models,), each at most 1.
+    """Return each model's weight among distinct models, at most 1, shape (models,).
 
-    A model counts 1 / (1 + the shares of variance that it has in common with the others, summed):
-    of k copies each counts 1/k. The sum is the effective number of distinct models, the diversity
-    of order 0 of Leinster & Cobbold 2012 (Ecology 93:477) with squared partial correlations, less
-    their noise, as similarities: how many different patterns of answers there are to learn from.
+    A model counts 1 / (1 + the summed shares of variance in common with others), so each of k
+    copies counts 1/k. The sum is the effective number of distinct models: the diversity of order 0
+    of Leinster & Cobbold 2012 (Ecology 93:477) with squared partial correlations, less their
+    noise, as similarities.
 
-    Examples
-    --------
     >>> rows = (np.random.default_rng(0).random((6, 900)) < 0.5).astype(float)
     >>> rows[1] = rows[2] = rows[0]
     >>> round(float(distinct_weights(likeness(rows), identical(rows)).sum()), 1)
@@ -162,16 +148,14 @@ def distinct_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
 
 
 def independent_weights(likeness: Likeness, same: BoolArray) -> FloatArray:
-    """Return what each model counts where answers to one item are averaged, shape (models,).
+    """Return each model's weight in the mean of answers to one item, shape (models,).
 
-    The variance of such a mean grows with correlations, not with their squares: a model counts
-    1 / (1 + its correlations with the others, summed). The sum is the number of independent
-    models with as sure a mean, and much lower than that of distinct ones where models form
-    lineages. Correlations count from one standard deviation of their noise up, and from each is
-    taken off what noise alone would add.
+    The variance of such a mean grows with correlations, not their squares: a model counts 1 / (1 +
+    its summed correlations with others). The sum is the number of independent models with an
+    equally precise mean, far below that of distinct models where models form lineages.
+    Correlations count from one standard deviation of noise up, less the expected contribution of
+    noise.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> shared, own = rng.random((1, 2000)) < 0.5, rng.random((10, 2000)) < 0.5
     >>> rows = np.where(rng.random((10, 2000)) < 0.7, shared, own).astype(float)
@@ -192,10 +176,10 @@ def _counting_once(shared: FloatArray, same: BoolArray) -> FloatArray:
 
 
 def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> IntArray:
-    """Group models whose mean likeness is at least `least`, shape (models,): group numbers.
+    """Return group numbers of models with a mean likeness of at least `least`.
 
-    Average linkage: a chain of pairs that are alike does not join its ends. Pairs within chance
-    count as unlike, identical rows as wholly alike.
+    Average linkage: a chain of similar pairs does not join its ends. Pairs within chance count as
+    different, identical rows as fully similar.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
@@ -210,12 +194,12 @@ def groups_alike(likeness: Likeness, same: BoolArray, least: float) -> IntArray:
 
 
 def _products(a: NDArray[np.float32], b: NDArray[np.float32]) -> FloatArray:
-    """Products of all rows, in single precision: what they are compared with is noisier by far."""
+    """Products of all rows in single precision, far below the noise."""
     return np.asarray(a @ b.T, dtype=np.float64)
 
 
 def _residuals(values: FloatArray, easiness: FloatArray) -> NDArray[np.float32]:
-    """What is left of each row after a straight line on the items' easiness, 0 where not run."""
+    """Residuals of each row from a straight line on the items' easiness, 0 where not run."""
     found = np.zeros(values.shape, dtype=np.float32)
     for at in range(0, len(values), _BLOCK):  # in parts, to need less memory
         part = values[at : at + _BLOCK]
@@ -234,9 +218,9 @@ def _residuals(values: FloatArray, easiness: FloatArray) -> NDArray[np.float32]:
 
 
 def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Correlation of every row of `a` with every row of `b`; identical rows have 1.
+    """Correlation of each row of `a` with each row of `b`, 1 for identical rows.
 
-    A constant row has correlation 0 with all rows but its copies.
+    A constant row has correlation 0 with all rows except its copies.
     """
     rows_a, rows_b = _standard(a), _standard(b)
     result = rows_a @ rows_b.T
@@ -246,10 +230,8 @@ def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return each target's highest correlation with a source, and which source that is.
+    """Return each target's highest correlation with a source, and the position of that source.
 
-    Examples
-    --------
     >>> sources = np.array([[1.0, 0, 1, 0], [1, 1, 0, 0]])
     >>> r, which = nearest_twin(np.array([[1.0, 0, 1, 0]]), sources)
     >>> r.round(6).tolist(), which.tolist()
@@ -260,16 +242,10 @@ def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, 
 
 
 def duplicate_groups(values: FloatArray, families: NDArray[np.object_] | None = None) -> IntArray:
-    """Group models that are all but the same or of one family, shape (models,): group numbers.
+    """Group models that are near copies or of one family; return group numbers, shape (models,).
 
-    All but the same: a correlation of `DUPLICATE_CORRELATION`. Near-twins are not enough here,
-    for chains of them can join most of a table.
-
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-    families : ndarray of str, shape (models,), optional
-        An empty text is no family.
+    Near copies correlate at `DUPLICATE_CORRELATION`; chains of mere twins can join most of a
+    table. An empty name in `families`, shape (models,), is no family.
     """
     from scipy.sparse.csgraph import connected_components
 

@@ -1,9 +1,8 @@
-"""Whether cells are missing at random, or by task, by item, or by how hard an item is.
+"""Whether cells are missing at random, or by task, by item or by difficulty.
 
-That models have different shares of missing cells is no bias and is taken as given: each test
-compares with the same number of cells of the same model, drawn at random. Where few cells are
-missing the usual approximations call too much a pattern; so cells are then drawn indeed, and how
-hard they are is judged by a bound that holds for any number.
+Models may have different shares of missing cells: each test compares with the same number of
+random cells of the same model. With few missing cells, the usual approximations find too many
+patterns. Cells are then drawn, and a bound that holds for any number judges difficulty.
 """
 
 from collections.abc import Iterator
@@ -20,23 +19,16 @@ UNLIKELY = 0.1  # what an approximation calls likelier is not worth drawing
 
 @dataclass(frozen=True, eq=False)
 class Missingness:
-    """What speaks against missing at random.
+    """Evidence against missing at random.
 
-    Attributes
-    ----------
-    by_model : ndarray, shape (models,)
-        Share of the items that each model was not run on.
-    by_task : ndarray, shape (models, tasks)
-        The same within each task.
-    p_task : float
-        Probability that chance alone spreads the cells so unevenly over tasks (chi-squared).
-    p_item : float
-        Probability that chance alone heaps them so on the same items (dispersion).
-    easier : ndarray, shape (models,)
-        How much better the others score on the items that the model lacks than on those it ran;
-        NaN where nothing is missing.
-    p_easier : ndarray, shape (models,)
-        Two-sided, the most that a difference as large can have; NaN where nothing is missing.
+    - `by_model`, shape (models,): Share of items that each model was not run on.
+    - `by_task`, shape (models, tasks): The same within each task.
+    - `p_task`, `p_item`: Probability that chance spreads the cells so unevenly over tasks
+      (chi-squared), or concentrates them so on the same items (dispersion).
+    - `easier`, shape (models,): How much better the others score on the model's missing items than
+      on its other items; NaN where nothing is missing.
+    - `p_easier`, shape (models,): Two-sided upper bound of the probability of such a difference;
+      NaN where nothing is missing.
     """
 
     by_model: FloatArray
@@ -48,16 +40,8 @@ class Missingness:
 
 
 def missingness(values: FloatArray, task_of: IntArray) -> Missingness:
-    """Test where cells are missing.
+    """Test where cells of `values`, shape (models, items), are missing (NaN).
 
-    Parameters
-    ----------
-    values : ndarray, shape (models, items)
-        Scores; NaN where not run.
-    task_of : ndarray of int, shape (items,)
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.random((8, 300))
     >>> rows[0, :60] = np.nan
@@ -99,7 +83,7 @@ def _by_task(row: IntArray, item: IntArray, task_of: IntArray, n_models: int) ->
 
 
 def _draws(lacks: IntArray, n_items: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Draw as many different items for each model as it lacks; models and items, cell by cell."""
+    """Draw as many different items per model as it lacks; yield their models and items."""
     rng = np.random.default_rng(0)
     models = np.arange(len(lacks))
     many = lacks > n_items / 5  # of all items in random order, the first; else until all differ
@@ -119,7 +103,7 @@ def _draws(lacks: IntArray, n_items: int) -> Iterator[tuple[IntArray, IntArray]]
 
 
 def _share_above(seen: float, drawn: Iterator[float]) -> float:
-    """Probability that chance gives as much, the table itself counted as one of the draws."""
+    """Return the probability of such a value by chance, the table itself counted as one draw."""
     return (1 + sum(value >= seen - 1e-9 * abs(seen) for value in drawn)) / (DRAWS + 1)
 
 
@@ -167,9 +151,9 @@ def _heaped_on_items(gone: BoolArray) -> float:
 def _difficulty(values: FloatArray, gone: BoolArray) -> tuple[FloatArray, FloatArray]:
     """How much easier for others a model's missing items are, with Bernstein's bound on chance.
 
-    The bound exp(-t² / (2 v + 2 b t / 3)), with t the distance of a sum of k values from what is
-    expected, v its variance and b the largest distance of one value, holds for draws without
-    replacement too (Hoeffding 1963). The few cells that a model lacks, or the few that it ran.
+    The bound is exp(-t² / (2 v + 2 b t / 3)), with t the distance of a sum of k values from its
+    expectation, v its variance and b the largest distance of one value. It also holds for draws
+    without replacement (Hoeffding 1963).
     """
     easier, p = np.full(len(values), np.nan), np.full(len(values), np.nan)
     total = np.where(gone, 0.0, values).sum(axis=0)

@@ -1,1 +1,1 @@
-"""Methods that choose items for the target at hand, asking again when they have seen answers."""
+"""Methods that choose further items for each target after seeing its answers."""

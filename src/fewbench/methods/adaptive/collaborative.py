@@ -1,8 +1,8 @@
-"""Two-stage collaborative filtering: models are users, items are items.
+"""Two-stage collaborative filtering with models as users.
 
 "Efficient Evaluation of Large Language Models via Collaborative Filtering" (anonymous, 2025).
-Stage 1 asks for the items that tell apart the sources, and among them those that answer as the
-target does; stage 2 predicts every other item from the answers to items like it.
+Stage 1 asks items that tell the sources apart, and items that tell apart sources similar to the
+target. Stage 2 predicts each other item from the answers to similar items.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.item_neighbours import Importance, ItemNeighbours
-from fewbench.algorithms.completion.transport import check_solver
+from fewbench.algorithms.completion.item_to_item import Importance, check_solver
 from fewbench.errors import MethodError
 from fewbench.methods.adaptive.task_completion import (
     LowRankItems,
-    Mixture,
-    Past,
     PastTask,
     TaskCompletion,
+    importance_for,
     past_by_task,
 )
 from fewbench.methods.base import Method, Prediction, Session
@@ -31,49 +29,37 @@ from fewbench.scores import Scores
 
 @dataclass(frozen=True)
 class Collaborative(Method):
-    """Items chosen for each target in rounds, other items predicted by those like them.
+    """Items chosen for each target in rounds; similar items predict the others.
 
-    The paper gives no values of its settings and finds the errors robust to them; the defaults
-    were chosen by cross-validation over sources (benchmarks/tune_collaborative.py). Random is
-    only which of equally important items is taken. The transport plan need not be unique: where
-    it is not, the solver's is taken.
+    The paper gives no setting values and finds the errors robust to them. Cross-validation over
+    sources chose the defaults (benchmarks/tune_collaborative.py). Randomness only breaks ties
+    between equally important items. Where the transport plan is not unique, the solver's plan is
+    used.
 
-    Parameters
-    ----------
-    similar_sources : int
-        |S|: how many sources most like the target (cosine of the answers to a task's items).
-    alpha : float
-        Weight of an item's importance to all sources; the rest is that to the similar ones
-        (Eq. 7).
-    rounds : int
-        How often a target is asked; the first asks for the probe set, the same for all.
-    similar_tasks : float
-        tau_0: tasks are similar where the cosine of the sources' scores on them is so high.
-    most_items : int
-        Similar tasks are taken, the most similar first, while their answered items and the task's
-        own, which always take part, are no more than this: with more, transport is slow and gains
-        little.
-    low_importance : float
-        tau_1: items whose importance is below the mean of the selected over this are predicted
-        by the mean of all sources (Eq. 10).
-    least_similarity : float
-        tau_2, and `quantile` q: an item is predicted by the target's answers to the items most
-        like it if their mean similarity is tau_3 or more, the larger of tau_2 and the
-        q-quantile over the task; else by the mean of the similar sources.
-    quantile : float
-    neighbours : int
-        How many items most like it.
-    weighted : bool
-        Weigh them by similarity.
-    importance : {"variance", "balance"}
-        Eq. 6, or Eq. 11 for right-or-wrong scores.
-    transport : bool
-        Add items made by optimal transport of the answers to similar tasks (Eq. 9); needs the
-        extra `transport`.
-    minimum : int
-        Items of every task that the budget should pay for; smaller tasks are taken whole.
-    prediction : {"similarity", "low-rank"}
-        Stage 2, or a low-rank completion of all items in its place (as UCBE-LRF in Table 5).
+    - `similar_sources`: |S|: number of sources most similar to the target (cosine of the answers to
+      a task's items).
+    - `alpha`: Weight of an item's importance to all sources; the rest is its importance to similar
+      sources (Eq. 7).
+    - `rounds`: Number of rounds per target; the first round is the probe set, the same for all
+      targets.
+    - `similar_tasks`: tau_0: least cosine of the sources' scores on two similar tasks.
+    - `most_items`: Most answered items used for transport to a task: similar tasks are added, the
+      most similar first, up to this total. The task's own items always take part. More items make
+      transport slow and gain little.
+    - `low_importance`: tau_1: items with an importance below the mean of the selected items divided
+      by tau_1 are predicted by the mean of all sources (Eq. 10).
+    - `least_similarity`: tau_2: the most similar items predict an item if their mean similarity is
+      at least tau_3, the larger of tau_2 and the q-quantile over the task; otherwise the mean of
+      the similar sources does.
+    - `quantile`: q.
+    - `neighbours`: Number of most similar items.
+    - `weighted`: Weight these items by similarity.
+    - `importance` ("variance", "balance"): Eq. 6, or Eq. 11 for right-or-wrong scores.
+    - `transport`: Add items made by optimal transport of the answers to similar tasks (Eq. 9);
+      needs the extra `transport`.
+    - `minimum`: Items per task that the budget should cover; smaller tasks are run in full.
+    - `prediction` ("similarity", "low-rank"): Stage 2, or a low-rank completion of all items
+      (UCBE-LRF in Table 5).
 
     Examples
     --------
@@ -102,7 +88,7 @@ class Collaborative(Method):
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """The solver of optimal transport, where it is used."""
+        """The transport solver, if `transport` is used."""
         if not self.transport or self.prediction != "similarity":
             return ()
         return (Extra("transport", "POT", "ot"),)
@@ -112,37 +98,10 @@ class Collaborative(Method):
     ) -> "ImportanceSession":
         """Share the budget among the tasks and open a session."""
         self._check(scores)
-        past = past_by_task(scores, self.importance, seed)
-        sizes = task_sizes(budget, np.bincount(scores.task_of), self.minimum)
-        mixture = Mixture(self.importance, self.alpha)
-        completion: TaskCompletion | LowRankItems
-        if self.prediction == "low-rank":
-            completion = LowRankItems(scores, budget, seed)
-        else:
-            completion = TaskCompletion(
-                past,
-                mixture,
-                similar_sources=self.similar_sources,
-                similar_tasks=self.similar_tasks,
-                most_items=self.most_items,
-                low_importance=self.low_importance,
-                nearest=ItemNeighbours(
-                    self.neighbours, self.weighted, self.least_similarity, self.quantile
-                ),
-                transport=self.transport,
-            )
-        return ImportanceSession(
-            scores,
-            past,
-            in_rounds(sizes, self.rounds),
-            mixture,
-            self.similar_sources,
-            completion,
-            targets,
-        )
+        return ImportanceSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
-        """Return the method and the settings that differ, as the command line writes them."""
+        """Return the method and its changed settings as the command line writes them."""
         return write("collaborative", self)
 
     def _check(self, scores: Scores) -> None:
@@ -166,52 +125,38 @@ class Collaborative(Method):
 
 
 ONE_TASK = (
-    "this method is made for benchmarks of many tasks; on a single one plain random sampling is "
-    "often closer: compare with random and greedy-ridge"
+    "this method is made for benchmarks with several tasks; on a single task plain random sampling "
+    "often has less error: compare with random and greedy-ridge"
 )
 
 
 class ImportanceSession(Session):
-    """Asks every target in rounds, independently of the others.
+    """Asks each target in rounds, independently of the other targets.
 
-    The first round is the probe set, the items most important to all sources. Each later one asks
-    for those most important to all sources and to the ones that answered a task as the target did.
-
-    Parameters
-    ----------
-    scores : Scores
-    past : Past
-        The same by task.
-    rounds : ndarray of int, shape (rounds, tasks)
-        How many items to ask.
-    mixture : Mixture
-    n_similar : int
-        How many sources are similar.
-    completion : TaskCompletion or LowRankItems
-        Predicts the items that a target was not run on.
-    targets : sequence of str
+    The first round is the probe set, the items most important to all sources. Later rounds also
+    weigh the importance to sources that answered a task as the target did.
     """
 
     def __init__(
-        self,
-        scores: Scores,
-        past: Past,
-        rounds: IntArray,
-        mixture: Mixture,
-        n_similar: int,
-        completion: TaskCompletion | LowRankItems,
-        targets: Sequence[str],
+        self, method: Collaborative, scores: Scores, budget: int, seed: int, targets: Sequence[str]
     ) -> None:
         super().__init__(targets, scores.n_items)
-        self._scores, self._past, self._tasks, self._rounds = scores, past, past.tasks, rounds
-        self._mixture, self._n_similar = mixture, n_similar
-        self._completion = completion
+        self._method, self._scores = method, scores
+        self._past = past = past_by_task(scores, method.importance, seed)
+        self._tasks = past.tasks
+        sizes = task_sizes(budget, np.bincount(scores.task_of), method.minimum)
+        self._rounds = in_rounds(sizes, method.rounds)  # items to ask, shape (rounds, tasks)
+        self._completion: TaskCompletion | LowRankItems = (
+            LowRankItems(scores, budget, seed)
+            if method.prediction == "low-rank"
+            else TaskCompletion(method, past)
+        )
         self._place = np.empty(scores.n_items, dtype=np.intp)  # of each item within its task
         for task in past.tasks:
             self._place[task.items] = np.arange(len(task.items))
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the next round's items of every target that has one, task by task."""
+        """Return each target's items of the next round, task by task."""
         chosen = {}
         for target in targets:
             done = len(self.record.rounds(target))
@@ -229,7 +174,7 @@ class ImportanceSession(Session):
         return chosen
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict every item of every target; scores are their means."""
+        """Predict all items of each target; scores are their means."""
         items = np.array(
             [
                 self._completion.complete(
@@ -246,7 +191,7 @@ class ImportanceSession(Session):
         return Prediction(full, of_tasks, np.clip(items, 0.0, 1.0), notes=notes)
 
     def _by_task(self, items: IntArray) -> list[IntArray]:
-        """Return items task by task, as positions within the task, in the same order."""
+        """Return items per task, as positions within the task, in the given order."""
         task_of = self._scores.task_of[items]
         return [self._place[items[task_of == task]] for task in range(len(self._tasks))]
 
@@ -257,33 +202,19 @@ class ImportanceSession(Session):
             return asked[:0]
         importance = task.importance
         if len(answered):
-            similar = self._past.similar(task.items[answered], scores, self._n_similar)
-            importance = self._mixture.of(task.values, similar, task.importance)
+            n_similar = self._method.similar_sources
+            similar = self._past.similar(task.items[answered], scores, n_similar)
+            importance = importance_for(self._method, task.values, similar, task.importance)
         return task.most_important(importance, asked, n)
 
 
 def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
-    """Share `budget` items among tasks by one ratio, with a minimum.
+    """Share `budget` items among tasks by their `sizes`, with a minimum; shape (tasks,).
 
-    A task of size s gets min(s, max(minimum, ratio * s)), with the ratio that spends the budget:
-    small tasks are taken whole. A budget that cannot give every task its minimum lowers the
-    minimum instead. Fractions go to the largest remainders; of equal ones to the larger task,
-    then to the first.
+    A task of size s gets min(s, max(minimum, ratio * s)) items, with the ratio that spends the
+    budget. A budget below the sum of minimums lowers the minimum. Fractions go to the largest
+    remainders, then to the larger task, then to the first.
 
-    Parameters
-    ----------
-    budget : int
-        At most the sum of `sizes`.
-    sizes : ndarray of int, shape (tasks,)
-    minimum : int
-        0 for plain proportions.
-
-    Returns
-    -------
-    ndarray of int, shape (tasks,), summing to `budget`
-
-    Examples
-    --------
     >>> task_sizes(60, np.array([10, 100, 200]), 20).tolist()
     [10, 20, 30]
     >>> task_sizes(20, np.array([10, 100, 200]), 20).tolist()
@@ -307,15 +238,10 @@ def task_sizes(budget: int, sizes: IntArray, minimum: int) -> IntArray:
 
 
 def in_rounds(sizes: IntArray, rounds: int) -> IntArray:
-    """Split the tasks' sizes into rounds as equal as can be, the larger ones first.
+    """Split task sizes into at most `rounds` nearly equal rounds, shape (rounds, tasks).
 
-    Returns
-    -------
-    ndarray of int, shape (at most `rounds`, tasks)
-        Items to ask of every task; rounds without any are left out.
+    Larger rounds come first; empty rounds are dropped.
 
-    Examples
-    --------
     >>> in_rounds(np.array([1, 5, 6]), 3).tolist()
     [[1, 2, 2], [0, 2, 2], [0, 1, 2]]
     """

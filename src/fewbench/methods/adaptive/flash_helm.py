@@ -1,8 +1,8 @@
-"""Flash-HELM: few random items for all, more for those that rank high on them.
+"""Flash-HELM: few random items for all models, more for models that rank high on them.
 
-Perlitz et al. 2024, "Efficient Benchmarking (of Language Models)" (arXiv 2308.11696): where only
-the top of a ranking has to be resolved, models are placed coarsely first, and only those placed
-in a better tier are run on as many more items as that tier is worth.
+Perlitz et al. 2024, "Efficient Benchmarking (of Language Models)" (arXiv 2308.11696): if only the
+top of a ranking must be resolved, all models are ranked coarsely first. Models in a better tier
+run as many more items as the tier requires.
 """
 
 from collections.abc import Sequence
@@ -24,31 +24,22 @@ from fewbench.scores import Scores
 
 @dataclass(frozen=True)
 class FlashHelm(Method):
-    """Random items in tiers: the budget for the top tier, a part of it for every other.
+    """Random items in tiers: the whole budget for the top tier, part of it for the others.
 
-    Everyone is run on the lowest tier's items. Whoever then ranks within the next tier, among the
-    sources and itself, is run on the rest of that tier's items and ranked again, and so on. The
-    score is the mean of all answers. The mean number of items run is below the budget, which no
-    target exceeds. With a budget of all items the estimate is exact for those who reach the top
-    tier, and for them alone.
+    Each target runs the items of the lowest tier. A target that ranks within the next tier, among
+    the sources, runs the rest of that tier's items and is ranked again, and so on. The score is
+    the mean of all answers. No target exceeds the budget; the mean number of items is below it.
+    With a budget of all items, only estimates of targets in the top tier are exact.
 
-    Parameters
-    ----------
-    tiers : int
-        Number of tiers. Each holds the models down to a share of the ranking; the shares fall
-        from all to `top` by equal factors.
-    ratio : float
-        How many times the items of a tier are those of the one below.
-    least : int
-        No tier has fewer items than this, or than the budget if that is less.
-    top : float
-        Share of the ranking, in percent, that is the top tier: at least one model.
-    stratified : bool
-        Draw items of every task by its share of the full score, as the paper samples every
-        scenario; or from all items alike.
-    ranked_by : {"full", "same"}
-        Rank a target's mean among the sources' full scores, or among their means on the same
-        items.
+    - `tiers`: Number of tiers. Each tier is a top share of the ranking; shares fall from all models
+      to `top` by equal factors.
+    - `ratio`: Items of a tier divided by items of the tier below.
+    - `least`: Least items of a tier, unless the budget is lower.
+    - `top`: Share of the ranking in the top tier, in percent; at least one model.
+    - `stratified`: Draw items of each task by its share of the full score, as the paper samples
+      each scenario; otherwise draw from all items alike.
+    - `ranked_by` ("full", "same"): Rank a target's mean among the sources' full scores, or among
+      their means on the same items.
     """
 
     tiers: int = 5
@@ -72,10 +63,8 @@ class FlashHelm(Method):
         return FlashHelmSession(self, scores, budget, seed, targets)
 
     def sizes(self, budget: int) -> list[int]:
-        """Return how many items each tier is run on, the lowest first.
+        """Return the number of items of each tier, lowest tier first.
 
-        Examples
-        --------
         >>> FlashHelm().sizes(100)
         [10, 13, 25, 50, 100]
         """
@@ -83,10 +72,8 @@ class FlashHelm(Method):
         return [max(least, int(np.ceil(budget * self.ratio**-k - 1e-9))) for k in falling]
 
     def lowest_ranks(self, n_models: int) -> list[int]:
-        """Return the lowest rank that is within each tier, the lowest tier first.
+        """Return the lowest rank within each tier, lowest tier first.
 
-        Examples
-        --------
         >>> FlashHelm().lowest_ranks(100)
         [100, 57, 32, 18, 10]
         """
@@ -95,17 +82,14 @@ class FlashHelm(Method):
         return [max(1, int(np.ceil(share * n_models - 1e-9))) for share in shares]
 
     def describe(self) -> str:
-        """Return the method and its settings as the command line writes them."""
+        """Return the method and its changed settings as the command line writes them."""
         return write("flash-helm", self)
 
 
 class FlashHelmSession(Session):
-    """Asks for the next tier's items while a target ranks within it.
+    """Asks the next tier's items while a target ranks within it.
 
-    Attributes
-    ----------
-    order : ndarray of int
-        Positions of all items in the order in which every target is run on them.
+    `order` has the positions of all items in the order in which each target runs them.
     """
 
     def __init__(
@@ -119,7 +103,7 @@ class FlashHelmSession(Session):
         self._lowest = method.lowest_ranks(scores.n_models + 1)
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the items that targets lack of those of their tier."""
+        """Return the remaining items of each target's tier."""
         chosen = {}
         for target in targets:
             done = len(self.record.asked(target))
@@ -130,10 +114,7 @@ class FlashHelmSession(Session):
         return chosen
 
     def _tier(self, target: str, done: int) -> int:
-        """Return the tier of a target that was asked the first items of the order.
-
-        While its answers rank within the next tier it moves up, until that tier has more items.
-        """
+        """Return a target's tier: it rises while its answers rank within the next tier."""
         tier = 0
         while done >= self._sizes[tier] and tier + 1 < len(self._sizes):
             asked = self.record.asked(target)[: self._sizes[tier]]
@@ -147,7 +128,7 @@ class FlashHelmSession(Session):
         return tier
 
     def _rank(self, target: str, items: IntArray, n_asked: int) -> int:
-        """Place among the sources; of equals the target is the first."""
+        """Return the rank among the sources; the target comes first among equals."""
         mean = self._mean(items, n_asked)
         others = self._scores.full_scores()
         if self._method.ranked_by == "same":
@@ -157,16 +138,16 @@ class FlashHelmSession(Session):
         return 1 + int((others > own + 1e-9).sum())
 
     def _mean(self, items: IntArray, n: int) -> FittedMean:
-        """The mean over items, of n asked, in which tasks weigh as in the full score."""
+        """Return the mean over items, of n asked, in which tasks weigh as in the full score."""
         scores = self._scores
         task_of, weights = scores.task_of[items], scores.item_weights[items]
         if self._method.stratified and n < scores.n_items:
             masses = np.bincount(scores.task_of, weights=scores.item_weights)
-            # Decided by n alone: to weigh by which tasks happened to be drawn would be biased.
+            # Decided by n alone: weights that depend on the drawn tasks would be biased.
             if n - len(masses) >= 1.0 / max(float(masses.min()), 1e-12):
                 counts = np.bincount(task_of, minlength=len(masses))
                 weights = (masses / np.maximum(counts, 1))[task_of]
-            else:  # by how many of its task were to be expected
+            else:  # by the expected number of the task's items
                 expected = expected_counts(n, masses, np.bincount(scores.task_of))
                 weights = (masses / np.maximum(expected, 1e-12))[task_of]
         return FittedMean(len(scores.tasks), task_of, weights, self._lines)
@@ -176,7 +157,7 @@ class FlashHelmSession(Session):
         return task_lines(self._scores)
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict by the means of the answers, of targets that answered the same together."""
+        """Predict by the means of the answers, together for targets with the same items."""
         alike: dict[tuple[bytes, int], list[int]] = {}
         for row, target in enumerate(targets):
             key = self.record.answered(target).tobytes(), len(self.record.asked(target))
@@ -190,11 +171,11 @@ class FlashHelmSession(Session):
 
 
 def _by_task(scores: Scores, rng: np.random.Generator) -> IntArray:
-    """Random order of all items of which every beginning has each task by its share.
+    """Return a random order of all items in which each prefix has each task by its share.
 
-    Within a task items are in random order, at equal steps from a random start, the steps as
-    small as the task's share is large. Of the first n items, n above the number of tasks + 1 over
-    the smallest share, every task has some.
+    Items of a task are in random order, at equal steps from a random start; a larger share means
+    smaller steps. The first n items include each task if n exceeds the number of tasks plus 1 over
+    the smallest share.
     """
     place = np.empty(scores.n_items)
     masses = np.bincount(scores.task_of, weights=scores.item_weights)

@@ -1,19 +1,19 @@
-"""Fluid benchmarking: the next item is the one that tells most of the ability found so far.
+"""Fluid benchmarking: the next item is the most informative one at the estimated ability.
 
-Hofmann et al. 2025, "Fluid Language Model Benchmarking" (arXiv 2509.11106): a computerised adaptive
-test. An item response model of the sources says how likely a model of some ability is right on
-each item; a target's ability is estimated after every answer, and the item of highest Fisher
-information there is asked next.
+Hofmann et al. 2025, "Fluid Language Model Benchmarking" (arXiv 2509.11106): a computerized
+adaptive test. An item response model of the sources gives the probability of a right answer by
+ability. After each answer a target's ability is estimated, and the item with the highest Fisher
+information at that ability is asked next.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.irt import Form, ItemResponse, binary
+from fewbench.algorithms.irt import Form, binary
 from fewbench.algorithms.irt.steps import (
     most_informative,
     most_likely_abilities,
@@ -25,60 +25,52 @@ from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, check_words, write
 from fewbench.scores import Scores
 
-_AT_ONCE = 16  # targets whose items are chosen together: more would only leave the cache
+_AT_ONCE = 16  # targets whose items are chosen together, so that they fit in the cache
 CAUTION = 20.0
-"""The correction takes the mean residual by half at so many answers.
+"""Number of answers at which the correction is half of the mean residual.
 
-That of a target whose residuals average to 0 up to a standard deviation of .1.
+It suits mean residuals with mean 0 and standard deviation 0.1 over targets.
 """
 BY_CHANCE = 2.0
-"""Up to so many variances a gap between random and all items' residuals is left to chance."""
+"""Number of variances up to which chance explains a gap between random and all residuals."""
 
 
 @dataclass(frozen=True)
 class Fluid(Method):
     """Random items, then items of highest Fisher information at the target's ability.
 
-    The ability that the answers give says every item's expected score. Where one ability does not
-    say it all, these are off, by more the stronger the target is, and items that are chosen for
-    their information show little of that. So half of the items are random, and every item that
-    was not run is expected to be off by
+    The estimated ability gives the expected score of each item. One ability may not describe a
+    target fully; expected scores are then off, more so for stronger targets, and items chosen for
+    their information show little of this. So half of the items are random, and each item that was
+    not run is corrected by
 
         n / (n + 20) * r + max(0, 1 - 2 v / d^2) * d
 
-    with r the mean of answer minus expected score over the n answers, d the same over the random
-    items less r, and v the variance of that mean over random items: the random items' own word
-    counts where chance does not explain that they say otherwise.
+    where r is the mean of answer minus expected score over the n answers, d is that mean over the
+    random items minus r, and v is the variance of the mean over random items. The random items
+    thus count where chance does not explain their difference.
 
-    The paper has neither. It ranks models by their ability and stops there:
+    The paper has neither random items nor a correction. It ranks models by ability only:
     `fluid(random=0,estimate=expected)`, whose scores rank models that ran the same items as the
-    ability does, unless items of negative discrimination are many. Unlike the authors' program
-    the item response model is fitted by marginal maximum likelihood, with discriminations of
-    either sign, and abilities are not cut to -4 to 4. Which of equally informative items is asked
-    is drawn from the seed.
+    ability does, unless many items have negative discrimination. Unlike the authors' program, the
+    item response model is fitted by marginal maximum likelihood, discriminations may have either
+    sign, and abilities are not cut to -4 to 4. The seed breaks ties between equally informative
+    items.
 
-    Parameters
-    ----------
-    form : {"2pl", "1pl", "3pl"}
-        The item response model; the paper's is the 2PL.
-    random : float
-        Share of the budget that is random items, from 0 to 1. They are asked first and all at
-        once.
-    first : int, optional
-        How many informative items are asked at first. By default as many as `step`; the paper's
-        program begins with 1, at the sources' mean ability.
-    step : int
-        How many items are asked at a time after that; with the paper's 1 a target is run once
-        for each informative item.
-    estimate : {"corrected", "answers", "expected"}
-        Answers where there are any and expected scores elsewhere, corrected or as they are, both
-        exact when all items are run; or expected scores of all items.
-    spread : float
-        Standard deviation of the prior of a target's ability, whose mean is 0; the sources'
-        abilities have mean 0 and standard deviation 1.
-    until : float, optional
-        Stop before the budget is spent, once the ability's standard error is at most this (the
-        paper's dynamic stopping).
+    - `form` ("2pl", "1pl", "3pl"): The item response model; the paper uses the 2PL.
+    - `random`: Share of the budget for random items, from 0 to 1. They are asked first, all at
+      once.
+    - `first`: Number of informative items in the first step; by default `step`. The paper's program
+      begins with 1, at the sources' mean ability.
+    - `step`: Number of items per later step. With the paper's 1, a target runs once per informative
+      item.
+    - `estimate` ("corrected", "answers", "expected"): Answers where there are any and expected
+      scores elsewhere, corrected or not; both are exact when all items are run. Or expected scores
+      of all items.
+    - `spread`: Standard deviation of the prior of a target's ability, with mean 0; the sources'
+      abilities have mean 0 and standard deviation 1.
+    - `until`: Stop before the budget is spent, once the ability's standard error is at most this
+      (the paper's dynamic stopping).
 
     Examples
     --------
@@ -100,7 +92,7 @@ class Fluid(Method):
 
     @property
     def whole_budget(self) -> bool:
-        """Whether every target is run on as many items as the budget has."""
+        """Whether each target runs the whole budget."""
         return self.until is None
 
     def start(
@@ -116,18 +108,15 @@ class Fluid(Method):
         return FluidSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
-        """Return the method and its settings as the command line writes them."""
+        """Return the method and its changed settings as the command line writes them."""
         return write("fluid", self)
 
 
 class FluidSession(Session):
-    """Asks each target for the items that tell most of its ability so far.
+    """Asks each target the most informative items at its estimated ability.
 
-    Attributes
-    ----------
-    order : ndarray of int
-        Positions of all items, shuffled: the first are the random ones, and of equally
-        informative items the first is asked.
+    `order` has the positions of all items, shuffled: the first are the random items, and of
+    equally informative items the first is asked.
     """
 
     def __init__(
@@ -140,19 +129,24 @@ class FluidSession(Session):
         self.order = np.random.default_rng(seed).permutation(scores.n_items)
         self._place = np.argsort(self.order)
         self._cuts = fitted.cuts
-        self._model = fitted.model
+        self._model = model = fitted.model
         self._notes = fitted.notes
-        self._shuffled = _take(fitted.model, self.order)
+        self._shuffled = replace(
+            model,
+            discrimination=model.discrimination[self.order],
+            intercept=model.intercept[self.order],
+            guessing=model.guessing[self.order],
+        )
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the items that tell most of each target's ability so far."""
+        """Return the most informative items at each target's estimated ability."""
         chosen: dict[str, IntArray] = {}
         for names in self._alike(targets):
             chosen |= self._choose(names)
         return {name: items for name, items in chosen.items() if len(items)}
 
     def abilities(self, targets: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-        """Return abilities, on which the paper ranks, and their standard errors, (targets,)."""
+        """Return abilities (the paper's ranking) and their standard errors, both (targets,)."""
         theta, errors = np.empty(len(targets)), np.empty(len(targets))
         places = {name: place for place, name in enumerate(targets)}
         for names in self._alike(targets):
@@ -190,7 +184,7 @@ class FluidSession(Session):
         return int(np.isfinite(self.record.scores(target)[rounds[0]]).sum())
 
     def _alike(self, targets: Sequence[str]) -> list[list[str]]:
-        """Part targets by how many items they were asked and answered, at most so many at once."""
+        """Group at most `_AT_ONCE` targets with equally many asked and answered items."""
         by_count: dict[tuple[int, int], list[str]] = {}
         for name in targets:
             counts = len(self.record.asked(name)), len(self.record.answered(name))
@@ -202,7 +196,7 @@ class FluidSession(Session):
         ]
 
     def _estimate(self, targets: list[str]) -> tuple[FloatArray, FloatArray]:
-        """Return abilities and standard errors of targets that answered equally many items."""
+        """Return abilities and standard errors of targets with equally many answers."""
         items = np.stack([self.record.answered(name) for name in targets])
         answers = np.stack(
             [self.record.scores(name)[self.record.answered(name)] for name in targets]
@@ -213,7 +207,7 @@ class FluidSession(Session):
         return theta, standard_errors(self._model, items, theta, spread)
 
     def _choose(self, targets: list[str]) -> dict[str, IntArray]:
-        """Choose for targets that were asked, and answered, equally many items."""
+        """Choose for targets with equally many asked and answered items."""
         method, done = self._method, len(self.record.asked(targets[0]))
         if done < self._n_random:
             return {
@@ -243,7 +237,7 @@ class FluidSession(Session):
 def _mean_off(
     answers: FloatArray, expected: FloatArray, weights: FloatArray, n_random: int
 ) -> float:
-    """Return how far items that were not run are expected to be off; the first are random."""
+    """Return the correction of items that were not run; the first `n_random` answers are random."""
     if not len(answers):
         return 0.0
     residuals = answers - expected
@@ -261,13 +255,6 @@ def _mean_off(
 
 
 def _weighted(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """Return a weighted mean, and how many equally weighted values would tell as much."""
+    """Return a weighted mean and its effective number of equally weighted values."""
     total = weights.sum()
     return float(weights @ values / total), float(total**2 / (weights**2).sum())
-
-
-def _take(model: ItemResponse, items: IntArray) -> ItemResponse:
-    """Return the model of these items, in this order."""
-    return ItemResponse(
-        model.discrimination[items], model.intercept[items], model.guessing[items], model.sources
-    )

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import Metric, item_distances
+from fewbench.algorithms.clustering.distances import Count, Metric, item_distances, native_sources
 from fewbench.algorithms.clustering.kmedoids import alternating_kmedoids, kmedoids
-from fewbench.algorithms.natives import Count, native_sources
 from fewbench.errors import MethodError
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.needs import Need
@@ -22,51 +21,40 @@ from fewbench.scores import Scores
 
 Search = Literal["swap", "alternate"]
 Clip = Literal["none", "above", "both"]
+Ties = Literal["one", "shared"]
 
 
 @dataclass(frozen=True)
 class Tailored(Method):
-    """A probe set for all targets, then a set for each by its native sources.
+    """A probe set for all targets, then a set for each target from its native sources.
 
-    The defaults are what the paper's tables were made with, but for `candidates` on more than
-    2,000 items and ties between medoids; `AS_PRINTED` is what its equations say. Ties: of sources
-    equally near a target the first in the table is taken, of medoids equally near an item one
-    drawn at random.
+    The defaults are those of the paper's tables, except `candidates` on more than 2,000 items and
+    ties between medoids; `AS_PRINTED` follows its equations. Of sources equally near a target, the
+    first in the table is taken; of medoids equally near an item, a random one.
 
-    Parameters
-    ----------
-    probe : int
-        Items of the probe set (the G-set), at most the budget.
-    metric : {"manhattan", "euclidean", "cosine", "correlation"}
-        Distance between items and between models.
-    standardise : bool
-        Bring every column of what distances are measured on to mean 0 and variance 1 first:
-        each source's scores between items, each probe item's between models.
-    search : {"swap", "alternate"}
-        How medoids are found: by swaps while the total distance falls, or by Eq. 6-7.
-    natives : {"average", "dynamic", "own", "all"}
-        How many native sources a target has (see `algorithms.natives`).
-    inclusive : bool
-        Whether sources at exactly the mean distance count as near.
-    company : {"targets", "sources"}
-        Among whom the number of native sources is averaged: the targets of the session, which
-        then wait for one another; or the sources, each taken for a target in its turn, so that
-        no target depends on another. A target alone always keeps company with the sources.
-    anchored : bool
-        Keep the probe items as medoids. If not, they are run all the same, and count as answers.
-    calibrate : bool
-        Calibrate by the native sources' means (Eq. 8-9).
-    clip : {"none", "above", "both"}
-        Keep items' expected scores as they come, at most 1, or from 0 to 1.
-    ties : {"one", "shared"}
-        Whether an item equally near several medoids takes its score from one or from all.
-    corrected : bool
-        Take from every item's expected score what the same estimate errs there on the native
-        sources, on average: it errs low for targets that are stronger than most.
-    restarts : int
-        Random starts of the swap search; the cheapest clustering is kept.
-    candidates : int
-        The swap search tries at most so many items, drawn at random, as medoids of a target.
+    - `probe`: Items of the probe set (the G-set), at most the budget.
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation"): Distance between items and
+      between models.
+    - `standardise`: First scale each column to mean 0 and variance 1: each source's scores for
+      distances between items, each probe item's for distances between models.
+    - `search` ("swap", "alternate"): Find medoids by swaps while the total distance falls, or by
+      Eq. 6-7.
+    - `natives` ("average", "dynamic", "own", "all"): How many native sources a target has (see
+      `algorithms.clustering.distances`).
+    - `inclusive`: Whether sources at exactly the mean distance count as near.
+    - `company` ("targets", "sources"): Average the number of native sources over the session's
+      targets, which then wait for each other, or over the sources, each treated as a target, so
+      that targets are independent. A single target always uses the sources.
+    - `anchored`: Keep the probe items as medoids. Otherwise they are run and count only as answers.
+    - `calibrate`: Calibrate by the native sources' means (Eq. 8-9).
+    - `clip` ("none", "above", "both"): Leave items' expected scores unclipped, clip them at 1, or
+      to [0, 1].
+    - `ties` ("one", "shared"): Whether an item equally near several medoids takes its score from
+      one or from all.
+    - `corrected`: Subtract from each item's expected score the mean error of the same estimate on
+      the native sources: it is too low for targets stronger than most.
+    - `restarts`: Random starts of the swap search; the cheapest clustering is kept.
+    - `candidates`: Most items, drawn at random, that the swap search tries as medoids of a target.
     """
 
     probe: int = 10
@@ -79,7 +67,7 @@ class Tailored(Method):
     anchored: bool = True
     calibrate: bool = True
     clip: Clip = "above"
-    ties: Literal["one", "shared"] = "one"
+    ties: Ties = "one"
     corrected: bool = False
     restarts: int = 1
     candidates: int = 2000
@@ -88,7 +76,7 @@ class Tailored(Method):
 
     @property
     def targets_apart(self) -> bool:
-        """Whether a target's items and estimate do not depend on the other targets."""
+        """Whether a target's items and estimate are independent of the other targets."""
         return self.company == "sources" or self.natives in ("own", "all")
 
     def start(
@@ -100,11 +88,11 @@ class Tailored(Method):
             check_number(name, getattr(self, name), 1)
         check_number("restarts", self.restarts, 1, 1000)
         if self.search == "alternate" and self.restarts > 1:
-            raise MethodError("only the swap search starts several times", hint="use search=swap")
+            raise MethodError("restarts work only with the swap search", hint="use search=swap")
         return TailoredSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
-        """Return the method and its settings as the command line writes them."""
+        """Return the method and its changed settings as the command line writes them."""
         return write("tailored", self)
 
 
@@ -112,12 +100,9 @@ AS_PRINTED = Tailored(standardise=False, search="alternate", inclusive=False, cl
 
 
 class TailoredSession(Session):
-    """Asks for the probe set, then, of each target, for the items of its own.
+    """Asks the probe set, then each target's own items.
 
-    Attributes
-    ----------
-    probe : ndarray of int
-        Positions of the probe items, ascending.
+    `probe` has the positions of the probe items, ascending.
     """
 
     def __init__(
@@ -129,7 +114,7 @@ class TailoredSession(Session):
         self._new = max(0, budget - method.probe)
         self.probe = self._choose_probe(min(method.probe, budget))
         self._sets: dict[bytes, NativeSet] = {}
-        self._found: dict[bytes, tuple[IntArray, ...]] = {}
+        self._found: dict[bytes, list[IntArray]] = {}
 
     def _choose_probe(self, k: int) -> IntArray:
         method, rng = self._method, np.random.default_rng([self._seed, 0])
@@ -141,34 +126,29 @@ class TailoredSession(Session):
         return kmedoids(distances, k, rng, restarts=method.restarts).medoids
 
     def natives(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the positions of the native sources of targets, judged among each other.
+        """Return the positions of the native sources of targets, judged together.
 
-        Found from the probe items that all of them answered; without any, all sources.
+        They follow from the probe items that all these targets answered; without any, all sources.
         """
         answers = np.stack([self.record.scores(target)[self.probe] for target in targets])
         key = answers.tobytes()
         if key not in self._found:
-            known = np.isfinite(answers).all(axis=0)
-            self._found[key] = (
-                tuple(self._native_sources(answers[:, known], self.probe[known]))
-                if known.any()
-                else (np.arange(self._scores.n_models),) * len(targets)
-            )
+            method, known = self._method, np.isfinite(answers).all(axis=0)
+            found = [np.arange(self._scores.n_models)] * len(targets)
+            if known.any():
+                found = native_sources(
+                    self._columns[self.probe[known]].T,
+                    answers[:, known],
+                    method.metric,
+                    method.standardise,
+                    count=method.natives,
+                    inclusive=method.inclusive,
+                )
+            self._found[key] = found
         return dict(zip(targets, self._found[key], strict=True))
 
-    def _native_sources(self, answers: FloatArray, probe: IntArray) -> list[IntArray]:
-        method = self._method
-        return native_sources(
-            self._columns[probe].T,
-            answers,
-            method.metric,
-            method.standardise,
-            count=method.natives,
-            inclusive=method.inclusive,
-        )
-
     def natives_of(self, target: str) -> IntArray | None:
-        """Return a target's native sources; None while it waits for the answers of others."""
+        """Return a target's native sources; None while it waits for other targets' answers."""
         group = [target] if self._method.targets_apart else list(self.record.targets)
         if not all(self._is_probed(name) for name in group):
             return None
@@ -184,24 +164,17 @@ class TailoredSession(Session):
         """Return the items chosen for targets with these native sources."""
         key = natives.tobytes()
         if key not in self._sets:
-            method = self._method
             self._sets[key] = make_native_set(
+                self._method,
                 np.ascontiguousarray(self._columns[:, natives]),
                 self.probe,
                 self._new,
                 np.random.default_rng([self._seed, 1, *natives.tolist()]),
-                metric=method.metric,
-                standardise=method.standardise,
-                search=method.search,
-                anchored=method.anchored,
-                shared=method.ties == "shared",
-                restarts=method.restarts,
-                candidates=method.candidates,
             )
         return self._sets[key]
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return the probe set, or what is chosen for a target; nothing yet for one that waits."""
+        """Return the probe set or the target's own items; nothing yet for a target that waits."""
         chosen = {}
         for target in targets:
             done = len(self.record.rounds(target))
@@ -213,7 +186,7 @@ class TailoredSession(Session):
         return chosen
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict from every item's expected score (Eq. 10), answers standing for themselves."""
+        """Predict from answers and the expected scores of other items (Eq. 10)."""
         scores = self._scores
         items = np.empty((len(targets), scores.n_items))
         for row, target in enumerate(targets):
@@ -229,13 +202,10 @@ class TailoredSession(Session):
         native_set = self.native_set(natives)
         columns = self._columns[:, natives]
         if np.isnan(answers[native_set.medoids]).any():
-            native_set = given_set(
-                columns,
-                self.record.answered(target),
-                metric=method.metric,
-                standardise=method.standardise,
-                shared=method.ties == "shared",
-            )
+            medoids = self.record.answered(target)  # only some were answered
+            to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
+            shares = _shares(to_medoids, method.ties)
+            native_set = NativeSet(medoids[:0], medoids, shares, columns.mean(axis=1))
         expected = native_set.expected(answers, calibrate=method.calibrate, clip=method.clip)
         if not method.corrected:
             return expected
@@ -245,20 +215,12 @@ class TailoredSession(Session):
 
 @dataclass(frozen=True, eq=False)
 class NativeSet:
-    """The items chosen for a target by its native sources, and what they say of all items.
+    """The items chosen by a target's native sources, and how they predict all items.
 
-    Anchored k-medoids (Section 3.4) and calibrated estimation (Section 3.5).
-
-    Attributes
-    ----------
-    new : ndarray of int
-        The medoids that are not of the probe set, ascending.
-    medoids : ndarray of int, shape (m,)
-        All medoids.
-    share : ndarray, shape (items, m)
-        How much of an item's estimate each medoid gives; rows sum to 1.
-    mean : ndarray, shape (items,)
-        Mean score of the native sources.
+    Anchored k-medoids (Section 3.4) and calibrated estimation (Section 3.5). `medoids`, shape
+    (m,), are all medoids and `new` those outside the probe set, ascending. Rows of `share`, shape
+    (items, m), are each medoid's part of an item's estimate and sum to 1. `mean`, shape (items,),
+    is the native sources' mean score.
     """
 
     new: IntArray
@@ -269,16 +231,10 @@ class NativeSet:
     def expected(
         self, answers: FloatArray, *, calibrate: bool = True, clip: Clip = "above"
     ) -> FloatArray:
-        """Expected score of every item from the answers on all items (Eq. 8-9).
+        """Return the expected score of each item from answers on all items (Eq. 8-9).
 
-        Parameters
-        ----------
-        answers : ndarray, shape (items,) or (items, models)
-            Only those on medoids are looked at.
-        calibrate : bool
-            Scale a medoid's answer by the native sources' means on the item and on the medoid.
-        clip : {"none", "above", "both"}
-            Keep expectations as they come, at most 1, or from 0 to 1.
+        `answers` has shape (items,) or (items, models); only medoids are read. `calibrate` and
+        `clip` are those of `Tailored`.
         """
         said = answers[self.medoids]
         if calibrate:
@@ -292,63 +248,37 @@ class NativeSet:
 
 
 def make_native_set(
-    columns: FloatArray,
-    probe: IntArray,
-    k: int,
-    rng: np.random.Generator,
-    *,
-    metric: Metric = "manhattan",
-    standardise: bool = True,
-    search: Search = "swap",
-    anchored: bool = True,
-    shared: bool = False,
-    restarts: int = 1,
-    candidates: int = 2000,
+    method: Tailored, columns: FloatArray, probe: IntArray, k: int, rng: np.random.Generator
 ) -> NativeSet:
-    """Choose `k` items beside the probe items, and give every item to its nearest medoid.
+    """Choose `k` items in addition to the probe items, and assign each item to its nearest medoid.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (items, native sources)
-        Scores of the native sources.
-    probe : ndarray of int
-        Items that the target has answered.
-    anchored : bool
-        Whether the probe items are medoids too. If not, they are only answers that are known.
-    shared : bool
-        Whether an item that is equally near several medoids takes from all of them, or from one,
-        drawn once for all items.
-    restarts : int
-        Random starts of the swap search; the cheapest clustering is kept.
-    candidates : int
-        At most so many items, drawn at random, are tried as medoids by the swap search.
-
-    Other parameters are those of `Tailored`.
+    `columns`, shape (items, native sources), are the native sources' scores; `probe` has the items
+    that the target answered.
     """
     among = np.setdiff1d(np.arange(len(columns)), probe)
-    anchors = probe if anchored or not k else np.empty(0, dtype=np.intp)
+    anchors = probe if method.anchored or not k else np.empty(0, dtype=np.intp)
     to_tried = None
     if k == len(among):
         new = among
     elif not k:
         new = np.empty(0, dtype=np.intp)
-    elif search == "alternate":
-        distances = item_distances(columns, metric, standardise)
+    elif method.search == "alternate":
+        distances = item_distances(columns, method.metric, method.standardise)
         if not len(anchors):
             distances = distances[np.ix_(among, among)]
             new = among[alternating_kmedoids(distances, k, rng)]
         else:
             new = alternating_kmedoids(distances, k, rng, anchors=anchors)
     else:
-        if len(among) > max(candidates, k):
-            among = np.sort(rng.choice(among, max(candidates, k), replace=False))
+        if len(among) > max(method.candidates, k):
+            among = np.sort(rng.choice(among, max(method.candidates, k), replace=False))
         tried = np.concatenate([among, anchors])
-        to_tried = item_distances(columns, metric, standardise, tried)
+        to_tried = item_distances(columns, method.metric, method.standardise, tried)
         distances = to_tried[:, : len(among)]
         if len(anchors):  # which makes plain k-medoids of it
             near = to_tried[:, len(among) :].min(axis=1)
             distances = np.minimum(distances, near[:, None])
-        new = among[kmedoids(distances, k, rng, restarts=restarts).medoids]
+        new = among[kmedoids(distances, k, rng, restarts=method.restarts).medoids]
     # In random order, so that of medoids equally near none is preferred for its place in the table.
     medoids = rng.permutation(np.concatenate([anchors, new]))
     if to_tried is not None:  # what was worked out to choose the medoids serves once more
@@ -356,25 +286,12 @@ def make_native_set(
         place[tried] = np.arange(len(tried))
         to_medoids = to_tried[:, place[medoids]]
     else:
-        to_medoids = item_distances(columns, metric, standardise, medoids)
-    return NativeSet(np.sort(new), medoids, _shares(to_medoids, shared), columns.mean(axis=1))
+        to_medoids = item_distances(columns, method.metric, method.standardise, medoids)
+    return NativeSet(np.sort(new), medoids, _shares(to_medoids, method.ties), columns.mean(axis=1))
 
 
-def given_set(
-    columns: FloatArray,
-    medoids: IntArray,
-    *,
-    metric: Metric = "manhattan",
-    standardise: bool = True,
-    shared: bool = False,
-) -> NativeSet:
-    """Give every item to the nearest of given medoids, as where only some were answered."""
-    to_medoids = item_distances(columns, metric, standardise, medoids)
-    return NativeSet(medoids[:0], medoids, _shares(to_medoids, shared), columns.mean(axis=1))
-
-
-def _shares(to_medoids: NDArray[np.float32], shared: bool) -> NDArray[np.float32]:
+def _shares(to_medoids: NDArray[np.float32], ties: Ties) -> NDArray[np.float32]:
     nearest = to_medoids == to_medoids.min(axis=1, keepdims=True)
-    if not shared:
+    if ties == "one":
         nearest = np.equal.outer(nearest.argmax(axis=1), np.arange(to_medoids.shape[1]))
     return np.asarray(nearest / nearest.sum(axis=1, keepdims=True, dtype=np.float32))

@@ -1,60 +1,49 @@
-"""Expected scores of the items not run, as two-stage collaborative filtering has them (stage 2)."""
+"""Stage 2 of two-stage collaborative filtering: expected scores of items that were not run."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.completion.item_neighbours import (
+from fewbench.algorithms.completion.item_to_item import (
     Importance,
     ItemNeighbours,
     cosine_similarities,
     importance,
     most_similar,
+    oversample,
 )
 from fewbench.algorithms.completion.low_rank import LowRank, fit_low_rank
-from fewbench.algorithms.completion.transport import oversample
 from fewbench.scores import Scores
 
+if TYPE_CHECKING:
+    from fewbench.methods.adaptive.collaborative import Collaborative
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Importance of items to all sources and to those similar to the target (Eq. 7).
 
-    Attributes
-    ----------
-    kind : {"variance", "balance"}
-    share : float
-        Alpha: the weight of all sources.
+def importance_for(
+    method: "Collaborative", values: FloatArray, similar: IntArray, overall: FloatArray | None
+) -> FloatArray:
+    """Return the importance of columns to all sources and to similar ones (Eq. 7).
+
+    `overall` is the importance to all sources, if known.
     """
-
-    kind: Importance
-    share: float
-
-    def of(self, values: FloatArray, similar: IntArray, overall: FloatArray | None) -> FloatArray:
-        """Return the importance of columns; `overall`, that to all sources, if it is known."""
-        if overall is None:
-            overall = importance(values, self.kind)
-        if self.share == 1.0:
-            return overall
-        own = importance(values[similar], self.kind)
-        return np.asarray(np.round(self.share * overall + (1.0 - self.share) * own, 12))
+    if overall is None:
+        overall = importance(values, method.importance)
+    if method.alpha == 1.0:
+        return overall
+    own = importance(values[similar], method.importance)
+    return np.asarray(np.round(method.alpha * overall + (1.0 - method.alpha) * own, 12))
 
 
 @dataclass(frozen=True, eq=False)
 class PastTask:
-    """One task of the past scores.
+    """One task of the source scores.
 
-    Attributes
-    ----------
-    items : ndarray of int, shape (items of the task,)
-        Positions in the scores.
-    values : ndarray, shape (sources, items of the task)
-    importance : ndarray, shape (items of the task,)
-        To all sources.
-    priority : ndarray of int, shape (items of the task,)
-        Which of equally important items comes first, by chance.
+    `items` are positions in the scores, `values` has shape (sources, items of the task), and
+    `importance` is that to all sources. `priority` breaks ties between equally important items at
+    random.
     """
 
     items: IntArray
@@ -63,7 +52,7 @@ class PastTask:
     priority: IntArray
 
     def most_important(self, importance: FloatArray, seen: IntArray, n: int) -> IntArray:
-        """Return the n most important items that were not seen."""
+        """Return the n most important items that are not in `seen`."""
         order = np.lexsort((self.priority, -importance))
         unseen = np.ones(len(order), dtype=np.bool_)
         unseen[seen] = False
@@ -72,18 +61,11 @@ class PastTask:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The past scores by task.
+    """The source scores by task.
 
-    Attributes
-    ----------
-    values : ndarray, shape (sources, items)
-    tasks : list of PastTask
-    likeness : ndarray, shape (tasks, tasks)
-        Cosine similarity of the sources' scores on two tasks.
-    binary : bool
-        Whether answers are right or wrong.
-    priority : ndarray of int, shape (sources,)
-        Which of equally similar sources comes first, by chance.
+    `values` has shape (sources, items); `likeness`, shape (tasks, tasks), is the cosine similarity
+    of the sources' scores on two tasks; `binary` is whether answers are right or wrong. `priority`
+    breaks ties between equally similar sources at random.
     """
 
     values: FloatArray
@@ -93,20 +75,12 @@ class Past:
     priority: IntArray
 
     def similar(self, items: IntArray, answers: FloatArray, n: int) -> IntArray:
-        """Return the n sources whose answers to some items are most like a target's.
-
-        Parameters
-        ----------
-        items : ndarray of int
-            Positions in the scores.
-        answers : ndarray, shape (items of the scores,)
-        n : int
-        """
+        """Return the n sources most similar on `items` to a target's `answers` to all items."""
         return most_similar(answers[items], self.values[:, items], n, self.priority)
 
 
 def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
-    """Read off the sources what does not depend on the target."""
+    """Compute from the sources what does not depend on the target."""
     rng = np.random.default_rng(seed)
     priority = rng.permutation(scores.n_items)
     tasks = []
@@ -122,47 +96,19 @@ def past_by_task(scores: Scores, kind: Importance, seed: int) -> Past:
 
 @dataclass(frozen=True, eq=False)
 class TaskCompletion:
-    """How a task's unselected items are predicted.
+    """Predicts a task's unselected items."""
 
-    Attributes
-    ----------
-    past : Past
-    mixture : Mixture
-    similar_sources : int
-    similar_tasks : float
-        Least cosine similarity of tasks whose items are transported to each other.
-    most_items : int
-        Similar tasks are taken, the most similar first, while their answered items and the task's
-        own are no more than this.
-    low_importance : float
-        Items are unimportant below the mean importance of the selected over this.
-    nearest : ItemNeighbours
-    transport : bool
-    """
-
+    method: "Collaborative"
     past: Past
-    mixture: Mixture
-    similar_sources: int
-    similar_tasks: float
-    most_items: int
-    low_importance: float
-    nearest: ItemNeighbours
-    transport: bool
 
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
-        """Return a target's expected score of every item, answers where there are any.
+        """Return a target's answers, with expected scores of all other items, shape (items,).
 
-        What comes out below 0 or above 1 counts so in the means.
-
-        Parameters
-        ----------
-        chosen : list of ndarray of int, one a task
-            The items run, as positions within their task, in the order they were asked.
-        answers : ndarray, shape (items,)
-            The target's scores there; NaN elsewhere.
+        Expected scores are not clipped, also in means. `chosen` has the items run, per task, as
+        positions within the task in the order asked. `answers`, shape (items,), is NaN elsewhere.
         """
         expected = answers.copy()
-        target = _Target(self.past, chosen, answers, self.similar_sources)
+        target = _Target(self.past, chosen, answers, self.method.similar_sources)
         for task, part in enumerate(self.past.tasks):
             rest = np.setdiff1d(np.arange(len(part.items)), chosen[task])
             if len(rest):
@@ -170,12 +116,12 @@ class TaskCompletion:
         return np.asarray(expected)
 
     def _task(self, target: "_Target", task: int, rest: IntArray) -> FloatArray:
-        part, own = self.past.tasks[task], target.chosen[task]
+        method, part, own = self.method, self.past.tasks[task], target.chosen[task]
         similar = target.similar(task)
         unselected = part.values[:, rest]
         selected, answers = part.values[:, own], target.answers[part.items[own]]
-        weights = [self.mixture.of(selected, similar, part.importance[own])]
-        if self.transport:
+        weights = [importance_for(method, selected, similar, part.importance[own])]
+        if method.transport:
             items = target.run_on(self._like(task, target.chosen))
             if len(items):
                 columns, carried = oversample(
@@ -184,30 +130,33 @@ class TaskCompletion:
                     target.answers[items],
                     binary=self.past.binary,
                 )
-                weights.append(self.mixture.of(columns, similar, None))
+                weights.append(importance_for(method, columns, similar, None))
                 selected = np.concatenate([selected, columns], axis=1)
                 answers = np.concatenate([answers, carried])
-        importance = self.mixture.of(unselected, similar, part.importance[rest])
         known = np.concatenate(weights)
-        least = known.mean() / self.low_importance if len(known) else 0.0
-        unimportant = importance < least
+        least = known.mean() / method.low_importance if len(known) else 0.0
+        unimportant = importance_for(method, unselected, similar, part.importance[rest]) < least
         expected = unselected.mean(axis=0)
         others = unselected[:, ~unimportant]
         fallback = others[similar].mean(axis=0)
-        expected[~unimportant] = self.nearest.predict(others, selected, answers, fallback)
+        nearest = ItemNeighbours(
+            method.neighbours, method.weighted, method.least_similarity, method.quantile
+        )
+        expected[~unimportant] = nearest.predict(others, selected, answers, fallback)
         return np.asarray(expected)
 
     def _like(self, task: int, chosen: list[IntArray]) -> IntArray:
-        """Return the tasks from which a task's items are made, itself first."""
-        order = np.argsort(-self.past.likeness[task], kind="stable")
-        others = order[(order != task) & (self.past.likeness[task, order] >= self.similar_tasks)]
+        """Return the tasks whose items are transported to a task, itself first."""
+        likeness = self.past.likeness[task]
+        order = np.argsort(-likeness, kind="stable")
+        others = order[(order != task) & (likeness[order] >= self.method.similar_tasks)]
         items = len(chosen[task]) + np.cumsum([len(chosen[other]) for other in others])
-        return np.append(task, others[items <= self.most_items])
+        return np.append(task, others[items <= self.method.most_items])
 
 
 @dataclass(frozen=True, eq=False)
 class _Target:
-    """One target's answers, and the sources like it."""
+    """One target's answers and similar sources."""
 
     past: Past
     chosen: list[IntArray]
@@ -215,13 +164,12 @@ class _Target:
     n_similar: int
 
     def run_on(self, tasks: IntArray) -> IntArray:
-        """Return the positions of the items of some tasks that the target was run on."""
         parts: list[PastTask] = [self.past.tasks[task] for task in tasks]
         items = [part.items[self.chosen[t]] for part, t in zip(parts, tasks, strict=True)]
         return np.concatenate(items)
 
     def similar(self, task: int) -> IntArray:
-        """Return the sources most like the target on a task; overall where it ran none of it."""
+        """Return the sources most similar on a task, or overall if the target ran none of it."""
         own = self.chosen[task]
         if not len(own):
             return self._similar_overall
@@ -235,22 +183,16 @@ class _Target:
 
 
 class LowRankItems:
-    """Completes a target's answers by the low-rank model of the sources (UCBE-LRF in Table 5).
+    """Completes answers by the low-rank model of the filled sources (UCBE-LRF in Table 5).
 
-    Parameters
-    ----------
-    scores : Scores
-        Missing cells count as filled.
-    budget : int
-        How many items a target is run on; the rank is chosen for it.
-    seed : int
+    The rank is chosen for `budget` items per target.
     """
 
     def __init__(self, scores: Scores, budget: int, seed: int) -> None:
         self._scores, self._budget, self._seed = scores, budget, seed
 
     def complete(self, chosen: list[IntArray], answers: FloatArray) -> FloatArray:
-        """Return a target's expected score of every item, as it comes (see `TaskCompletion`)."""
+        """Return unclipped expected scores of all items (see `TaskCompletion`)."""
         run = np.flatnonzero(~np.isnan(answers))
         return np.asarray(self._fitted.complete(run, answers[None, run], clip=False)[0])
 

@@ -1,1 +1,1 @@
-"""How answers become full scores; one idea a file."""
+"""How answers become full scores; one idea per file."""

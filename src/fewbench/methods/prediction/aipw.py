@@ -1,9 +1,9 @@
-"""Augmented inverse propensity weighting: a target's other answers predicted, then put right.
+"""Augmented inverse propensity weighting: predict a target's other answers, then correct them.
 
-Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark",
-arXiv 2506.07673, their own method (AIPW). Survey statistics know it as the difference estimator,
-and with the predictions fitted on the sample itself as the regression estimator (Särndal et al.
-1992, "Model Assisted Survey Sampling", ch. 6).
+Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark", arXiv
+2506.07673, their own method (AIPW). Survey statistics call it the difference estimator, and the
+regression estimator if predictions are fitted on the sample itself (Särndal et al. 1992, "Model
+Assisted Survey Sampling", ch. 6).
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import task_members
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
@@ -24,27 +25,22 @@ from fewbench.scores import Scores
 class AIPW:
     """Ridge regression of the target on the sources over the items, plus its mean residual.
 
-    The items are the observations and the sources the features, so that each target has a model
-    of its own. Of the N items n were run; with the prediction g of every item the estimate is
+    Items are the observations and sources the features, so each target has its own model. With n
+    of N items run and g the prediction of each item, the estimate is
 
-        mean of y over the n + (1 - n / N) · (mean of g over the rest - mean of g over the n),
+        mean of y over the n + (1 - n / N) · (mean of g over the rest - mean of g over the n);
 
-    and with unequal shares in the full score, sums weighted by them. The sample's own weights are
-    N / n, or those of the subset where it has any.
+    unequal weights in the full score give weighted sums. The sample's weights are N / n, or those
+    of the subset.
 
-    In the authors' program, and by default, the regression is fitted on the very answers that
-    correct it; as its intercept is free, their residuals sum to 0 where all items count alike,
-    and the estimate is the mean prediction. It is right on average but for a term in 1 / n. With
-    `folds` each answer corrects a regression fitted without it, and a simple random sample makes
-    an estimate that is right on average whatever the sources are.
+    By default, as in the authors' program, the answers that correct the regression also fit it.
+    With a free intercept their residuals then sum to 0 if all items count alike, and the estimate
+    is the mean prediction, unbiased up to a term in 1 / n. With `folds`, each answer corrects a
+    regression fitted without it; a simple random sample is then unbiased for any sources.
 
-    Parameters
-    ----------
-    alpha : float, optional
-        The ridge penalty (the authors' program: 10); `none` takes, for each target, the one with
-        the least leave-one-out error over the items run.
-    folds : int
-        Into how many parts the answers are divided; 1 does not divide them.
+    - `alpha`: Ridge penalty (the authors' program: 10); `none` takes, for each target, the one with
+      the least leave-one-out error over the items run.
+    - `folds`: Number of parts of the answers; 1 does not split them.
     """
 
     alpha: float | None = 10.0
@@ -52,7 +48,7 @@ class AIPW:
     needs: ClassVar = (Need("distinct sources", 5, "few sources tell little of a target"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAIPW":
-        """Take the weights and divide the items; nothing is learned before there are answers."""
+        """Compute the weights and split the items; regressions wait for the answers."""
         check_number("alpha", self.alpha, 0)
         check_number("folds", self.folds, 1)
         at = scores.positions(subset.items)
@@ -67,18 +63,11 @@ class AIPW:
 
 @dataclass(frozen=True, eq=False)
 class FittedAIPW:
-    """Weights of all items, and of the chosen ones, in the full score and in each task's.
+    """Sources' scores, and weights for the full score and each task's score.
 
-    Attributes
-    ----------
-    features : ndarray, shape (items, sources)
-        What each source scored on each item.
-    weights : ndarray, shape (items, 1 + tasks)
-        Shares of the items; each column sums to 1.
-    sampled : ndarray, shape (n, 1 + tasks)
-        Weights that make sums over the chosen items estimates of sums over all.
-    parts : tuple of ndarray of int
-        The chosen items whose residuals correct each regression.
+    `features` has shape (items, sources). `weights`, shape (items, 1 + tasks), are the items'
+    shares; columns sum to 1. With `sampled`, shape (n, 1 + tasks), sums over the chosen items
+    estimate sums over all. Each of `parts` has the chosen items that correct one regression.
     """
 
     method: AIPW
@@ -93,7 +82,7 @@ class FittedAIPW:
         features = self.features
         rest = self.weights.copy()
         rest[at] = 0.0
-        beyond = self.sampled - self.weights[at]  # what the sample stands for beside itself
+        beyond = self.sampled - self.weights[at]  # what the sample represents beyond itself
         known = answers.scores @ self.weights[at]
         unknown = np.zeros_like(known)
         items = np.zeros((len(answers.scores), len(features)))
@@ -104,7 +93,7 @@ class FittedAIPW:
             residuals = answers.scores[:, held] - expected[:, at[held]]
             unknown += expected @ rest + (n / len(held)) * (residuals @ beyond[held])
             items += expected
-        # No more than all of the rest can be right, and no fewer than none.
+        # The sum over the rest is at least 0 and at most its weight.
         means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
         items = np.clip(items / len(self.parts), 0.0, 1.0)
         items[:, at] = answers.scores
@@ -112,13 +101,13 @@ class FittedAIPW:
 
 
 def _sampled(scores: Scores, subset: Subset, at: IntArray) -> FloatArray:
-    """Weights of the chosen items as a sample of all, shape (n, 1 + tasks).
+    """Return weights of the chosen items as a sample of all, shape (n, 1 + tasks).
 
-    In the full score those of the subset, else N / n times the items' own. In a task they are
-    brought to a sum of 1, so that a task of which all items were run is exact.
+    Full score: the subset's weights, else N / n times the items' own. Tasks: weights with sum 1,
+    so a task with all items run is exact.
     """
     weights = subset.weights_over(scores)
     full = weights if subset.weights else weights * (scores.n_items / len(at))
-    member = np.equal.outer(scores.task_of[at], np.arange(len(scores.tasks))) * weights[:, None]
+    member = task_members(scores.task_of[at], len(scores.tasks), weights)
     mass = member.sum(axis=0)
     return np.column_stack([full, member / np.where(mass > 0, mass, 1.0)])

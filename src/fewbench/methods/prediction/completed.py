@@ -1,30 +1,44 @@
-"""From expected scores of items, or of some tasks, to a whole prediction."""
+"""Predictors of all items: expected scores of the items that were not run, then averages.
 
-from dataclasses import dataclass
+`AnchorLines`: Vivek et al. 2023, "Anchor Points: Benchmarking Models with Much Fewer Examples",
+arXiv 2309.08638, AnchorPoints Predictor, as used on right and wrong answers by Zhang, Dorner &
+Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the Mark", arXiv 2506.07673.
+`GenericAssessor`: Pacchiardi, Cheke & Hernández-Orallo 2024, "100 instances is all you need:
+predicting the success of a new LLM on unseen data by testing on a few instances", arXiv
+2409.03563. `LowRankCompletion`: matrix factorization as in Zhou et al. 2025, in closed form
+because the sources are complete. `Imputation`: principal components without a noise model, the PCA
+of Zhang et al.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.completion.assessor import fit_assessor
+from fewbench.algorithms.completion.item_to_item import fit_item_lines
+from fewbench.algorithms.completion.low_rank import (
+    LowRank,
+    fit_low_rank,
+    principal_components,
+)
 from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.needs import Need, require
+from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Benchmark, Scores
 
 
 def completed(
     benchmark: Benchmark, items: FloatArray, answers: Answers, *, tasks: bool = True
 ) -> Prediction:
-    """Put the answers in their places and average; scores, tasks and items are within 0 and 1.
+    """Insert the answers into expected `items`, shape (targets, items), and average.
 
-    Averages are taken of the items as they are expected, before these are brought within 0 and 1.
+    Averages use unclipped items; the returned scores, tasks and items are clipped to [0, 1].
 
-    Parameters
-    ----------
-    items : ndarray, shape (targets, items)
-        What is expected of every item; the answers are written into it.
-    tasks : bool
-        Whether task scores are wanted.
-
-    Examples
-    --------
     >>> from fewbench.scores import from_arrays
     >>> scores = from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])
     >>> answers = Answers(np.array([0]), np.array([[1.0]]))
@@ -39,15 +53,58 @@ def completed(
 
 
 @dataclass(frozen=True, eq=False)
+class FittedItems:
+    """Predicts all items: `expected` maps answers to shape (targets, items)."""
+
+    benchmark: Benchmark
+    expected: Callable[[Answers], FloatArray]
+    notes: tuple[str, ...] = ()
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        whole = completed(self.benchmark, self.expected(answers), answers, tasks=tasks)
+        return replace(whole, notes=self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateFits:
+    """Full and task scores of the sources, learned separately when first needed.
+
+    `fit` learns outputs, shape (sources, outputs), and returns a function of targets' features.
+    """
+
+    sources: Scores
+    fit: Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
+
+    @cached_property
+    def _full(self) -> Callable[[FloatArray], FloatArray]:
+        return self.fit(self.sources.full_scores()[:, None])
+
+    @cached_property
+    def _tasks(self) -> Callable[[FloatArray], FloatArray]:
+        return self.fit(self.sources.task_scores())
+
+    def predict(self, x: FloatArray, *, tasks: bool) -> Prediction:
+        """Predict full scores and, if wanted, task scores, both in [0, 1]."""
+        full = np.clip(self._full(x)[:, 0], 0.0, 1.0)
+        if not tasks:
+            return Prediction(full)
+        if len(self.sources.tasks) == 1:
+            return Prediction(full, full[:, None])
+        return Prediction(full, np.clip(self._tasks(x), 0.0, 1.0))
+
+
+def task_members(task_of: IntArray, n_tasks: int, weights: FloatArray) -> FloatArray:
+    """Return each item's weight in its task's column, shape (n, tasks), and 0 in the others."""
+    return np.asarray(np.equal.outer(task_of, np.arange(n_tasks)) * weights[:, None])
+
+
+@dataclass(frozen=True, eq=False)
 class TaskLines:
     """The line through the sources' (full score, task score) pairs, for each task.
 
-    Attributes
-    ----------
-    mean : float
-        Mean full score.
-    means, slopes : ndarray, shape (tasks,)
-        Mean task scores, and how they change with the full score.
+    `mean` is the mean full score; `means` and `slopes`, shape (tasks,), are the mean task scores
+    and their change with the full score.
     """
 
     mean: float
@@ -55,14 +112,7 @@ class TaskLines:
     slopes: FloatArray
 
     def fill(self, tasks: FloatArray, full: FloatArray) -> FloatArray:
-        """Replace NaN task scores, shape (targets, tasks), by the line, within [0, 1].
-
-        Parameters
-        ----------
-        tasks : ndarray, shape (targets, tasks)
-        full : ndarray, shape (targets,)
-            Predicted full scores.
-        """
+        """Replace NaN in task scores, shape (targets, tasks), by the line, clipped to [0, 1]."""
         line = self.means + np.multiply.outer(full - self.mean, self.slopes)
         return np.where(np.isnan(tasks), np.clip(line, 0.0, 1.0), tasks)
 
@@ -80,3 +130,185 @@ def lines_for(scores: Scores, task_of: IntArray, weights: FloatArray) -> TaskLin
     """Return the lines if some task has no weight among the chosen items, else None."""
     mass = np.bincount(task_of, weights, minlength=len(scores.tasks))
     return None if (mass > 0).all() else task_lines(scores)
+
+
+LEAST = 1e-6
+"""Scores are clipped this far from 0 and 1 before log odds are taken."""
+
+
+@dataclass(frozen=True)
+class AnchorLines:
+    """Lines over the sources from the chosen items to the others; each item takes its best line.
+
+    As in the paper, the least squared residual decides, even if the line is not from the nearest
+    medoid.
+
+    - `logit`: Fit the lines to log odds, as the paper does for option probabilities; useful if
+      scores are probabilities of the right option.
+    """
+
+    logit: bool = False
+    needs: ClassVar = (Need("distinct sources", 20, "few sources to draw many lines through"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
+        """Fit the lines to the sources' answers."""
+        from scipy.special import expit
+
+        at = scores.positions(subset.items)
+        if not self.logit:
+            lines = fit_item_lines(scores.filled, at)
+            return FittedItems(scores.benchmark, lambda answers: lines.predict(answers.scores))
+        lines = fit_item_lines(_odds(scores.filled), at)
+        return FittedItems(
+            scores.benchmark,
+            lambda answers: np.asarray(expit(lines.predict(_odds(answers.scores)))),
+        )
+
+
+def _odds(scores: FloatArray) -> FloatArray:
+    from scipy.special import logit
+
+    return np.asarray(logit(np.clip(scores, LEAST, 1.0 - LEAST)))
+
+
+@dataclass(frozen=True)
+class GenericAssessor:
+    """One logistic regression over all (source, item) pairs predicts the items that were not run.
+
+    The chosen items are the paper's reference set. The authors describe items by embeddings of
+    their prompts; here the other sources' scores describe an item, which needs no text and tells
+    more of its difficulty. The estimate is the mean of the answers and the predicted
+    probabilities.
+
+    - `interaction`: Weight an answer by the similarity of its item and the predicted one: the
+      paper's partial cross products of similarity and success. Otherwise only a model's level and
+      an item's difficulty count.
+    - `alpha`: Penalty on squared weights (the authors' program: 1); by default the one that best
+      predicts held-out sources' mean scores.
+    - `pairs`: Train on about this many (source, item) pairs: all sources, on random items.
+    """
+
+    interaction: bool = False
+    alpha: float | None = None
+    pairs: int = 100_000
+    costly: ClassVar[bool] = True
+    needs: ClassVar = (
+        Need("sources", 2, "it is trained on how sources compare", required=True),
+        Need("distinct sources", 20, "few sources to learn what an answer says of a model"),
+    )
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
+        """Train on the sources; MethodError if there is only one, or a setting is out of range."""
+        check_number("alpha", self.alpha, 0)
+        check_number("pairs", self.pairs, 1)
+        require(self, scores)
+        assessor = fit_assessor(
+            scores.filled,
+            scores.positions(subset.items),
+            self.alpha,
+            interaction=self.interaction,
+            pairs=self.pairs,
+            item_weights=scores.item_weights,
+            rng=np.random.default_rng(seed),
+        )
+        return FittedItems(scores.benchmark, lambda answers: assessor.probabilities(answers.scores))
+
+
+@dataclass(frozen=True)
+class LowRankCompletion:
+    """A few abilities, estimated from the target's answers, predict the items that were not run.
+
+    The estimate is the mean of the answers and the unclipped expectations of other items. It can
+    differ from the mean of `Prediction.items`, where each item is clipped to [0, 1] (see
+    `fewbench.algorithms.completion.low_rank`).
+
+    - `rank`: Number of abilities; by default the one that best predicts held-out sources.
+    """
+
+    rank: int | None = None
+    needs: ClassVar = (Need("distinct sources", 20, "few sources tell few abilities apart"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedLowRank":
+        """Fit the sources' answers, with missing cells filled."""
+        check_number("rank", self.rank, 0)
+        model = fit_low_rank(
+            scores.filled,
+            self.rank,
+            observed=len(subset.items),
+            weights=scores.item_weights,
+            rng=np.random.default_rng(seed),
+        )
+        return FittedLowRank(scores.benchmark, model)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLowRank:
+    """A low-rank model of the sources."""
+
+    benchmark: Benchmark
+    model: LowRank
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        weights = np.column_stack([self.benchmark.item_weights, self.benchmark.task_weights])
+        means = self.model.average(answers.items, answers.scores, weights)
+        items = self.model.complete(answers.items, answers.scores)
+        return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)
+
+
+RANKS = (2, 5, 10, 20)
+STEPS = (100, 1000, 10_000)
+HELD = 0.25
+"""Share of the sources by which rank and steps are chosen."""
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """Items that were not run, imputed in steps from the sources' principal components.
+
+    The authors' program recomputes the components of sources and targets together in each step.
+    Here the sources' components stay fixed, so targets are independent and all steps are one
+    product. The authors' program chooses the rank without hiding its held-out cells and so always
+    takes the first, 2; here they are hidden.
+
+    - `rank`: Number of components; by default 2, 5, 10 or 20, with the least error on a held-out
+      quarter of the sources.
+    - `steps`: Steps of imputation; fewer steps shrink more towards the sources' mean. By default
+      100, 1,000 or 10,000, chosen with the rank: with few of many items run, 100 are far too few.
+      The authors' program amounts to `rank=2,steps=100`.
+    """
+
+    rank: int | None = None
+    steps: int | None = None
+    needs: ClassVar = (Need("distinct sources", 20, "few sources have few components"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
+        """Find the components of the sources, with missing cells filled.
+
+        As in the authors' program, means use the unclipped imputed values.
+        """
+        check_number("rank", self.rank, 0)
+        check_number("steps", self.steps, 1, 1_000_000)
+        rank, steps = self._chosen(scores, subset, seed)
+        components = principal_components(scores.filled, rank)
+        return FittedItems(
+            scores.benchmark,
+            lambda answers: components.impute(answers.items, answers.scores, steps),
+        )
+
+    def _chosen(self, scores: Scores, subset: Subset, seed: int) -> tuple[int, int]:
+        """Choose rank and steps by the error of held-out sources' full scores."""
+        ranks = RANKS if self.rank is None else (self.rank,)
+        pairs = [(r, s) for r in ranks for s in (STEPS if self.steps is None else (self.steps,))]
+        order = np.random.default_rng(seed).permutation(scores.n_models)
+        held = order[: round(HELD * len(order))]
+        if len(pairs) == 1 or not len(held):
+            return pairs[0]
+        values, at = scores.filled, scores.positions(subset.items)
+        components = principal_components(np.delete(values, held, axis=0), max(ranks))
+        truth = values[held] @ scores.item_weights
+        errors = []
+        for rank, steps in pairs:
+            rows = components.first(rank).impute(at, values[np.ix_(held, at)], steps)
+            errors.append(np.round(np.abs(rows @ scores.item_weights - truth).mean(), 12))
+        return pairs[int(np.argmin(errors))]

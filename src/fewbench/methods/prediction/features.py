@@ -1,6 +1,6 @@
 """What a regression sees of a model: its answers, its signature, or its score on the subset.
 
-Reductions then make fewer dimensions of it, by PCA or UMAP, fitted on sources only.
+Reductions map these features to fewer dimensions by PCA or UMAP, fitted on sources only.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from fewbench.scores import Scores
 
 
 class FittedFeatures(Protocol):
-    """Turns targets' answers on a subset into rows of numbers."""
+    """Turns targets' answers on a subset into features."""
 
     @property
     def sources(self) -> FloatArray:
@@ -30,21 +30,18 @@ class FittedFeatures(Protocol):
 
 
 class Features(Protocol):
-    """Which numbers a regression sees of a model's answers on a subset."""
+    """The features of a model's answers on a subset."""
 
     def fit(self, scores: Scores, subset: Subset) -> FittedFeatures:
-        """Take from the sources what the features need."""
+        """Learn from the sources what the features need."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
     """Weighted sums of the scores on the chosen items.
 
-    Attributes
-    ----------
-    sources : ndarray, shape (sources, features)
-    weights : ndarray, shape (n, features), or None
-        None for the scores themselves.
+    `sources` has shape (sources, features), `weights` (n, features); None stands for the scores
+    themselves.
     """
 
     sources: FloatArray
@@ -57,7 +54,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class AnswerFeatures:
-    """The scores on the chosen items: one number an item."""
+    """The scores on the chosen items: one feature per item."""
 
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many numbers from"),)
 
@@ -68,7 +65,7 @@ class AnswerFeatures:
 
 @dataclass(frozen=True)
 class SubsetScore:
-    """The mean score on the chosen items, weighted as the subset says: one number."""
+    """The mean score on the chosen items, with the subset's weights: one feature."""
 
     needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
 
@@ -81,9 +78,9 @@ class SubsetScore:
 
 @dataclass(frozen=True)
 class TaskMeans:
-    """The mean score on the chosen items of each task: one number for each task with any.
+    """The mean score on each task's chosen items: one feature for each task with any.
 
-    Items count as in their task's score, or as the subset weighs them.
+    Items have the subset's weights, else their weights in the task's score.
     """
 
     needs: ClassVar = (
@@ -103,10 +100,10 @@ class TaskMeans:
 
 @dataclass(frozen=True)
 class Signature:
-    """DISCO's model signature: the option probabilities on the chosen items, side by side.
+    """DISCO's model signature: the option probabilities on the chosen items, concatenated.
 
-    Where the scores have no option probabilities, the answers themselves. A missing cell is
-    filled by the mean of the sources that have it.
+    Without option probabilities, the answers themselves. A missing cell is filled by the mean of
+    the sources that have it.
     """
 
     needs: ClassVar = (
@@ -127,13 +124,9 @@ class Signature:
 
 @dataclass(frozen=True, eq=False)
 class FittedSignature:
-    """Signatures of option probabilities.
+    """Signatures of option probabilities, `sources`, shape (sources, n × options).
 
-    Attributes
-    ----------
-    sources : ndarray, shape (sources, n × options)
-    means : ndarray, shape (n, options)
-        What takes the place of probabilities that are missing.
+    `means`, shape (n, options), replace missing probabilities.
     """
 
     sources: FloatArray
@@ -144,7 +137,7 @@ class FittedSignature:
         if answers.probabilities is None:
             raise AnswersError(
                 "the method compares option probabilities, and the answers have none",
-                hint="tell the option probabilities too, or use a method on answers, such as "
+                hint="pass the option probabilities too, or use a method that needs none, such as "
                 "greedy-ridge",
             )
         options = answers.probabilities  # NaN of a source in the place of a target
@@ -153,7 +146,7 @@ class FittedSignature:
 
 
 def _mean_options(options: FloatArray) -> FloatArray:
-    """Mean over the models that were run, shape (n, options); 0 where none was."""
+    """Return the mean over the models that were run, shape (n, options); 0 where none was."""
     run = ~np.isnan(options)
     total = np.where(run, options, 0.0).sum(axis=0)
     return np.asarray(total / np.maximum(run.sum(axis=0), 1))
@@ -182,10 +175,7 @@ class NoReduction:
 class PCA:
     """Principal components (DISCO's default: 256).
 
-    Parameters
-    ----------
-    components : int
-        At most; capped at sources - 1 and at the rank of the features.
+    - `components`: At most; limited to sources - 1 and to the rank of the features.
     """
 
     components: int = 256
@@ -207,10 +197,7 @@ class PCA:
 class UMAP:
     """Uniform manifold approximation (Table 2 d of DISCO); needs the extra `umap`.
 
-    Parameters
-    ----------
-    components : int
-        At most; capped at sources - 2.
+    - `components`: At most; limited to sources - 2.
     """
 
     components: int = 64

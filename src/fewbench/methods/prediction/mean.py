@@ -1,7 +1,9 @@
-"""The mean of the answers, weighted where the subset has weights; and a ratio estimator from it.
+"""The mean of the answers, and two corrections: a ratio and a difference estimator.
 
-The ratio is ours for tasks; surveys know it (Cochran 1977, ch. 6): chosen items, or tasks, that are
-easier than all of them are so for past models too.
+The ratio is ours for tasks; surveys know it (Cochran 1977, ch. 6): if the chosen items or tasks
+are easier than all of them, they are so for the sources too. The difference estimator is that of
+Fogliato et al. 2024, arXiv 2406.07320; for means, prediction-powered inference (Angelopoulos et
+al. 2023) is the same.
 """
 
 from dataclasses import dataclass
@@ -11,33 +13,32 @@ import numpy as np
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.prediction.completed import TaskLines, lines_for
+from fewbench.methods.ease import PROBABILITIES, Proxy, ease
+from fewbench.methods.needs import Need
+from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
 from fewbench.methods.subset import Subset
-from fewbench.scores import Scores
+from fewbench.methods.written import check_words
+from fewbench.scores import Benchmark, Scores
 
 
 @dataclass(frozen=True)
 class Mean:
-    """Weighted mean of the answers: of the subset's weights, else of the items' own weights.
+    """Mean of the answers with the subset's weights, else the items' own weights.
 
-    A task's score is the weighted mean of its chosen items; a task without any is read off the
+    A task's score is the weighted mean of its chosen items. A task without any follows from the
     full score by a line over the sources.
     """
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
-        return fitted_mean(scores, scores.task_of[at], subset.weights_over(scores))
-
-
-def fitted_mean(scores: Scores, task_of: IntArray, weights: FloatArray) -> "FittedMean":
-    """Return the weighted mean over chosen items of these tasks and weights, shape (n,)."""
-    return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
+        task_of, weights = scores.task_of[at], subset.weights_over(scores)
+        return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMean:
-    """Weights of the chosen items, shape (n,), their tasks, and lines for tasks without any."""
+    """Weights and tasks of the chosen items, shape (n,), and lines for tasks without items."""
 
     n_tasks: int
     task_of: IntArray
@@ -57,38 +58,29 @@ class FittedMean:
 
     def tasks(self, answers: Answers, full: FloatArray) -> FloatArray:
         """Return the tasks' scores, shape (targets, tasks), given the full scores."""
-        seen = self._seen_tasks(answers)
-        return seen if self.lines is None else self.lines.fill(seen, full)
-
-    def _seen_tasks(self, answers: Answers) -> FloatArray:
-        """Return the tasks' weighted means, shape (targets, tasks); NaN where one has no item."""
-        member = np.equal.outer(self.task_of, np.arange(self.n_tasks))
-        member = member * self.weights[:, None]
-        mass = member.sum(axis=0)
+        member = task_members(self.task_of, self.n_tasks, self.weights)
         with np.errstate(invalid="ignore"):
-            return np.asarray((answers.scores @ member) / mass)
+            seen = np.asarray((answers.scores @ member) / member.sum(axis=0))
+        return seen if self.lines is None else self.lines.fill(seen, full)  # NaN without items
 
 
 @dataclass(frozen=True)
 class AnchorRatio:
-    """P = s_X · full / s_X of the anchor, or of all past models together.
+    """P = s_X · full / s_X of the anchor, or of all source models together.
 
-    Parameters
-    ----------
-    anchor : str, optional
-        A past model's name; by default sums over all of them.
+    - `anchor`: Name of a source model; by default sums over all.
     """
 
     anchor: str | None = None
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAnchorRatio":
-        """Work out the ratio; MethodError if there is no such model."""
+        """Compute the ratio; MethodError if no source has the anchor's name."""
         if self.anchor is None:
             models = np.arange(scores.n_models)
         elif self.anchor in scores.model_ids:
             models = np.array([scores.model_ids.index(self.anchor)])
         else:
-            raise MethodError(f"no past model is called {self.anchor!r}", hint="name a source")
+            raise MethodError(f"no source model is called {self.anchor!r}", hint="name a source")
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
         of_chosen = float((scores.filled[np.ix_(models, at)] @ weights).sum() / weights.sum())
@@ -99,14 +91,91 @@ class AnchorRatio:
 
 @dataclass(frozen=True, eq=False)
 class FittedAnchorRatio:
-    """The mean of the answers, and what it is multiplied by."""
+    """The mean of the answers and its multiplier."""
 
     mean: FittedMean
     ratio: float
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
-        """Predict full scores, at most 1; the score of a task with items is their mean."""
+        """Predict full scores, at most 1; a task with items scores their mean."""
         full = np.clip(self.mean.full(answers) * self.ratio, 0.0, 1.0)
         if not tasks:
             return Prediction(full)
         return Prediction(full, self.mean.tasks(answers, full))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of the proxy over all items, plus the weighted mean of answer minus proxy.
+
+    With proxy x, the items' weights w in the full score and the sample's weights v, the estimate
+    is sum_all w λ x + sum_sample v (y - λ x). For λ = 1 it is unbiased for any proxy where the
+    weighted mean of the answers is. A task's score uses its own items; a task without any follows
+    from the full score by a line over the sources.
+
+    - `proxy` ("scores", "probabilities"): As in the selector `strata`.
+    - `tune`: λ is the slope of the target's answers over the proxy, clipped to [0, 1], as in PPI++
+      (Angelopoulos et al. 2023, arXiv 2311.01453); otherwise 1.
+    """
+
+    proxy: Proxy = "scores"
+    tune: bool = False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the proxy needs."""
+        some = Need("distinct sources", 5, "few sources tell little of how easy an item is")
+        return (some, PROBABILITIES) if self.proxy == "probabilities" else (some,)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedDifference":
+        """Compute the proxy of all items and the weights of the chosen items."""
+        check_words(self)
+        at = scores.positions(subset.items)
+        weights = subset.weights_over(scores)
+        proxy = ease(scores, self.proxy)
+        lines = lines_for(scores, scores.task_of[at], weights)
+        weights = weights / weights.sum()
+        return FittedDifference(scores.benchmark, lines, at, weights, proxy, self.tune)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDifference:
+    """Weights of the chosen items, shape (n,), and the proxy, shape (items,)."""
+
+    benchmark: Benchmark
+    lines: TaskLines | None
+    at: IntArray
+    weights: FloatArray
+    proxy: FloatArray
+    tune: bool
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores and, if wanted, task scores, all within 0 to 1."""
+        x = self.proxy[self.at]
+        slope = self._slopes(answers.scores) if self.tune else np.ones(len(answers.scores))
+        left = answers.scores - slope[:, None] * x
+        full = left @ self.weights + slope * float(self.benchmark.item_weights @ self.proxy)
+        full = np.clip(full, 0.0, 1.0)
+        if not tasks:
+            return Prediction(full)
+        task_of, n_tasks = self.benchmark.task_of[self.at], len(self.benchmark.tasks)
+        member = task_members(task_of, n_tasks, self.weights)
+        with np.errstate(invalid="ignore"):
+            means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
+        means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])
+        means = np.clip(means, 0.0, 1.0)
+        return Prediction(full, means if self.lines is None else self.lines.fill(means, full))
+
+    def _slopes(self, answers: FloatArray) -> FloatArray:
+        """Return each target's slope over the proxy, 0 if too little is known.
+
+        The covariance is the sample's; the variance is the proxy's over all items.
+        """
+        w = self.benchmark.item_weights
+        variance = float(w @ (self.proxy - w @ self.proxy) ** 2)
+        n = len(self.at)
+        if n < 2 or variance <= 0:
+            return np.zeros(len(answers))
+        x = self.proxy[self.at]
+        covariance = answers @ (self.weights * (x - self.weights @ x)) * n / (n - 1)
+        return np.asarray(np.clip(covariance / variance, 0.0, 1.0))

@@ -1,14 +1,23 @@
-"""From answers to full scores by regression over the sources."""
+"""From answers to full scores by regression over the sources.
 
-from dataclasses import dataclass, field
-from functools import cached_property
+Regressors are those of DISCO's Table 2 (e), with its settings. `JointWeights` are the weights of
+Double-Optimize: Zhang, Dorner & Hardt 2025, "How Benchmark Prediction from Fewer Data Misses the
+Mark", arXiv 2506.07673.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
+from fewbench.algorithms.choice.linear_choice import weights_by_steps
+from fewbench.algorithms.ridge_and_neighbors import Metric, fit_ridge, nearest
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of
+from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
+from fewbench.methods.prediction.completed import SeparateFits
 from fewbench.methods.prediction.features import (
     Features,
     FittedFeatures,
@@ -17,17 +26,176 @@ from fewbench.methods.prediction.features import (
     Signature,
     Transform,
 )
-from fewbench.methods.prediction.regressors import Fitted, Regressor
 from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores
+
+Fitted = Callable[[FloatArray], FloatArray]
+
+
+class Regressor(Protocol):
+    """Learns to predict outputs from features."""
+
+    interpolates: ClassVar[bool]
+    """Whether predictions can never leave the range of the sources' scores."""
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn from x (sources, features) and y (sources, outputs)."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Least squares; of least norm if features outnumber sources."""
+
+    interpolates: ClassVar[bool] = False
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn by singular value decomposition."""
+        return fit_ridge(x, y, alpha=0.0).predict
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Ridge regression.
+
+    - `alpha`: The penalty (DISCO: 10); by default the one with the least leave-one-out error.
+    """
+
+    alpha: float | None = None
+    interpolates: ClassVar[bool] = False
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn in closed form."""
+        check_number("alpha", self.alpha, 0)
+        return fit_ridge(x, y, self.alpha).predict
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Mean of the nearest sources' full scores.
+
+    - `k`: Number of nearest sources (DISCO: 1).
+    - `metric` ("cosine", "euclidean"): Cosine as in DISCO's program; its paper says Euclidean.
+    """
+
+    k: int = 1
+    metric: Metric = "cosine"
+    interpolates: ClassVar[bool] = True
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """As many sources as neighbors."""
+        return (
+            Need("sources", self.k, f"k={self.k} neighbors need as many sources", required=True),
+        )
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Remember the sources."""
+        check_number("k", self.k, 1)
+        if self.k > len(x):
+            raise MethodError(
+                f"k={self.k} neighbors need as many source models; there are {len(x)}",
+                hint=f"use k={len(x)} or fewer",
+            )
+        return lambda rows: np.asarray(y[nearest(rows, x, self.k, self.metric)].mean(axis=1))
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Random forest with scikit-learn's defaults and `trees` trees, seeded."""
+
+    trees: int = 100
+    costly: ClassVar[bool] = True
+    interpolates: ClassVar[bool] = True
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn with scikit-learn."""
+        check_number("trees", self.trees, 1, 100_000)
+        from sklearn.ensemble import RandomForestRegressor
+
+        return _sklearn(RandomForestRegressor(self.trees, random_state=seed), x, y)
+
+
+@dataclass(frozen=True)
+class Lasso:
+    """Lasso regression with penalty `alpha` (DISCO: 1e-4)."""
+
+    alpha: float = 1e-4
+    interpolates: ClassVar[bool] = False
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn with scikit-learn."""
+        check_number("alpha", self.alpha, 1e-6)
+        from sklearn.linear_model import Lasso as SklearnLasso
+
+        return _sklearn(SklearnLasso(self.alpha, max_iter=20_000, random_state=seed), x, y)
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """Gradient boosting with `trees` trees (DISCO: 200), one model per output."""
+
+    trees: int = 200
+    costly: ClassVar[bool] = True
+    interpolates: ClassVar[bool] = False
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn with scikit-learn."""
+        check_number("trees", self.trees, 1, 100_000)
+        from sklearn.ensemble import GradientBoostingRegressor
+        from sklearn.multioutput import MultiOutputRegressor
+
+        one = GradientBoostingRegressor(n_estimators=self.trees, random_state=seed)
+        return _sklearn(one if y.shape[1] == 1 else MultiOutputRegressor(one), x, y)
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Multilayer perceptron with 128 hidden units per layer.
+
+    DISCO trains with AdamW (learning rate 1e-3); here scikit-learn's Adam with its L2 penalty is
+    used.
+
+    - `layers`: 2 (one hidden layer, 200 epochs) or 3 (two hidden layers, 700 epochs).
+    """
+
+    layers: int = 2
+    costly: ClassVar[bool] = True
+    interpolates: ClassVar[bool] = False
+
+    def fit(self, x: FloatArray, y: FloatArray, seed: int) -> Fitted:
+        """Learn with scikit-learn."""
+        check_number("layers", self.layers, 2, 3)
+        import warnings
+
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPRegressor
+
+        model = MLPRegressor(
+            hidden_layer_sizes=(128,) * (self.layers - 1),
+            max_iter=200 if self.layers == 2 else 700,
+            learning_rate_init=1e-3,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            # The number of epochs is the paper's; stopping there is meant.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return _sklearn(model, x, y)
+
+
+def _sklearn(model: Any, x: FloatArray, y: FloatArray) -> Fitted:
+    """Fit a scikit-learn regressor, which takes a single output flat."""
+    flat = y[:, 0] if y.shape[1] == 1 else y
+    model.fit(x, flat)
+    return lambda rows: np.asarray(model.predict(rows), dtype=np.float64).reshape(len(rows), -1)
 
 
 @dataclass(frozen=True)
 class Regression:
-    """Features of the answers, fewer dimensions, a regressor (DISCO, §4.2).
+    """Features of the answers, a reduction and a regressor (DISCO, §4.2).
 
-    The full score and the task scores are learned apart: what is best for one is not bent to
-    fit the others.
+    The full score and the task scores are learned separately, so none is fitted at the cost of
+    another.
     """
 
     regressor: Regressor
@@ -41,7 +209,7 @@ class Regression:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What the regression needs, and its parts."""
+        """What the regression and its parts need."""
         two = Need("sources", 2, "a regression needs two sources", required=True)
         return (two, *needs_of(self.features, self.reduction, self.regressor))
 
@@ -51,74 +219,77 @@ class Regression:
         return extras_of(self.features, self.reduction, self.regressor)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedRegression":
-        """Learn the reduction and the regressor from the sources; MethodError if just one."""
-        if scores.n_models < 2:
-            raise MethodError(
-                f"regression needs at least 2 source models, there are {scores.n_models}"
-            )
+        """Learn the reduction and the regressor; MethodError if there is only one source."""
+        require(self, scores)
         features = self.features.fit(scores, subset)
         x = features.sources
         varies = np.ptp(x, axis=0) > 1e-9  # less is rounding
         reduction = self.reduction if varies.any() else NoReduction()
         transform = reduction.fit(x[:, varies], seed)
+        z = transform(x[:, varies])
+
+        def fit(y: FloatArray) -> Fitted:
+            if not z.shape[1]:  # all sources answered the same: their mean is all there is
+                return lambda rows: np.tile(y.mean(axis=0), (len(rows), 1))
+            return self.regressor.fit(z, y, seed)
+
+        interpolates = self.regressor.interpolates
         return FittedRegression(
-            self.regressor,
-            features,
-            scores.full_scores()[:, None],
-            scores.task_scores(),
-            seed,
-            varies,
-            transform,
-            transform(x[:, varies]),
+            features, varies, transform, z, interpolates, SeparateFits(scores, fit)
         )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRegression:
-    """A regression that knows the sources' reduced features z, shape (sources, dimensions).
+    """A regression with the sources' reduced features z, shape (sources, dimensions)."""
 
-    With their full scores, shape (sources, 1), and task scores, shape (sources, tasks).
-    """
-
-    regressor: Regressor
     features: FittedFeatures
-    full: FloatArray
-    tasks: FloatArray
-    seed: int
     varies: BoolArray
     transform: Transform
     z: FloatArray
-
-    @cached_property
-    def _full(self) -> Fitted:
-        return self._fit(self.full)
-
-    @cached_property
-    def _tasks(self) -> Fitted:
-        return self._fit(self.tasks)
-
-    def _fit(self, y: FloatArray) -> Fitted:
-        if not self.z.shape[1]:  # all sources answered the same: their mean is all there is
-            return lambda rows: np.tile(y.mean(axis=0), (len(rows), 1))
-        return self.regressor.fit(self.z, y, self.seed)
+    interpolates: bool
+    fits: SeparateFits
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, both in [0, 1]."""
-        x = self.features.of_targets(answers)
-        z = self.transform(x[:, self.varies])
-        full = np.clip(self._full(z)[:, 0], 0.0, 1.0)
-        outside = self._outside(z) if self.regressor.interpolates else None
-        if not tasks:
-            return Prediction(full, outside=outside)
-        if self.tasks.shape[1] == 1:
-            return Prediction(full, full[:, None], outside=outside)
-        return Prediction(full, np.clip(self._tasks(z), 0.0, 1.0), outside=outside)
+        z = self.transform(self.features.of_targets(answers)[:, self.varies])
+        outside = self._outside(z) if self.interpolates else None
+        return replace(self.fits.predict(z, tasks=tasks), outside=outside)
 
     def _outside(self, z: FloatArray) -> BoolArray:
-        """Whether a target lies farther from all sources than any source does from the rest."""
+        """Return whether a target is farther from all sources than any source from the rest."""
         from scipy.spatial.distance import cdist
 
         between = cdist(self.z, self.z)
         np.fill_diagonal(between, np.inf)
         to_sources = cdist(z, self.z).min(axis=1)
         return np.asarray(to_sources > between.min(axis=1).max())
+
+
+@dataclass(frozen=True)
+class JointWeights:
+    """A weighted sum of the answers, with weights optimized as those of `joint`.
+
+    Without an intercept, a target with all items right is not drawn to the sources' mean.
+    """
+
+    needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many weights from"),)
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedWeights":
+        """Learn the weights for the full score and for each task."""
+        at = scores.positions(subset.items)
+        outputs = np.column_stack([scores.full_scores(), scores.task_scores()])
+        weights = weights_by_steps(scores.filled[:, at], outputs, np.random.default_rng(seed))
+        return FittedWeights(weights)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedWeights:
+    """Weights of the chosen items, shape (n, 1 + tasks)."""
+
+    weights: FloatArray
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores and, if wanted, task scores, in [0, 1]."""
+        said = np.clip(answers.scores @ self.weights, 0.0, 1.0)
+        return Prediction(said[:, 0], said[:, 1:] if tasks else None)

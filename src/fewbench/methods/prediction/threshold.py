@@ -1,4 +1,4 @@
-"""Search: the place in the order of difficulty from which on a target fails.
+"""Search: find the place in the order of difficulty from which a target fails.
 
 The second half of Sort & Search, Prabhu et al. 2024, arXiv 2402.19472.
 """
@@ -21,28 +21,22 @@ from fewbench.scores import Benchmark, Scores
 
 @dataclass(frozen=True)
 class Threshold:
-    """Right on the easier items, wrong on the harder: the threshold that fits the answers best.
+    """Right on easier items, wrong on harder ones: the threshold that fits the answers best.
 
-    Best is the least sum of absolute differences, which for right and wrong counts disagreements.
-    A threshold between two chosen items stands midway between them among all items; one before
-    or after all of them leaves no item right, or none wrong. Of thresholds that fit as well the
-    mean is taken, and the item on which it falls is partly right.
+    The best threshold has the least sum of absolute differences; for right and wrong answers it
+    counts disagreements. A threshold between two chosen items is midway between them among all
+    items. One before or after all of them leaves no item right, or none wrong. Equally good
+    thresholds are averaged, and the item at the mean is partly right.
 
-    Targets do get some hard items right and easy ones wrong, and more items do not mend that
-    (GSM8K, 100 items: an error of 6.0 percentage points, by plain sampling 2.6).
+    Real targets get some hard items right and easy ones wrong, and more items do not help (GSM8K,
+    100 items: an error of 6.0 percentage points; plain sampling 2.6). The sources give the order,
+    so any selector works, with any setting of its own.
 
-    The order is the sources', so any selector will do, and the setting need not be the selector's.
-
-    Parameters
-    ----------
-    by_task : bool
-        A threshold for each task; else one over all items, as in the paper. A task of which no
-        item was run is read off the others by a line over the sources.
-    order : {"sum", "confidence", "recursive"}
-        As of the selector `sorted`.
-    keep : bool
-        Keep the answers on the chosen items; else these too are as the threshold has them, as in
-        the paper.
+    - `by_task`: One threshold per task; otherwise one over all items, as in the paper. A task
+      without run items follows from the others by a line over the sources.
+    - `order` ("sum", "confidence", "recursive"): As in the selector `sorted`.
+    - `keep`: Keep the answers on the chosen items; otherwise the threshold also replaces these, as
+      in the paper.
     """
 
     by_task: bool = True
@@ -66,7 +60,7 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class FittedThreshold:
-    """Positions of the items of each group, easiest first."""
+    """Positions of each group's items, easiest first."""
 
     benchmark: Benchmark
     lines: TaskLines | None
@@ -97,7 +91,7 @@ class FittedThreshold:
         return Prediction(items @ weights, self._task_means(items) if tasks else None, items)
 
     def _task_means(self, items: FloatArray) -> FloatArray:
-        """Return the items' means by task, NaN where an item of the task has none."""
+        """Return the items' means by task, NaN where an item of the task is NaN."""
         tasks = range(len(self.benchmark.tasks))
         return np.column_stack([items[:, self.benchmark.task_of == t].mean(axis=1) for t in tasks])
 

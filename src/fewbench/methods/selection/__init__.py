@@ -1,1 +1,1 @@
-"""How items are chosen before any target is run; one idea a file."""
+"""How items are chosen before any target is run; one idea per file."""

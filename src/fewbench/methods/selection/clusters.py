@@ -1,11 +1,11 @@
 """Anchor points: items at the middle of clusters, weighted by cluster.
 
-- `Medoids`: k-medoids of the items by how the sources scored on them. Vivek et al. 2023, "Anchor
-  Points: Benchmarking Models with Much Fewer Examples", arXiv 2309.08638.
-- `Clusters`: k-means within each task, the item nearest each centre; the baseline "clustering
+- `Medoids`: k-medoids of the items by the sources' scores. Vivek et al. 2023, "Anchor Points:
+  Benchmarking Models with Much Fewer Examples", arXiv 2309.08638.
+- `Clusters`: k-means within each task, the item nearest each center; the baseline "clustering
   (historical)" of Two-Stage Collaborative Filtering (Eq. 5).
-- `IRTAnchors`: items that stand for others of like parameters in the item response model. Polo et
-  al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992, §3.2.
+- `IRTAnchors`: items that represent others with similar item response parameters. Polo et al. 2024,
+  "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992, §3.2.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,12 @@ from fewbench.scores import Scores
 
 @dataclass(frozen=True)
 class Medoids:
-    """Items at the centre of clusters of source-score columns, weighted by cluster.
+    """Items at the center of clusters of source-score columns, weighted by cluster.
 
-    Parameters
-    ----------
-    metric : {"manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"}
-        Distance between two items' columns of source scores.
-    standardise : bool
-        First bring each source's scores to mean 0 and variance 1.
-    restarts : int
-        Random starts; the cheapest clustering is kept.
+    - `metric` ("manhattan", "euclidean", "cosine", "correlation", "absolute-correlation"): Distance
+      between two items' columns of source scores.
+    - `standardise`: First scale each source's scores to mean 0 and variance 1.
+    - `restarts`: Random starts; the cheapest clustering is kept.
     """
 
     metric: Metric = "manhattan"
@@ -56,12 +52,9 @@ class Medoids:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Items nearest the k-means centres of each task's source-score columns.
+    """Items nearest the k-means centers of each task's source-score columns.
 
-    Parameters
-    ----------
-    restarts : int
-        Random starts of k-means; the best is kept.
+    - `restarts`: Random starts of k-means; the best is kept.
     """
 
     restarts: int = 1
@@ -82,19 +75,11 @@ def cluster_subset(
     seed: int,
     restarts: int,
 ) -> Subset:
-    """Cluster each task's items as points, and choose the item nearest each centre.
+    """Cluster each task's items as points, and choose the item nearest each center.
 
-    Parameters
-    ----------
-    points : callable
-        Takes positions of items, shape (n,), and returns a point for each, shape (n, dimensions).
-    budget : int
-        Shared among tasks in proportion to their weight in the full score.
-
-    Returns
-    -------
-    Subset
-        Weights are the clusters' shares of the full score: Eq. 5, summed over the tasks.
+    `points` maps positions of items, shape (n,), to points, shape (n, dimensions). Tasks share the
+    budget in proportion to their weight in the full score. The subset's weights are the clusters'
+    shares of the full score: Eq. 5, summed over the tasks.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(scores.task_of)
@@ -114,14 +99,11 @@ def cluster_subset(
 
 @dataclass(frozen=True)
 class IRTAnchors:
-    """Items nearest the k-means centres of discriminations and intercepts, weighted by cluster.
+    """Items nearest the k-means centers of discriminations and intercepts, weighted by cluster.
 
-    Parameters
-    ----------
-    dimensions : int, optional
-        Abilities of the item response model; by default as many as best predict held-out cells.
-    restarts : int
-        Random starts of k-means; the best is kept.
+    - `dimensions`: Abilities of the item response model; by default the number that best predicts
+      held-out cells.
+    - `restarts`: Random starts of k-means; the best is kept.
     """
 
     dimensions: int | None = None

@@ -1,8 +1,8 @@
 """Items on which the sources disagree most (DISCO, Rubinstein et al. 2025, §4.1.2).
 
-All three take the top items by a score of disagreement; ties go to the earlier item. Without
-option probabilities the score is that of the two classes (c, 1 - c). A missing cell says nothing
-of disagreement: it is left out, not filled. An item that nobody was run on has disagreement 0.
+All three selectors take the items with the highest disagreement; ties go to the earlier item.
+Without option probabilities, disagreement is that of the two classes (c, 1 - c). Missing cells are
+left out. An item without any run has disagreement 0.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._types import BoolArray, FloatArray, IntArray
-from fewbench.algorithms.disagreement import (
+from fewbench.algorithms.option_probabilities import (
     Normalisation,
     correctness_variance,
     jensen_shannon,
@@ -30,15 +30,10 @@ from fewbench.scores import Scores
 
 @dataclass(frozen=True)
 class Disagreement(ABC):
-    """What the three have in common.
+    """Settings and selection that the three share.
 
-    Parameters
-    ----------
-    models : int, optional
-        Disagreement among a random subset of that many sources (the paper's M); all by default.
-        The subset follows from the seed.
-    stratified : bool
-        Equal numbers of items of each task (Table 2 b) instead of the top of all.
+    - `models`: Use the disagreement among this many random sources (the paper's M); by default all.
+    - `stratified`: Choose equal numbers of items per task (Table 2 b) instead of the top of all.
     """
 
     models: int | None = None
@@ -47,13 +42,13 @@ class Disagreement(ABC):
 
     @abstractmethod
     def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
-        """Return each item's score of disagreement among some models, shape (items,).
+        """Return each item's disagreement among the models in `rows`, shape (items,).
 
-        The models are given as rows, since a few of them need not have run every item.
+        Rows are given because a few models may lack items that the table has.
         """
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Return the `budget` items of most disagreement, the highest first."""
+        """Return the `budget` items with the highest disagreement, highest first."""
         check_number("models", self.models, 1)
         rng = np.random.default_rng(seed)
         rows = np.arange(scores.n_models)
@@ -72,10 +67,8 @@ class Disagreement(ABC):
 class PredictiveDiversity(Disagreement):
     """Predictive diversity score, PDS (Eq. 1).
 
-    Parameters
-    ----------
-    normalise : {"options", "none", "excess"}
-        See `fewbench.algorithms.disagreement.predictive_diversity`.
+    - `normalise` ("options", "none", "excess"): See
+      `fewbench.algorithms.option_probabilities.predictive_diversity`.
     """
 
     normalise: Normalisation = "options"
@@ -94,7 +87,7 @@ class PredictiveDiversity(Disagreement):
 
 @dataclass(frozen=True)
 class JensenShannon(Disagreement):
-    """Generalised Jensen-Shannon divergence, JSD (Proposition 1)."""
+    """Generalized Jensen-Shannon divergence, JSD (Proposition 1)."""
 
     needs: ClassVar = (
         Need("probabilities", 1, "JSD of right and wrong alone sees only how hard an item is"),
@@ -107,7 +100,7 @@ class JensenShannon(Disagreement):
 
 @dataclass(frozen=True)
 class CorrectnessVariance(Disagreement):
-    """Variance over the sources of the score itself, for tables of correctness only."""
+    """Variance of the score over the sources, for tables without option probabilities."""
 
     def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's variance."""
@@ -115,7 +108,7 @@ class CorrectnessVariance(Disagreement):
 
 
 def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...]:
-    """Say so where the order of the table, not disagreement, decided on most items."""
+    """Return a note if the table's order, not disagreement, decided most items."""
     tied = measure == measure[chosen[-1]]
     among = int(tied[chosen].sum())
     if among == int(tied.sum()) or among <= len(chosen) / 2:
@@ -136,7 +129,7 @@ def _options(scores: Scores, rows: IntArray) -> tuple[Iterable[NDArray[Any]], In
 def _within_share(
     scores: Scores, order: IntArray, budget: int, rng: np.random.Generator
 ) -> BoolArray:
-    """Whether each item of `order` is among the first of its task's equal share."""
+    """Return whether each item of `order` is within its task's equal share."""
     sizes = np.bincount(scores.task_of)
     counts = allocate(budget, np.ones(len(sizes)), sizes, rng)
     of_task = scores.task_of[order]

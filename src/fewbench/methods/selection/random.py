@@ -1,10 +1,10 @@
-"""Random items: a simple random sample, one stratified by task, or one by strata of easy items.
+"""Random items: simple, stratified by task, or stratified by difficulty.
 
 `Strata`: Fogliato et al. 2024, "A Framework for Efficient Model Evaluation through Stratification,
 Sampling, and Estimation", ECCV 2024, arXiv 2406.07320: stratified simple random sampling over
 k-means strata of a proxy of the target's success on each item. The authors' proxy is the target's
-own confidence on all items, which is not known here before items are run: it is how the sources do
-on the item.
+own confidence on all items. That is unknown before items are run, so here the proxy is the
+sources' success on the item.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Random:
     """A simple random sample without replacement; a larger budget extends a smaller one."""
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Draw `budget` items; every set of that size is equally likely."""
+        """Draw `budget` items; each set of that size is equally likely."""
         drawn = np.random.default_rng(seed).permutation(scores.n_items)[:budget]
         return Subset(items=tuple(scores.item_ids[drawn]))
 
@@ -39,8 +39,9 @@ class Random:
 class Stratified:
     """A random sample of each task, sized by the task's share of the full score.
 
-    Weights make the weighted mean unbiased: each task's share over its items where every task is
-    sure of an item (post-stratification); else tasks are drawn too and every item counts the same.
+    Weights make the weighted mean unbiased. If each task is certain to get an item, a task's items
+    share the task's weight (post-stratification); otherwise tasks are drawn too, and all items
+    count the same.
     """
 
     needs: ClassVar = (Need("tasks", 2, "with one task it is plain random sampling"),)
@@ -56,7 +57,7 @@ class Stratified:
             for task, count in enumerate(counts)
         ]
         chosen = np.concatenate(drawn)
-        # By what is sure, not by what was drawn: to weigh by luck would be biased.
+        # By inclusion, not by the draw: weights that depend on the draw would be biased.
         sure = bool((budget * masses > 1.0 - 1e-9).all())
         share = masses / counts if sure else np.full(len(counts), 1.0 / budget)
         return Subset(
@@ -67,25 +68,20 @@ class Stratified:
 
 @dataclass(frozen=True)
 class Strata:
-    """A random sample of each stratum of items that are as easy to the sources.
+    """A random sample of each stratum of items that are equally easy for the sources.
 
-    Every stratum is sure of an item: one whose share of the budget is less than one item is
-    merged with the nearer of its neighbours (the authors' program merges those of fewer than 10
-    items). Weights are the items' weights in the full score over their probabilities to be
-    chosen, so that the weighted mean is the Horvitz-Thompson estimate, unbiased whatever the
-    proxy is worth. Where items weigh differently (macro averages) their probabilities in a
-    stratum are in proportion to their weights.
+    Each stratum is certain to get an item: a stratum with a share of less than one item is merged
+    with its nearer neighbor (the authors' program merges strata of fewer than 10 items). Weights
+    are the items' weights in the full score over their inclusion probabilities, so the weighted
+    mean is the Horvitz-Thompson estimate, unbiased for any proxy. If items weigh differently
+    (macro averages), their probabilities within a stratum are proportional to their weights.
 
-    Parameters
-    ----------
-    strata : int
-        Number of strata, at most.
-    allocation : {"proportional", "neyman"}
-        A stratum's number of items goes by its share of the full score; or by that times the
-        standard deviation expected of right and wrong there, sqrt(p (1 - p)) of the mean proxy p.
-    proxy : {"scores", "probabilities"}
-        The sources' mean score on an item; or the mean probability that they give to the right
-        option.
+    - `strata`: Most strata.
+    - `allocation` ("proportional", "neyman"): A stratum's number of items is proportional to its
+      share of the full score, or to that share times the expected standard deviation of right and
+      wrong there, sqrt(p (1 - p)) of the mean proxy p.
+    - `proxy` ("scores", "probabilities"): The sources' mean score on an item, or their mean
+      probability of the right option.
     """
 
     strata: int = 10
@@ -118,7 +114,7 @@ class Strata:
         return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(over))
 
     def _masses(self, stratum_of: IntArray, proxy: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return what the numbers of items are in proportion to, shape (strata,)."""
+        """Return the masses, shape (strata,), to which the numbers of items are proportional."""
         shares = np.bincount(stratum_of, weights)
         if self.allocation == "proportional":
             return np.asarray(shares)
@@ -128,7 +124,7 @@ class Strata:
     def _sure(
         self, stratum_of: IntArray, proxy: FloatArray, weights: FloatArray, budget: int
     ) -> IntArray:
-        """Merge strata until each may expect an item or more, the least first."""
+        """Merge strata, the smallest first, until each expects at least one item."""
         while stratum_of.max() > 0:
             masses = self._masses(stratum_of, proxy, weights)
             least = int(masses.argmin())

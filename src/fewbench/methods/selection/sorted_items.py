@@ -1,7 +1,7 @@
 """Sort: items at equal steps from the easiest to the hardest.
 
 The first half of Sort & Search, Prabhu et al. 2024, "Lifelong Benchmarks: Efficient Model
-Evaluation in an Era of Rapid Progress", arXiv 2402.19472, with its three ways to sort.
+Evaluation in an Era of Rapid Progress", arXiv 2402.19472, with its three orders.
 """
 
 from dataclasses import dataclass
@@ -23,19 +23,15 @@ Order = Literal["sum", "confidence", "recursive"]
 
 @dataclass(frozen=True)
 class SortedItems:
-    """Every (N/n)-th of the items sorted by mean source score: the middles of n equal slices.
+    """Each (N/n)-th item in order of mean source score: the middles of n equal slices.
 
-    Each chosen item is weighted by its slice's share of the full score.
+    Each chosen item has its slice's share of the full score as weight.
 
-    Parameters
-    ----------
-    by_task : bool
-        Sort each task's items, tasks having items by their share of the full score; else all
-        items in one order, as in the paper.
-    order : {"sum", "confidence", "recursive"}
-        By the mean source score; by the mean probability that sources give to the right option;
-        or by the score, items that as many sources get right being told apart by the sources
-        whose thresholds lie among them (see `fewbench.algorithms.completion.staircase.reorder`).
+    - `by_task`: Sort each task's items, with items per task by its share of the full score;
+      otherwise sort all items together, as in the paper.
+    - `order` ("sum", "confidence", "recursive"): Sort by the mean source score; by the sources'
+      mean probability of the right option; or by the score, with ties resolved by the sources whose
+      thresholds lie among them (see `fewbench.algorithms.completion.staircase.reorder`).
     """
 
     by_task: bool = True
@@ -47,7 +43,7 @@ class SortedItems:
         return (PROBABILITIES,) if self.order == "confidence" else ()
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Choose the items; the seed only matters where a task's share is no whole number."""
+        """Choose the items; the seed matters only if a task's share is not a whole number."""
         check_words(self)
         group_of = groups(scores, by_task=self.by_task)
         orders = sorted_groups(scores, group_of, self.order)
@@ -67,7 +63,7 @@ class SortedItems:
 
 
 def groups(scores: Scores, *, by_task: bool) -> IntArray:
-    """Return which items are sorted together: each item's task, or 0, shape (items,)."""
+    """Return the group in which each item is sorted: its task, or 0, shape (items,)."""
     return scores.task_of if by_task else np.zeros(scores.n_items, dtype=np.intp)
 
 

@@ -1,7 +1,7 @@
-"""Items of a few tasks only: tasks that stand for all, and a selector inside them.
+"""Items of a few tasks only: representative tasks, and a selector inside them.
 
-A whole task selection is a subset too: all the items of its tasks. With a selector inside, tasks
-and items are both fewer ("Random + BenTo", Zhao et al. 2024, Table 5).
+Without a selector inside, the subset is all items of the tasks. With one, both tasks and items are
+fewer ("Random + BenTo", Zhao et al. 2024, Table 5).
 """
 
 import hashlib
@@ -18,23 +18,28 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Extra, Need, extras_of, needs_of
 from fewbench.methods.subset import Subset
-from fewbench.methods.tasks.chooser_names import describe_chooser, make_chooser
-from fewbench.methods.tasks.choosers import FittedTasks, RidgeTasks, TaskChooser
+from fewbench.methods.tasks.choosers import (
+    FittedTasks,
+    RidgeTasks,
+    TaskChooser,
+    describe_chooser,
+    make_chooser,
+)
 from fewbench.methods.tasks.matrix import TaskMatrix, of_items
 from fewbench.methods.tasks.transferability import MATRIX, Transferability
-from fewbench.methods.written import Piece, check_number, with_settings, write
+from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
 from fewbench.scores import Scores
 
-FROM_SCORES = (FittedTasks, RidgeTasks)  # what these compare tasks by goes without saying
-INSIDE = 1  # what is drawn inside the tasks does not follow from how the tasks were drawn
+FROM_SCORES = (FittedTasks, RidgeTasks)  # these need no matrix setting
+INSIDE = 1  # separates the draw inside the tasks from the draw of the tasks
 
 
 @dataclass(frozen=True)
 class WholeTasks:
-    """All items of the tasks, task after task; of the last one a random part if need be."""
+    """All items of the tasks, task after task; a random part of the last task if necessary."""
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Take `budget` items; the tasks are in the order of the items."""
+        """Take `budget` items, with tasks in the order of the items."""
         order = np.random.default_rng(seed).permutation(scores.n_items)
         order = order[np.argsort(scores.task_of[order], kind="stable")][:budget]
         return Subset(items=tuple(scores.item_ids[np.sort(order)]))
@@ -42,20 +47,14 @@ class WholeTasks:
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """Settings that every way of choosing tasks has besides its own.
+    """Settings that each task chooser has in addition to its own.
 
-    Parameters
-    ----------
-    tasks : int
-        How many; 0: as few as hold the budget.
-    share : float
-        Part of a task's items that counts as its size when 0 tasks are asked for: at 0.05, as
-        many tasks are taken as hold the budget in a twentieth of their items.
-    matrix : str
-        What tasks are compared by: a file of transferability, `scores` of past models, or `text`
-        of the items (BM25). Where they are compared it must be said.
-    hash : str, optional
-        What `describe` says of the file's content: another is an error.
+    - `tasks`: Number of tasks; 0 takes as few as hold the budget.
+    - `share`: With `tasks=0`, the part of a task's items that counts as its size: 0.05 takes as
+      many tasks as hold the budget in a twentieth of their items.
+    - `matrix`: What tasks are compared by: a transferability file, `scores` of the source models,
+      or `text` of the items (BM25). Required by choosers that compare tasks.
+    - `hash`: Hash of the file from `describe`; other content is an error.
     """
 
     tasks: int = 0
@@ -70,15 +69,7 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class WithinTasks:
-    """Choose tasks, then items of these tasks.
-
-    Parameters
-    ----------
-    chooser : TaskChooser
-    settings : TaskSettings
-    inside : Selector
-        Chooses among the items of the chosen tasks.
-    """
+    """Choose tasks, then items of these tasks with the selector `inside`."""
 
     chooser: TaskChooser
     settings: TaskSettings = field(default_factory=TaskSettings)
@@ -96,7 +87,7 @@ class WithinTasks:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """What compares texts, and what the selector inside needs."""
+        """The packages that compare texts, and those of the selector inside."""
         by_text = self.settings.matrix == "text" and self.chooser.compares
         own = (Extra("text", "bm25s", "bm25s"),) if by_text else ()
         return (*own, *extras_of(self.inside))
@@ -112,9 +103,9 @@ class WithinTasks:
         return f"{name}({both})" if both else name
 
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Choose tasks that hold the budget, and `budget` items of theirs.
+        """Choose tasks that hold the budget, and `budget` of their items.
 
-        MethodError if they hold fewer, or the matrix is of other tasks.
+        MethodError if they hold fewer, or the matrix has other tasks.
         """
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
         notes: tuple[str, ...] = ()
@@ -129,7 +120,7 @@ class WithinTasks:
         if len(items) < budget:
             raise MethodError(
                 f"the {len(order)} tasks hold {len(items)} items, and the budget is {budget}",
-                hint="take more tasks, or tasks=0 for as many as it needs",
+                hint="take more tasks, or use tasks=0 for as many as needed",
             )
         taken = scores.take(items=items)
         subset = self.inside.select(taken, budget, child_seed(seed, INSIDE))
@@ -141,7 +132,7 @@ class WithinTasks:
         if self.settings.tasks:
             k = self.settings.tasks
             if k > len(sizes):
-                raise MethodError(f"tasks={k}: there are {len(sizes)}")
+                raise MethodError(f"tasks={k}, but there are {len(sizes)}")
             ordered = self.chooser.order(matrix, k, seed)
             return ordered.tasks, ordered.notes
         needed = min(budget / self.settings.share, int(sizes.sum()))
@@ -161,17 +152,13 @@ class WithinTasks:
         if self.settings.matrix == "text":
             return of_items(scores)
         transfer, digest = _load(self.settings.matrix)
-        if self.settings.hash not in (None, digest):
-            raise MethodError(
-                f"{self.settings.matrix}: the content has hash {digest}, not {self.settings.hash}",
-                hint="put the same content back, or leave hash out to take it as it is",
-            )
+        check_hash(self.settings.matrix, digest, self.settings.hash)
         lacking = [task for task in scores.tasks if task not in transfer.tasks]
         if lacking:
             raise MethodError(
                 f"{self.settings.matrix}: {len(lacking)} of {len(scores.tasks)} tasks are not in "
                 f"it: {some(lacking)}",
-                hint=f"its tasks are called {some(transfer.tasks)}",
+                hint=f"its tasks are {some(transfer.tasks)}",
             )
         at = np.array([transfer.tasks.index(task) for task in scores.tasks])
         whole = TaskMatrix.of_transfer(transfer)
@@ -181,16 +168,16 @@ class WithinTasks:
 
 
 def read_within(piece: Piece, inside: Selector | None = None) -> WithinTasks:
-    """Make it of a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
+    """Make a selector from a piece such as bento-le(components=5,tasks=3,matrix=FILE)."""
     shared = {setting.name for setting in fields(TaskSettings)}
     own = {key: value for key, value in piece.settings.items() if key not in shared}
     given = {key: value for key, value in piece.settings.items() if key in shared}
     chooser = make_chooser(Piece(piece.name, own))
     if chooser.compares and not isinstance(chooser, FROM_SCORES) and not given.get("matrix"):
         raise MethodError(
-            f"{piece.name} compares tasks, and is not told by what",
-            hint=f"{piece.name}(matrix=FILE) by transferability, matrix=scores by past models' "
-            "scores, matrix=text by the items' texts",
+            f"{piece.name} compares tasks, but no matrix is given",
+            hint=f"use {piece.name}(matrix=FILE) for transferability, matrix=scores for the source "
+            "models' scores, or matrix=text for the items' texts",
         )
     return WithinTasks(
         chooser,

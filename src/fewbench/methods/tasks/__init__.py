@@ -1,10 +1,14 @@
-"""Fewer tasks: which tasks of a benchmark stand for all of them (BenTo, Zhao et al. 2024)."""
+"""Which tasks of a benchmark represent all of them (BenTo, Zhao et al. 2024)."""
 
-from fewbench.methods.tasks.chooser_names import CHOOSERS, describe_chooser, read_chooser
-from fewbench.methods.tasks.choosers import Ordered, TaskChooser
-from fewbench.methods.tasks.matrix import TaskMatrix
+from fewbench.methods.tasks.choosers import (
+    CHOOSERS,
+    Ordered,
+    TaskChooser,
+    describe_chooser,
+    read_chooser,
+)
+from fewbench.methods.tasks.matrix import Similarity, TaskMatrix
 from fewbench.methods.tasks.selection import TaskSelection, select_tasks
-from fewbench.methods.tasks.similarity import Similarity
 from fewbench.methods.tasks.transferability import Transferability, is_transferability
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A selection of tasks: which, why, and how much it hangs on chance."""
+"""A selection of tasks: which tasks, why, and how stable the choice is."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,11 +14,8 @@ from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import MethodError
-from fewbench.methods.tasks.bento import mismatch
-from fewbench.methods.tasks.chooser_names import describe_chooser
-from fewbench.methods.tasks.choosers import TaskChooser
-from fewbench.methods.tasks.matrix import PAST_SCORES, TaskMatrix
-from fewbench.methods.tasks.similarity import Similarity
+from fewbench.methods.tasks.choosers import TaskChooser, describe_chooser, mismatch
+from fewbench.methods.tasks.matrix import PAST_SCORES, Similarity, TaskMatrix
 from fewbench.methods.tasks.transferability import Transferability
 from fewbench.methods.written import check_number
 
@@ -37,8 +34,8 @@ class _Record(BaseModel):
 class ChosenTask(_Record):
     """One chosen task.
 
-    `gain` is what it added to the coverage, `stands_for` how many tasks are nearest to it among the
-    chosen (itself too), `kept` the share of bootstraps over seeds that choose it.
+    `gain` is what it adds to the coverage, `stands_for` the number of tasks nearest to it among
+    the chosen (itself included), `kept` the share of bootstraps over seeds that choose it.
     """
 
     task: str
@@ -50,7 +47,7 @@ class ChosenTask(_Record):
 
 
 class Difficulty(_Record):
-    """What the measured model, or past models, score on the chosen tasks and on all.
+    """What the measured model, or the source models, score on the chosen tasks and on all.
 
     `percentile` is the share of random task sets of the same size that are at least as near.
     """
@@ -61,12 +58,12 @@ class Difficulty(_Record):
 
 
 class Stability(_Record):
-    """The choice made again from seeds drawn with replacement.
+    """The choice repeated on seeds drawn with replacement.
 
-    `shared` is the mean share of the chosen tasks that are chosen again, `pairs` of tasks that two
-    such choices have in common; `tasks` the share that chooses each task, those above 0. `chance`
-    is what two random choices have in common, and `noise` what `pairs` is where sources do not
-    differ: with their results shuffled within each seed.
+    `shared` is the mean share of the chosen tasks that are chosen again; `pairs` is the share that
+    two repetitions have in common. `tasks` has the share that chooses each task, if above 0.
+    `chance` is what two random choices have in common; `noise` is `pairs` with sources shuffled
+    within each seed, so that they do not differ.
     """
 
     bootstraps: int
@@ -79,11 +76,11 @@ class Stability(_Record):
 
 
 class Noise(_Record):
-    """How much sources differ beyond what seeds make of it.
+    """How much sources differ beyond seed noise.
 
-    `ratio` is the variance between sources (of the mean over seeds, within a target) that seeds do
-    not explain over the variance that they do; None where seeds do not differ. `p_value` is that
-    of sources which do not differ at all, by shuffling them within each seed.
+    `ratio` is the variance between sources (of the mean over seeds, within a target) not explained
+    by seeds over the explained variance; None if seeds do not differ. `p_value` is that of sources
+    that do not differ, by shuffling them within each seed.
     """
 
     ratio: float | None
@@ -91,7 +88,7 @@ class Noise(_Record):
 
 
 class Formula(_Record):
-    """The full score as ridge regression on past models reads it off the chosen tasks' scores."""
+    """The full score from the chosen tasks' scores, by ridge regression on source models."""
 
     intercept: float
     coefficients: dict[str, float]
@@ -103,10 +100,10 @@ class Formula(_Record):
 
 
 class Plan(_Record):
-    """How a budget is shared where each task has a cost of its own (all in questions).
+    """How a budget is shared if each task has a cost of its own; all costs are in questions.
 
-    `questions` are run in all chosen tasks together; `errors` are mean absolute errors on held-out
-    past models by number of tasks.
+    `questions` are run in all chosen tasks together. `errors` are mean absolute errors on held-out
+    source models by number of tasks.
     """
 
     budget: float
@@ -118,29 +115,18 @@ class Plan(_Record):
 class TaskSelection(_Record):
     """Chosen tasks, in the order of choice.
 
-    Attributes
-    ----------
-    method : str
-        As `read_chooser` reads it.
-    steps : dict of int to tuple of str
-        What the method chooses for k tasks, and for fewer where those are the first of the k.
-    sizes : dict of str to int
-        Questions of every task of the benchmark.
-    clusters : dict of str to int
-        Every task's spectral cluster.
-    coverage, bound : float, optional
-        What the choice covers, and what no choice exceeds (exact choice only).
-    models : dict of str to str, optional
-        The past models that tasks were compared by, with a digest of each one's scores.
-    formula : Formula, optional
-        Of past scores: how the full score follows from scores on the chosen tasks.
-    estimator : {"mean", "ridge"}
-        Whether the plain score on the chosen tasks is the estimate, or the formula.
-    plan : Plan, optional
-        Where only some questions of the chosen tasks are run: how many, and why.
+    - `method`: As `read_chooser` reads it.
+    - `steps`: The choice for k tasks, and for fewer if those are the first of the k.
+    - `sizes`: Questions of each task of the benchmark.
+    - `clusters`: Each task's spectral cluster.
+    - `coverage`, `bound`: Coverage of the choice, and its upper bound over all choices (exact
+      choice only).
+    - `models`: The source models that tasks were compared by, with a digest of each one's scores.
+    - `formula`: Of source scores: the full score from scores on the chosen tasks.
+    - `estimator` ("mean", "ridge"): Whether the estimate is the plain score on the chosen tasks, or
+      the formula.
+    - `plan`: If only some questions of the chosen tasks are run: how many, and why.
 
-    Examples
-    --------
     >>> from fewbench.methods.tasks import Transferability, read_chooser, select_tasks
     >>> transfer = Transferability(
     ...     np.array([[[0.9, 0.2, 0.2], [0.8, 0.2, 0.2], [0.1, 0.6, 0.7]]]),
@@ -203,7 +189,7 @@ class TaskSelection(_Record):
     def with_plan(
         self, budget: float, task_cost: float, questions: int, errors: Mapping[int, float]
     ) -> "TaskSelection":
-        """Return the same choice with how a budget is shared; the estimate is by ridge."""
+        """Return the same choice with a shared budget; the estimate is by ridge."""
         most = min(questions, self.questions)  # the tasks may hold fewer than the budget pays for
         plan = Plan(budget=budget, task_cost=task_cost, questions=most, errors=dict(errors))
         return self.model_copy(update={"plan": plan, "estimator": "ridge"})
@@ -221,7 +207,7 @@ class TaskSelection(_Record):
     def from_json(
         cls, text: str | bytes, what: str = "not a selection of tasks"
     ) -> "TaskSelection":
-        """Read a selection from JSON; MethodError says what does not fit."""
+        """Read a selection from JSON; MethodError names what does not fit."""
         return parse_json(cls, text, what, MethodError)
 
 
@@ -234,27 +220,17 @@ def select_tasks(
     bootstraps: int | None = None,
     weigh_tasks: bool = False,
 ) -> TaskSelection:
-    """Choose k tasks, and say how much the choice hangs on chance.
+    """Choose k tasks, and measure how stable the choice is.
 
-    Parameters
-    ----------
-    chooser : TaskChooser
-    given : Transferability or TaskMatrix
-        What tasks are compared by. Of a measurement with several seeds the choice is repeated on
-        seeds drawn with replacement.
-    k : int
-        From 1 to the number of tasks.
-    seed : int
-        For what is drawn.
-    bootstraps : int, optional
-        Choices made again, 0 for none; by default 100, and 20 of more than 200 tasks.
-    weigh_tasks : bool
-        Of a measurement: whether the full score is the mean over tasks, not over questions.
+    - `given`: What tasks are compared by. For a measurement with several seeds, the choice is
+      repeated on seeds drawn with replacement.
+    - `k`: From 1 to the number of tasks.
+    - `seed`: Random seed.
+    - `bootstraps`: Repetitions, 0 for none; by default 100, and 20 for more than 200 tasks.
+    - `weigh_tasks`: Of a measurement: whether the full score is the mean over tasks instead of
+      questions.
 
-    Raises
-    ------
-    MethodError
-        If `k` does not fit, or the matrix or a setting cannot be used.
+    Raises MethodError if `k` is out of range, or the matrix or a setting cannot be used.
     """
     transfer = given if isinstance(given, Transferability) else None
     matrix = TaskMatrix.of_transfer(transfer, weigh_tasks=weigh_tasks) if transfer else given
@@ -262,7 +238,7 @@ def select_tasks(
     n = len(matrix.names)
     check_number("seed", seed, 0)
     if not 1 <= k <= n:
-        raise MethodError(f"{k} tasks are to be chosen of {n}", hint=f"use 1 to {n}")
+        raise MethodError(f"cannot choose {k} of {n} tasks", hint=f"use 1 to {n}")
     ordered = chooser.order(matrix, k, seed)
     notes = ordered.notes
     stability = noise = None
@@ -334,10 +310,8 @@ def _facts(transfer: Transferability) -> dict[str, str]:
 
 
 def model_digest(scores: Mapping[str, float]) -> str:
-    """Return a digest of a model's scores on tasks, the same whatever the order of the tasks.
+    """Return a digest of a model's scores on tasks, for any order of the tasks.
 
-    Examples
-    --------
     >>> model_digest({"a": 0.5, "b": 0.25}) == model_digest({"b": 0.25, "a": 0.5 + 1e-12})
     True
     """
@@ -365,14 +339,10 @@ def _formula(matrix: TaskMatrix, chosen: IntArray) -> Formula:
 
 
 def seed_noise(transfer: Transferability, seed: int) -> Noise:
-    """Say how much sources differ beyond what the seeds make of it.
+    """Measure how much sources differ beyond seed noise; needs two seeds or more.
 
-    Parameters
-    ----------
-    transfer : Transferability
-        With two seeds or more. What a seed did not measure counts as the mean of the others.
-    seed : int
-        Of the shuffling.
+    A cell that a seed did not measure counts as the mean of the other seeds. `seed` is for
+    shuffling.
     """
     values = _filled(transfer)
     n_seeds, n = values.shape[:2]
@@ -395,12 +365,12 @@ def _filled(transfer: Transferability) -> FloatArray:
 
 
 def _between(values: FloatArray) -> float:
-    """Variance between sources of the mean over seeds, seeds × sources × targets, centred."""
+    """Return the variance between sources of the mean over seeds of centered values."""
     return float((values.mean(axis=0) ** 2).sum(axis=0).mean() / (values.shape[1] - 1))
 
 
 def _shuffled(values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Exchange the sources within each seed: what a matrix would be if they did not differ."""
+    """Shuffle the sources within each seed, as if they did not differ."""
     return np.stack([one[rng.permutation(len(one))] for one in values])
 
 
@@ -456,7 +426,7 @@ def _stability(
 
 
 def _pairs(picked: FloatArray) -> float:
-    """Mean share of tasks that two choices have in common, choices × tasks."""
+    """Return the mean share of tasks that two choices have in common, choices × tasks."""
     common = picked @ picked.T / picked[0].sum()
     times = len(picked)
     return float(common[np.triu_indices(times, 1)].mean()) if times > 1 else 1.0

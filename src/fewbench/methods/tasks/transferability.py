@@ -1,4 +1,4 @@
-"""Transferability: how well questions of one task are answered behind exemplars of another."""
+"""Transferability: how well a model answers one task's questions after examples of another."""
 
 import json
 import os
@@ -26,30 +26,19 @@ Metric = Literal["accuracy", "loss", "exact-match"]
 
 @dataclass(frozen=True, eq=False)
 class Transferability:
-    """Scores of one model on target tasks behind exemplars of source tasks.
+    """Scores of one model on target tasks with in-context examples of source tasks.
 
-    Parameters
-    ----------
-    values : ndarray, shape (seeds, sources, targets)
-        Mean metric over the questions asked of the target, larger for better (Eq. 1); a loss is
-        negative. NaN where nothing was measured.
-    tasks : tuple of str, length sources
-        The benchmark's tasks, each a source.
-    targets : tuple of str, length targets
-        The tasks that were asked; all, or some of them in a cheaper design.
-    n_questions : ndarray of int, shape (sources,)
-        Questions of each task in the whole benchmark; all 1 where they are not known.
-    metric : {"accuracy", "loss", "exact-match"}
-    about : mapping of str to str
-        What is known of the measurement: model, date, settings.
+    - `values`, shape (seeds, sources, targets): Mean metric over the target's questions, larger is
+      better (Eq. 1); losses are negative. NaN where nothing was measured.
+    - `tasks`: The benchmark's tasks, each a source.
+    - `targets`: The tasks whose questions were asked; all, or some in a cheaper design.
+    - `n_questions`, shape (sources,): Questions of each task in the whole benchmark; all 1 if
+      unknown.
+    - `metric` ("accuracy", "loss", "exact-match")
+    - `about`: What is known of the measurement: model, date, settings.
 
-    Raises
-    ------
-    MethodError
-        If shapes or names do not fit, or nothing was measured.
+    Raises MethodError if shapes or names do not fit, or nothing was measured.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> t = Transferability(np.ones((2, 3, 3)), ("a", "b", "c"), ("a", "b", "c"), np.ones(3, int))
     >>> t.mean.shape, t.n_seeds
@@ -74,24 +63,24 @@ class Transferability:
             if len(set(names)) < len(names):
                 raise MethodError(f"a task is named twice: {some(_twice(names))}")
         if unknown := sorted(set(self.targets) - set(self.tasks)):
-            raise MethodError(f"targets that are no tasks: {some(unknown)}")
+            raise MethodError(f"targets that are not tasks: {some(unknown)}")
         if len(self.tasks) < 2:
-            raise MethodError("there is one task: nothing to choose from")
+            raise MethodError("there is only one task, so there is nothing to choose")
         if not self.targets:
             raise MethodError("no task was a target: nothing was measured")
         if self.n_questions.shape != shape[:1] or (self.n_questions < 1).any():
-            raise MethodError("every task has a number of questions, at least 1")
+            raise MethodError("each task needs a number of questions, at least 1")
         if np.isinf(self.values).any():
             raise MethodError("transferability has infinite entries")
 
     @property
     def n_seeds(self) -> int:
-        """Draws of exemplars."""
+        """Number of draws of in-context examples."""
         return len(self.values)
 
     @property
     def is_square(self) -> bool:
-        """Whether every task was a target too, in the same order."""
+        """Whether each task is also a target, in the same order."""
         return self.tasks == self.targets
 
     @property
@@ -100,18 +89,15 @@ class Transferability:
         return bool((self.n_questions > 1).any())
 
     def with_sizes(self, sizes: Mapping[str, int]) -> "Transferability":
-        """Return the same matrix with known numbers of questions; MethodError if one lacks."""
+        """Return the same matrix with known numbers of questions; MethodError if one is missing."""
         return replace(self, n_questions=sizes_of(self.tasks, sizes))
 
     def transformed(self, transform: Literal["exp"]) -> "Transferability":
-        """Return a matrix of losses as exp(-loss), entry by entry (the paper's FLAN).
-
-        MethodError if the matrix holds no losses.
-        """
+        """Return losses as exp(-loss) (the paper's FLAN); MethodError for another metric."""
         if self.metric != "loss":
             raise MethodError(
                 f"--transform {transform} is for losses; the matrix holds {self.metric}",
-                hint="leave it out, or say --metric loss for a .csv of losses",
+                hint="leave it out, or pass --metric loss for a .csv of losses",
             )
         about = {**self.about, "transform": "exp(-loss)"}
         return replace(self, values=np.exp(self.values), metric="exp(-loss)", about=about)
@@ -120,22 +106,22 @@ class Transferability:
     def mean(self) -> FloatArray:
         """The matrix A, shape (sources, targets): means over seeds.
 
-        MethodError if an entry was measured with no seed.
+        MethodError if no seed measured an entry.
         """
         measured = np.isfinite(self.values)
         if (lacking := ~measured.any(axis=0)).any():
             source, target = np.argwhere(lacking)[0]
             raise MethodError(
-                f"nothing was measured of {self.tasks[source]} on {self.targets[target]} "
+                f"source task {self.tasks[source]} was not measured on {self.targets[target]} "
                 f"({int(lacking.sum())} such pairs)",
-                hint="go on with fewbench transfer measure, or leave those targets out",
+                hint="continue with fewbench transfer measure, or leave those targets out",
             )
         return np.asarray(np.where(measured, self.values, 0.0).sum(axis=0) / measured.sum(axis=0))
 
     def mean_over(self, seeds: IntArray) -> FloatArray:
         """Return A from some seeds, which may repeat (a bootstrap).
 
-        What none of them measured is the mean over all seeds.
+        Entries without a measurement in these seeds are the mean over all seeds.
         """
         values = self.values[seeds]
         measured = np.isfinite(values)
@@ -165,25 +151,18 @@ class Transferability:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], metric: Metric | None = None) -> "Transferability":
-        """Read what `save` wrote, a measurement's folder, or another matrix.
+        """Read a file that `save` wrote, a measurement's folder, or another matrix.
 
-        A folder is read as its `matrix.npz`. Of another .npz the arrays `acc` or
-        `transferability` (seeds × sources × targets, or sources × targets), `tasks` and
-        `n_questions` are read. A .csv has a row for each source under a header of targets; the
-        sources' names stand in the first column, which a square table may lack. A .csv does not
-        give numbers of questions (`n_questions` is then 1 for every task).
+        A folder is read from its `matrix.npz`. Another .npz needs the arrays `acc` or
+        `transferability` (seeds × sources × targets, or sources × targets) and `tasks`, with
+        optional `n_questions`. A .csv has one row per source under a header of targets; the
+        sources' names are in the first column, which a square table may lack. A .csv has no
+        numbers of questions (`n_questions` is 1).
 
-        Parameters
-        ----------
-        path : str or os.PathLike
-        metric : {"accuracy", "loss", "exact-match"}, optional
-            What the entries are, for a file that does not say; by default accuracies. Losses that
-            are all positive become negative, so that larger is better.
+        - `metric` ("accuracy", "loss", "exact-match"): What the entries are, if the file does not
+          say; by default accuracies. Positive losses become negative, so that larger is better.
 
-        Raises
-        ------
-        MethodError
-            If the file is not one of these, cannot be used, or has another metric.
+        Raises MethodError if the file cannot be read or used, or has another metric.
         """
         path = Path(path)
         if path.is_dir():
@@ -204,7 +183,7 @@ class Transferability:
 
 
 def is_transferability(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is one that `Transferability.load` reads, by its kind and arrays."""
+    """Whether `Transferability.load` can read a path, by its kind and arrays."""
     path = Path(path)
     if path.suffix.lower() != ".npz" or not path.is_file():
         return path.suffix.lower() == ".csv" or (path.is_dir() and (path / MATRIX).is_file())
@@ -216,14 +195,14 @@ def is_transferability(path: str | os.PathLike[str]) -> bool:
 
 
 def sizes_of(tasks: tuple[str, ...], sizes: Mapping[str, int]) -> IntArray:
-    """Return the number of questions of each task; MethodError if one is not given."""
+    """Return the number of questions of each task; MethodError if one is missing."""
     if lacking := [task for task in tasks if task not in sizes]:
         raise MethodError(f"no number of questions for {some(lacking)}")
     return np.array([sizes[task] for task in tasks], dtype=np.intp)
 
 
 def _as_metric(read: Transferability, metric: Metric | None) -> Transferability:
-    """Return a matrix with the metric that a user names, for a file that does not say its own."""
+    """Return a matrix with the user's metric, for a file without its own."""
     if read.metric:
         if metric not in (None, read.metric):
             raise MethodError(
@@ -246,7 +225,7 @@ def _as_metric(read: Transferability, metric: Metric | None) -> Transferability:
     if len(known) and (known.min() < 0 or known.max() > 1):
         raise MethodError(
             f"entries run from {known.min():g} to {known.max():g}, and accuracies from 0 to 1",
-            hint="say --metric loss for losses; divide percentages by 100",
+            hint="pass --metric loss for losses; divide percentages by 100",
         )
     return replace(read, metric=metric or "accuracy")
 
@@ -264,7 +243,7 @@ def _from_npz(path: Path) -> Transferability:
     values = next((arrays[key] for key in VALUES if key in arrays), None)
     if values is None or "tasks" not in arrays:
         raise MethodError(
-            f"has {some(list(arrays))}, not transferability (or acc) and tasks",
+            f"has {some(list(arrays))}, but needs transferability (or acc) and tasks",
             hint="fewbench transfer measure writes such a file",
         )
     tasks = _names("tasks", arrays["tasks"])
@@ -273,7 +252,7 @@ def _from_npz(path: Path) -> Transferability:
         if array.dtype.kind not in "fiu":
             raise MethodError(f"{name} holds {array.dtype}, not numbers")
     if not ((np.abs(numbers) < 2**53).all() and (numbers == np.round(numbers)).all()):
-        raise MethodError("n_questions are no whole numbers")
+        raise MethodError("n_questions are not whole numbers")
     metric, about = _facts(arrays.get("facts"))
     return Transferability(
         np.atleast_3d(values.T).T.astype(np.float64),
@@ -287,12 +266,14 @@ def _from_npz(path: Path) -> Transferability:
 
 def _names(what: str, array: NDArray[Any]) -> tuple[str, ...]:
     if array.ndim != 1 or array.dtype.kind not in "Uiu":
-        raise MethodError(f"{what} is no list of texts", hint="write names as fixed-width strings")
+        raise MethodError(
+            f"{what} is not a list of texts", hint="write names as fixed-width strings"
+        )
     return tuple(map(str, array.tolist()))
 
 
 def _facts(array: NDArray[Any] | None) -> tuple[str, dict[str, str]]:
-    """Return the metric ("" if it is not said) and what else is known, of JSON in an array."""
+    """Return the metric ("" if unknown) and other facts from JSON in an array."""
     if array is None:
         return "", {}
     try:
@@ -328,7 +309,7 @@ def _from_csv(path: Path) -> Transferability:
 
 
 def _lacks_names(head: list[str], first: list[str]) -> bool:
-    """Whether a table of texts is square without a column of row names: numbers under names."""
+    """Whether a square table of texts has no column of row names: numbers under names."""
     if len(first) != len(head) or not head[0] or set(head[1:]) <= set(first):
         return False
     return all(map(_is_number, first)) and not any(map(_is_number, head))

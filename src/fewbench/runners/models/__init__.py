@@ -1,4 +1,4 @@
-"""Ways of asking a language model: a server with OpenAI's interface, a local model."""
+"""Language models: behind a server with OpenAI's interface, or local."""
 
 from fewbench.runners.models.endpoint import Endpoint
 from fewbench.runners.models.local import LocalModel

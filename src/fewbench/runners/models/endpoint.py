@@ -1,4 +1,4 @@
-"""Models behind any server with OpenAI's interface: vLLM, llama.cpp, SGLang, OpenAI itself."""
+"""Models behind a server with OpenAI's interface: vLLM, llama.cpp, SGLang or OpenAI."""
 
 import asyncio
 import math
@@ -27,41 +27,40 @@ MOST_STOPS = 4  # OpenAI takes no more
 class Endpoint:
     r"""A model behind a server with OpenAI's interface, by the `openai` package.
 
-    Log-probabilities come in two ways. "top" asks for one token and the most likely tokens there,
-    and looks the options up among them: one short request a question, which servers can answer
-    from a kept prefix, but only for options of one token, and an option that is not listed stays
-    unknown (it is less likely than every listed one). "echo" asks for prompt and option to be
-    given back with the log-probabilities of all their tokens: exact for any continuation, at one
-    prompt an option. "auto" takes "top" where the server lists tokens, and "echo" for what "top"
-    cannot do: continuations of more than one letter, and questions where no option was listed.
+    There are two ways to log-probabilities. "top" asks for one token and the most likely tokens
+    there, and looks up the options: one short request per question, which a prefix cache speeds
+    up. It works only for options of one token; an option that is not listed stays unknown (it is
+    less likely than all listed tokens). "echo" asks for the log-probabilities of prompt and
+    option: exact for any continuation, with one prompt per option. "auto" uses "top" if the server
+    lists tokens, and "echo" for longer continuations and if no option was listed.
 
-    Which ways a server has is found by `prepare`, with a few short requests, or by the first
-    question. It follows from the server alone, so a resumed run asks as the first one did.
+    `prepare` or the first question finds out what the server can do, with a few short requests.
+    The result depends on the server alone, so a resumed run asks in the same way.
 
     Parameters
     ----------
     url : str
         The server's address, as http://localhost:8000/v1.
     model : str
-        The model's name there.
+        The model's name on the server.
     key : str, optional
-        The server's key; else OPENAI_API_KEY from the environment; local servers need none.
+        The server's key (default: OPENAI_API_KEY); local servers need none.
     timeout : float
         Seconds until a request is given up.
     chat : bool
-        Whether `write` asks in a chat, as one message of a user, or lets the model go on plainly.
+        Whether `write` sends the prompt as a chat message or as plain text.
     scoring : {"auto", "top", "echo"}
     tries : int
-        Of a request that the server turns away, as with status 429, while `prepare` tries it out.
+        Tries of a request in `prepare` that the server rejects, as with status 429.
     rate : float, optional
-        Most requests a minute then.
+        Most requests per minute in `prepare`.
 
     Raises
     ------
     MissingExtraError
         If the `openai` package is not installed.
     ModelError
-        If the address is none or the scoring unknown.
+        If the address or the scoring is not valid.
 
     Examples
     --------
@@ -83,9 +82,9 @@ class Endpoint:
         rate: float | None = None,
     ) -> None:
         if scoring not in {"auto", "top", "echo"}:
-            raise ModelError(f"unknown scoring {scoring!r}", hint="one of auto, top, echo")
+            raise ModelError(f"unknown scoring {scoring!r}", hint="use auto, top or echo")
         if timeout <= 0:
-            raise ModelError(f"the timeout is {timeout} seconds", hint="give more than 0")
+            raise ModelError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self.chat = chat
         self.scoring = scoring
         key = key or os.environ.get("OPENAI_API_KEY")
@@ -95,7 +94,7 @@ class Endpoint:
         self._facts: dict[str, str] | None = None
         self._top: Top | None = None
         self._echo: Echo | None = None
-        self._why = {"top": "", "echo": ""}  # why the server has not that way, in its words
+        self._why = {"top": "", "echo": ""}  # why the server lacks that way, in its words
 
     def __repr__(self) -> str:
         return f"Endpoint({self._server.url!r}, {self.name!r}, scoring={self.scoring!r})"
@@ -106,25 +105,21 @@ class Endpoint:
         return self._server.model
 
     async def prepare(self, log_probabilities: bool = True) -> dict[str, str]:
-        """Find out how the server gives log-probabilities; what was found stays.
+        """Find out once how the server gives log-probabilities.
 
-        Parameters
-        ----------
-        log_probabilities : bool
-            Whether any will be asked for. If not, the server is asked for one token only, in the
-            way of `write`, so that a wrong address or name is noticed.
+        Without `log_probabilities`, only one token is written, to detect a wrong address or name.
 
         Returns
         -------
         dict
             Facts for the journal. "scoring": top+echo, top, echo or none; "listed": how many
-            tokens the server is asked to list (both only if log-probabilities are); "root" and
-            "max_model_len" of the model where the server tells.
+            tokens the server is asked to list (both only with log-probabilities); "root" and
+            "max_model_len" of the model if the server reports them.
 
         Raises
         ------
         ModelError
-            If the server cannot be asked, or not in the way of scoring that was asked for.
+            If the server cannot be asked, or not with the given scoring.
         """
         async with self._lock:
             with self._server.trying_out(self._tries, self._rate):
@@ -144,7 +139,7 @@ class Endpoint:
             self._why = {"top": no_top, "echo": no_echo}
             ways = [name for name, way in (("top", top), ("echo", echo)) if way]
             if not ways:
-                await self.write(PROBE, [], 1)  # a wrong address or name can do nothing
+                await self.write(PROBE, [], 1)  # detects a wrong address or name
             if self.scoring not in {"auto", *ways}:
                 raise self._cannot(self.scoring)
             served = await what_is_told(self._server)
@@ -154,7 +149,7 @@ class Endpoint:
         return dict(self._facts)
 
     async def choose(self, prompt: str, options: Sequence[str]) -> Chosen:
-        """Return the log-probability of each option after the prompt, by one of the two ways."""
+        """Return the log-probability of each option after the prompt."""
         await self.prepare()
         letters = all(len(option.strip()) == 1 for option in options)
         if self._top is None or not letters:
@@ -168,7 +163,7 @@ class Endpoint:
         return chosen
 
     async def read(self, prompt: str, continuation: str) -> Read:
-        """Return the log-probability of a continuation; only where the server echoes prompts."""
+        """Return the log-probability of a continuation; the server must echo prompts."""
         await self.prepare()
         if self._echo is None:
             raise self._cannot("echo")
@@ -176,10 +171,10 @@ class Endpoint:
         return Read(value, tokens, usage)
 
     async def write(self, prompt: str, stop: Sequence[str], most: int) -> Written:
-        """Let the model go on for at most `most` tokens, up to the first of the texts in `stop`.
+        """Let the model write at most `most` tokens, up to the first of the texts in `stop`.
 
-        A reply in a chat may begin with blank lines: they are passed over, and the server is not
-        told where to stop.
+        A chat reply may begin with blank lines. They are skipped, so the server does not get the
+        stop texts.
         """
         body: dict[str, Any] = {"max_tokens": most, "temperature": 0, "seed": 0}
         if stop and not self.chat:
@@ -193,7 +188,7 @@ class Endpoint:
         said = choice.get("message") if self.chat else choice
         text = said.get("content" if self.chat else "text") if isinstance(said, dict) else None
         if text is None and isinstance(said, dict) and choice.get("finish_reason") == "length":
-            text = ""  # a model that thinks first and came to no answer in `most` tokens
+            text = ""  # the model was still thinking
         if not isinstance(text, str):
             raise TryAgain("the reply has no text")
         text = text.lstrip() if self.chat else text
@@ -209,10 +204,10 @@ class Endpoint:
         said = f": it {self._why[way]}" if self._why[way] else ""
         if way == "top":
             return ModelError(
-                f"{self._server} lists no most likely tokens with their log-probabilities{said}",
-                hint="measure exact match, or use a server with log-probabilities, as vLLM",
+                f"{self._server} does not list the most likely tokens{said}",
+                hint="use --metric exact-match, or a server with log-probabilities, as vLLM",
             )
         return ModelError(
-            f"{self._server} does not give a prompt back with its log-probabilities{said}",
-            hint="measure accuracy by letters, or exact match, or use a server that does, as vLLM",
+            f"{self._server} does not echo prompts with log-probabilities{said}",
+            hint="measure accuracy by letters, or exact match, or use another server, as vLLM",
         )

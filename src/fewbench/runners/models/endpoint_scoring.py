@@ -1,16 +1,17 @@
-"""The two ways to log-probabilities from a server, and finding out which of them it has."""
+"""Two ways to log-probabilities from a server, and tests for which of them it has."""
 
 import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fewbench.errors import ModelError
 from fewbench.runners.models.endpoint_server import Connection, Refused, ServerError
 from fewbench.runners.models.model import Chosen, TryAgain, Usage
 
+Result = TypeVar("Result")
 ROUNDING = 1e-3  # how far above 0 rounding may put a log-probability
 SPACES = ("▁", "Ġ")  # what tokenizers write for a leading space
 CUT = "\N{REPLACEMENT CHARACTER}"
@@ -18,7 +19,7 @@ CUT = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a reply, its log-probability, and those of the most likely tokens there."""
+    """A token of a reply, its log-probability, and the most likely tokens in its place."""
 
     text: str
     log_probability: float | None
@@ -32,12 +33,12 @@ def choices_of(reply: dict[str, Any], n: int) -> list[dict[str, Any]]:
         raise TryAgain("the reply has no completions")
     by_index = {choice.get("index", 0): choice for choice in choices}
     if len(choices) != n or set(by_index) != set(range(n)):
-        raise TryAgain(f"the reply has {len(choices)} completions where {n} were asked for")
+        raise TryAgain(f"the reply has {len(choices)} completions instead of {n}")
     return [by_index[i] for i in range(n)]
 
 
 def usage_of(reply: dict[str, Any]) -> Usage:
-    """Return the tokens that a reply says it took; 0 where it does not say."""
+    """Return the tokens that a reply reports; 0 if it reports none."""
     said = reply.get("usage")
     said = said if isinstance(said, dict) else {}
     counts = [said.get(key) for key in ("prompt_tokens", "completion_tokens")]
@@ -46,16 +47,16 @@ def usage_of(reply: dict[str, Any]) -> Usage:
 
 
 def says_nothing_new(reply: dict[str, Any]) -> bool:
-    """Whether a reply says that no token was written, as where the model ends at once."""
+    """Whether a reply reports that no token was written, because the model ended at once."""
     said = reply.get("usage")
     return isinstance(said, dict) and said.get("completion_tokens") == 0
 
 
 def tokens_of(choice: dict[str, Any]) -> list[Token]:
-    """Return the tokens of a completion, from either form of log-probabilities.
+    """Return the tokens of a completion.
 
-    The older form holds the lists tokens, token_logprobs and top_logprobs; the newer, which
-    llama.cpp uses for completions too, a list `content` of one object a token.
+    The older form has lists tokens, token_logprobs and top_logprobs. The newer form, which
+    llama.cpp uses for completions too, has a list `content` with one object per token.
     """
     found = choice.get("logprobs")
     try:
@@ -71,10 +72,9 @@ def tokens_of(choice: dict[str, Any]) -> list[Token]:
 
 
 def option_values(token: Token, options: Sequence[str]) -> tuple[float, ...]:
-    """Return the log-probability of each option as the one token that comes next.
+    """Return the log-probability of each option as the next token.
 
-    The forms with and without a leading space count together; an option in neither form has
-    negative infinity.
+    Forms with and without a leading space are added; an option in neither form has -inf.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def option_values(token: Token, options: Sequence[str]) -> tuple[float, ...]:
 def continuation_value(tokens: Sequence[Token], continuation: str) -> tuple[float, int]:
     r"""Return the log-probability of the continuation at the end of echoed tokens, and its tokens.
 
-    The continuation's tokens are found from the end, by their text: text_offset is shifted on
-    servers that put a token before each prompt, and missing on others. Spaces are passed over in
-    the comparison, as some servers drop a token's leading space. A token that begins in the prompt
-    and ends in the continuation counts, whole. Characters that were cut into several tokens are
-    shown as U+FFFD, or as nothing by llama-cpp-python: they match any others, and where the
-    prompt's last character was cut too, its tokens count.
+    The continuation's tokens are found from the end by their text, because text_offset is shifted
+    on some servers and missing on others. Spaces are ignored, because some servers drop leading
+    spaces. A token that begins in the prompt and ends in the continuation counts entirely.
+    Characters that are split into several tokens appear as U+FFFD, or as nothing with
+    llama-cpp-python: they match any characters, and if the prompt's last character was split, its
+    tokens count too.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def continuation_value(tokens: Sequence[Token], continuation: str) -> tuple[floa
     values = [token.log_probability for token in tokens[first:]]
     if first == 0 and values[0] is None:
         raise ModelError(
-            "the server gives no log-probability of a text's first token, which is scored here",
-            hint="put an instruction or exemplars before what is scored",
+            "the server gives no log-probability for the first token of a text, which is scored",
+            hint="put an instruction or exemplars before it",
         )
     checked = [_checked(value) for value in values]
     if not all(map(math.isfinite, checked)):
@@ -134,12 +134,12 @@ def continuation_value(tokens: Sequence[Token], continuation: str) -> tuple[floa
 
 
 def spelled(tokens: Sequence[Token], text: str) -> bool:
-    """Whether the last of the tokens spell a text, spaces aside."""
+    """Whether the last tokens spell a text, ignoring spaces."""
     return _solid("".join(token.text for token in tokens)).endswith(_solid(text))
 
 
 def _first_of_cut(tokens: Sequence[Token], wanted: str) -> int:
-    """Position from which the tokens spell `wanted`, where U+FFFD stands for other characters."""
+    """Position from which the tokens spell `wanted`; U+FFFD stands for any characters."""
     found, text = -1, ""
     for first in reversed(range(len(tokens))):
         text = _solid(tokens[first].text or CUT) + text
@@ -164,7 +164,7 @@ def _token(text: Any, value: Any, top: Any) -> Token:
 
 
 def _listed(entry: dict[str, Any]) -> dict[str, float]:
-    """The listed tokens of one place; two with the same text count together."""
+    """Log-probability by text of the listed tokens; equal texts are added."""
     listed: dict[str, float] = {}
     for other in entry.get("top_logprobs") or []:
         before = listed.get(other["token"], -math.inf)
@@ -190,17 +190,17 @@ def _solid(text: str) -> str:
     return "".join(text.split())
 
 
-PROBE = "One, two, three,"  # what a server is asked to learn how it gives log-probabilities
+PROBE = "One, two, three,"  # prompt to test what a server can do
 PROBE_END = " six"
-LISTS = (  # how many tokens a server is asked to list, and whether as in chats
+LISTS = (  # (tokens to list, whether to ask as in chats)
     (20, False),  # the most of vLLM
     (5, False),  # the most of OpenAI
     (10, True),  # the most of mlx-lm, which takes a number in a field of its own only
 )
-SURE = 4  # replies without what was asked for until a server is taken not to give it
-TRIES = 5  # of a request that fails while a server is tried out
-TRIES_OF_ABOUT = 8  # of asking for the list of models, which some servers fail to make
-PAUSE, LONGEST = 0.1, 0.8  # seconds after the first failure, doubled after each, and their most
+SURE = 4  # replies without log-probabilities until a server counts as not giving them
+TRIES = 5  # of a failing request during these tests
+TRIES_OF_ABOUT = 8  # of the list of models, which fails on some servers
+PAUSE, LONGEST = 0.1, 0.8  # seconds after the first failure, doubled each time, and at most
 
 
 @dataclass(frozen=True)
@@ -247,10 +247,9 @@ class Top:
 
 @dataclass(frozen=True)
 class Echo:
-    """Prompts given back with the log-probabilities of their tokens.
+    """Prompts echoed with the log-probabilities of their tokens.
 
-    One new token is asked for and passed over, since to some servers (llama-cpp-python's) none
-    means as many as there is room for.
+    One new token is requested and ignored: llama-cpp-python takes 0 for no limit.
     """
 
     server: Connection
@@ -264,7 +263,7 @@ class Echo:
     async def read(
         self, prompt: str, continuations: Sequence[str]
     ) -> tuple[list[tuple[float, int]], Usage]:
-        """Return (log-probability, tokens) of each continuation, and what it took."""
+        """Return (log-probability, tokens) of each continuation, and the usage."""
         texts = [prompt + continuation for continuation in continuations]
         usage, values = Usage(requests=0), []
         for group in [texts] if self.lists else [[text] for text in texts]:
@@ -282,7 +281,7 @@ class Echo:
         return await self.server.post("/completions", body | {"prompt": prompt})
 
     async def works(self) -> bool:
-        """Whether the server gives a probe back with its log-probabilities."""
+        """Whether the server echoes a probe with log-probabilities."""
         texts = [PROBE, PROBE + PROBE_END] if self.lists else [PROBE + PROBE_END]
         try:
             reply = await self.ask(texts)
@@ -331,13 +330,8 @@ async def find_echo(server: Connection) -> tuple[Echo | None, str]:
 
 
 async def what_is_told(server: Connection) -> dict[str, str]:
-    """Return what the server tells of the model; nothing where its list stays broken."""
-    for failed in range(TRIES_OF_ABOUT):
-        try:
-            return await server.about()
-        except TryAgain as error:
-            await _pause(failed + 1, error)
-    return {}
+    """Return what the server reports on the model; nothing if its list keeps failing."""
+    return await _retried(server.about, TRIES_OF_ABOUT) or {}
 
 
 class _No(Exception):
@@ -345,19 +339,17 @@ class _No(Exception):
 
 
 def _no(error: Refused) -> Exception:
-    """A refusal while trying out means no, unless it is one of the key or the model's name.
-
-    One of the name means no too if the server lists the model: it is for chats only.
-    """
+    """A refusal means no, unless it is about the key or the model's name."""
     return error if error.final else _No(str(error.args[0]))
 
 
 async def _why_not(server: Connection, works: Callable[[], Awaitable[bool]]) -> str | None:
-    """Return None if it works, else what the server does instead, as far as it says.
+    """Return None if it works, else the server's reason or an empty text.
 
-    It does at the first yes. It does not at a refusal, after `SURE` replies without, or if the
-    server comes to an error each time and not without log-probabilities. One reply may be a broken
-    one, so it does not decide; a run that is resumed must come to the same answer.
+    It works after one success. It does not after a refusal, after `SURE` replies without
+    log-probabilities, or if every try is a server error although plain requests succeed. A refusal
+    of the model's name counts if the server lists the model, which is then for chats only. One
+    reply may be broken and decides nothing: a resumed run must come to the same result.
     """
     failed = errors = without = 0
     while without < SURE:
@@ -384,30 +376,35 @@ async def _why_not(server: Connection, works: Callable[[], Awaitable[bool]]) -> 
 
 
 async def _answers(server: Connection) -> bool:
-    """Whether the server goes on with a text if nothing else is asked for."""
-    body = {"prompt": PROBE, "max_tokens": 1, "temperature": 0}
-    for failed in range(TRIES):
-        try:
-            choices_of(await server.post("/completions", body), 1)
-        except Refused:
-            return False
-        except TryAgain as error:
-            await _pause(failed + 1, error)
-        else:
-            return True
-    return False
+    """Whether the server completes a text without log-probabilities."""
+
+    async def once() -> bool:
+        body = {"prompt": PROBE, "max_tokens": 1, "temperature": 0}
+        choices_of(await server.post("/completions", body), 1)
+        return True
+
+    try:
+        return bool(await _retried(once, TRIES))
+    except Refused:
+        return False
 
 
 async def _lists(server: Connection) -> bool:
-    """Whether the model is in the server's list, so that it is there, whatever else is said."""
-    for failed in range(TRIES_OF_ABOUT):
+    """Whether the model is in the server's list of models."""
+    try:
+        return await _retried(server.listed, TRIES_OF_ABOUT) is not None
+    except Refused:
+        return False
+
+
+async def _retried(call: Callable[[], Awaitable[Result]], tries: int) -> Result | None:
+    """Return the result of a call; None if every try fails."""
+    for failed in range(1, tries + 1):
         try:
-            return await server.listed() is not None
-        except Refused:
-            return False
+            return await call()
         except TryAgain as error:
-            await _pause(failed + 1, error)
-    return False
+            await _pause(failed, error)
+    return None
 
 
 async def _pause(failed: int, error: TryAgain) -> None:

@@ -1,4 +1,4 @@
-"""One server and one of its models: requests over the `openai` package, and what refusals mean."""
+"""Requests to a server by the `openai` package, and the meaning of its refusals."""
 
 import asyncio
 import json
@@ -16,22 +16,21 @@ from fewbench.errors import MissingExtraError, ModelError, first_line
 from fewbench.runners.models.model import TooLong, TryAgain
 
 PASSING = {408, 409, 425, 429}
-# how vLLM, llama.cpp, SGLang, TGI and OpenAI say that a prompt does not fit
+# messages of vLLM, llama.cpp, SGLang, TGI and OpenAI for a prompt that does not fit
 TOO_LONG = re.compile(
     r"context[ _](length|size|window)|maximum (model|context) length|max_model_len"
     r"|prompt (is|contains)[^.]* too (long|many)|longer than the (model|maximum)"
     r"|exceeds the maximum allowed length|must be <= \d+\. given|too many (input )?tokens",
     re.IGNORECASE,
 )
-MOST = 200  # characters of a server's words that are shown
+MOST = 200  # characters of a server's message to show
 
 
 class Refused(ModelError):
-    """A refusal for good.
+    """A permanent refusal.
 
-    `final` says that it is about the key or the model's name, so that no other way of asking helps;
-    `missing` that it is about the name, in words that some servers use where a model takes chats
-    only.
+    `final`: about the key or the model's name, so another kind of request does not help. `missing`:
+    about the name, which some servers also report for a model that only takes chats.
     """
 
     def __init__(self, message: str, *, hint: str, final: bool, missing: bool = False) -> None:
@@ -40,30 +39,21 @@ class Refused(ModelError):
 
 
 class ServerError(TryAgain):
-    """An error within the server: it may pass, or be its way to say that it cannot do this."""
+    """An error inside the server: temporary, or a sign that it cannot do this."""
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> Exception:
-    """Return the exception that a reply with an error status stands for.
+    """Return the exception for an error reply of `where`, the server and model in messages.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status, 300 or above.
-    text : str
-        The reply's body.
-    headers : mapping
-        The reply's headers, with names in lower case.
-    where : str
-        Whom the message is about: the server's address and the model.
+    `status` is the HTTP status, 300 or above; `headers` have lower-case names.
     """
     words, code = _words(text)
-    said = f"{where} answers {status}" + (f": {words[:MOST]}" if words else "")
+    passing = f"{status}" + (f": {words[:MOST]}" if words else "")
+    said = f"{where} answers {passing}"
     if status == 413 or (400 <= status < 500 and status != 429 and TOO_LONG.search(words + code)):
         return TooLong(said)
     if code == "insufficient_quota":
-        return Refused(said, hint="the account has no credit left", final=True)
-    passing = f"{status}" + (f": {words[:MOST]}" if words else "")
+        return Refused(said, hint="add credit to the account", final=True)
     if status == 500:
         return ServerError(passing, _wait(headers), status)
     if status in PASSING or (status >= 500 and status not in {501, 505}):
@@ -73,7 +63,7 @@ def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> E
 
 
 def parse_reply(text: str) -> dict[str, Any]:
-    """Return a reply's JSON object; raise TryAgain if it is none, or tells of an error."""
+    """Return a reply's JSON object; raise TryAgain if it is none or reports an error."""
     try:
         reply = json.loads(text)
     except ValueError:
@@ -81,25 +71,25 @@ def parse_reply(text: str) -> dict[str, Any]:
     if not isinstance(reply, dict):
         raise TryAgain("the reply is not a JSON object")
     if reply.get("error"):
-        raise TryAgain(f"the reply tells of an error: {str(reply['error'])[:200]}")
+        raise TryAgain(f"the reply reports an error: {str(reply['error'])[:MOST]}")
     return reply
 
 
 def _hint(status: int) -> str:
     if status == 401:
-        return "give the server's key, or set OPENAI_API_KEY"
+        return "set OPENAI_API_KEY to the server's key"
     if status == 403:
-        return "the key does not permit this"
+        return "use a key that permits this"
     if status in {404, 405}:
         return (
-            "check the model's name and the address, which usually ends in /v1; a server of chat "
-            "only cannot be asked for log-probabilities"
+            "check the model's name and the address, which usually ends in /v1; a chat-only server "
+            "gives no log-probabilities"
         )
-    return "the server does not take the request; asking again is no use"
+    return "the server does not accept this request; trying again does not help"
 
 
 def _words(text: str) -> tuple[str, str]:
-    """The message and the code in an error's body, in whichever form."""
+    """The message and the code in an error's body."""
     try:
         body = json.loads(text)
     except ValueError:
@@ -112,7 +102,7 @@ def _words(text: str) -> tuple[str, str]:
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait; None if it does not say."""
+    """Seconds that the server asks to wait; None if it does not."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         said = headers.get(name)
         if said is None:
@@ -130,30 +120,20 @@ def _wait(headers: Mapping[str, str]) -> float | None:
 
 
 LOCAL = {"localhost", "127.0.0.1", "::1"}
-NO_KEY = "none"  # the package wants one, and servers without keys take any
-FIRST, LONGEST = 0.5, 30.0  # seconds before a second try while it is tried out, and at most
-TURNED_AWAY = "ask more slowly with --rate, be more patient with --tries, or wait for the quota"
-BUSY = "see the server's log; a server that is still loading needs time, or more --tries"
-ABOUT = ("root", "max_model_len")  # what vLLM and SGLang tell of a model
+NO_KEY = "none"  # the package needs a key; servers without keys accept any
+FIRST, LONGEST = 0.5, 30.0  # seconds before a second try in `trying_out`, and at most
+TURNED_AWAY = "lower --rate, raise --tries, or wait for the quota"
+BUSY = "see the server's log; if it is still loading, wait or raise --tries"
+ABOUT = ("root", "max_model_len")  # reported by vLLM and SGLang
 
 
 class Connection:
-    """A server's address and a model there; each request is made once.
-
-    Parameters
-    ----------
-    url : str
-        Address, as http://localhost:8000/v1.
-    model : str
-        The model's name on the server.
-    key : str, optional
-    timeout : float
-        Seconds until a request is given up, all in all.
+    """A model on a server; each request is made once.
 
     Raises
     ------
     ModelError
-        If the address is none.
+        If the address is not valid.
     MissingExtraError
         If the `openai` package is not installed.
     """
@@ -163,10 +143,10 @@ class Connection:
         self.model = model
         self._key = key
         self._timeout = timeout
-        self._tries, self._pause = 1, 0.0  # while the server is tried out; see `trying_out`
-        self._next = 0.0  # when the next request may be made then
+        self._tries, self._pause = 1, 0.0  # see `trying_out`
+        self._next = 0.0  # time of the next request
         self._openai = _package()
-        # a proxy of the environment is not for servers on this machine
+        # a proxy from the environment is not for local servers
         http = self._openai.DefaultAsyncHttpxClient(trust_env=False) if host in LOCAL else None
         self._client = self._openai.AsyncOpenAI(
             base_url=self.url,
@@ -180,13 +160,7 @@ class Connection:
         return f"{self.url} ({self.model})"
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask once, and return the reply's JSON object.
-
-        Raises
-        ------
-        TryAgain, TooLong, ModelError
-            As the protocol of models says.
-        """
+        """Send one request and return the reply's JSON object; raise as `Model` does."""
         made = self._client.chat.completions if "chat" in path else self._client.completions
 
         def call() -> Any:
@@ -195,24 +169,12 @@ class Connection:
         return parse_reply(await self._patiently(call))
 
     async def about(self) -> dict[str, str]:
-        """What the server tells of the model; nothing where it has no list of models.
-
-        Raises
-        ------
-        TryAgain, ModelError
-            As the protocol of models says.
-        """
+        """Return what the server reports on the model; nothing without a list of models."""
         entry = await self.listed() or {}
         return {name: str(entry[name]) for name in ABOUT if entry.get(name)}
 
     async def listed(self) -> dict[str, Any] | None:
-        """The model's entry in the server's list of models; None without one.
-
-        Raises
-        ------
-        TryAgain, ModelError
-            As the protocol of models says.
-        """
+        """Return the model's entry in the server's list of models; None without one."""
         try:
             reply = parse_reply(await self._text(self._client.models.with_raw_response.list))
         except Refused as error:
@@ -231,11 +193,10 @@ class Connection:
 
     @contextmanager
     def trying_out(self, tries: int, rate: float | None) -> Iterator[None]:
-        """Ask patiently while a server is tried out, where nobody else keeps its pace.
+        """Retry rejected requests (such as 429) until the block ends, and keep to the rate.
 
-        A request that is turned away, as 429 does, is made again after as long as the server asks
-        for, up to `tries` times; at most `rate` requests are made a minute. A 500 is left to the
-        caller, for it may be the server's way to say that it cannot do this.
+        A rejected request is repeated after the wait that the server asks for, up to `tries`
+        times. A 500 is left to the caller: the server may mean that it cannot do this.
         """
         self._tries, self._pause = tries, 0.0 if rate is None else 60.0 / rate
         try:
@@ -286,7 +247,7 @@ class Connection:
 
 
 def _checked(url: str) -> tuple[str, str]:
-    """The address without a slash at its end, and its host."""
+    """Return the address without a slash at its end, and its host."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -294,11 +255,11 @@ def _checked(url: str) -> tuple[str, str]:
         host = None
     if not host or parts.scheme not in {"http", "https"}:
         raise ModelError(
-            f"{url!r} is no address of a server", hint="give one as http://localhost:8000/v1"
+            f"{url!r} is not the address of a server", hint="use the form http://localhost:8000/v1"
         )
     if parts.username or parts.password:
         raise ModelError(
-            "the address of the server holds a name or password", hint="give the key apart"
+            "the server's address contains a name or password", hint="set OPENAI_API_KEY instead"
         )
     return url.rstrip("/"), host
 
@@ -308,7 +269,7 @@ def _package() -> ModuleType:
         import openai
     except ImportError:
         raise MissingExtraError(
-            "models behind a server need the package openai",
+            "models behind a server need the package openai, which is not installed",
             hint="pip install 'fewbench[endpoint]'",
         ) from None
     return openai

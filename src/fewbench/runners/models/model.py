@@ -1,4 +1,4 @@
-"""The protocol of language models, and what they return."""
+"""The protocol of language models, with results and errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that a call was charged with, and the requests that it took."""
+    """Tokens and requests that a call used."""
 
     prompt: int = 0
     completion: int = 0
@@ -25,8 +25,8 @@ class Usage:
 class Chosen:
     """Log-probabilities of the options as continuations of a prompt.
 
-    An option that the model did not report (a server lists only the most likely tokens) has
-    negative infinity; with all at negative infinity the model chose none.
+    An option that the model did not report has negative infinity. If all options have, the model
+    chose none.
     """
 
     log_probabilities: tuple[float, ...]
@@ -44,23 +44,16 @@ class Read:
 
 @dataclass(frozen=True)
 class Written:
-    """What the model wrote."""
+    """Text that the model wrote."""
 
     text: str
     usage: Usage
 
 
 class TryAgain(Exception):
-    """A call failed in a way that may pass: no connection, too many requests, a broken reply.
+    """A call failed, but another try may succeed: no connection, busy server, broken reply.
 
-    Parameters
-    ----------
-    reason : str
-        What happened, in a few words.
-    after : float, optional
-        Seconds to wait that the server asked for.
-    status : int, optional
-        The HTTP status of the server's answer, where it answered with an error.
+    `after` is the wait in seconds that the server asked for, `status` its HTTP error status.
     """
 
     def __init__(self, reason: str, after: float | None = None, status: int | None = None) -> None:
@@ -71,26 +64,26 @@ class TryAgain(Exception):
 
 
 class TooLong(Exception):
-    """The prompt does not fit into the model's context; another prompt may."""
+    """The prompt does not fit into the model's context."""
 
 
 class Model(Protocol):
-    """A language model that can be asked.
+    """A language model.
 
-    Each method makes one attempt (of one or more requests) and raises TryAgain where another may
-    succeed, TooLong where the prompt does not fit, and ModelError where asking again is no use: no
-    such model, no permission, a server that cannot do what is asked.
+    Each method makes one attempt (of one or more requests). It raises TryAgain if another attempt
+    may succeed, TooLong if the prompt does not fit, and ModelError otherwise: no such model, no
+    permission, or a server that cannot do it.
     """
 
     @property
     def name(self) -> str:
-        """The model's name, as the journal keeps it."""
+        """The model's name in the journal."""
 
     async def prepare(self, log_probabilities: bool = True) -> dict[str, str]:
-        """Make ready, and return facts that decide what is asked and how, for the journal.
+        """Get ready, and return facts for the journal on how the model is asked.
 
-        Whether log-probabilities will be asked for, by `choose` and `read`, is said beforehand: a
-        server that cannot give them may still write.
+        `log_probabilities` says whether `choose` or `read` will be called: a server that cannot
+        give log-probabilities may still write.
         """
 
     async def choose(self, prompt: str, options: Sequence[str]) -> Chosen:
@@ -100,7 +93,7 @@ class Model(Protocol):
         """Return the log-probability of a continuation of the prompt."""
 
     async def write(self, prompt: str, stop: Sequence[str], most: int) -> Written:
-        """Let the model go on from the prompt, without chance, for at most `most` tokens."""
+        """Let the model continue the prompt without sampling, for at most `most` tokens."""
 
     async def close(self) -> None:
-        """Give back connections and memory."""
+        """Release connections and memory."""

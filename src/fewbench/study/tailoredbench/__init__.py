@@ -1,4 +1,4 @@
-"""TailoredBench's own analyses: which sources are native, and what they are good for."""
+"""Analyses of TailoredBench: which sources are native, and how useful they are."""
 
 from fewbench.study.tailoredbench.analysis import NativeAnalysis, analyze
 

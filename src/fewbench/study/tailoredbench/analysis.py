@@ -1,4 +1,4 @@
-"""All analyses of native sources, over the repeats of a split, and their outcome."""
+"""All analyses of native sources over the repeats of a split, and findings in words."""
 
 import math
 from collections.abc import Callable
@@ -17,25 +17,19 @@ from fewbench.methods import find_method
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
 from fewbench.study.inference import model_groups, too_few_repeats
-from fewbench.study.splits import Split, SplitSettings, make_split
-from fewbench.study.tailoredbench.families import (
+from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
+from fewbench.study.tailoredbench.native_sources import (
     WITH,
     WITHOUT,
     Affinity,
+    ItemMap,
+    Spread,
     affinity,
+    item_map,
     native_families,
+    spread,
     without_family,
 )
-from fewbench.study.tailoredbench.findings import (
-    of_absence,
-    of_affinity,
-    of_counts,
-    of_items,
-    of_nearness,
-    of_shares,
-    of_spread,
-)
-from fewbench.study.tailoredbench.items import ItemMap, Spread, item_map, spread
 from fewbench.study.tailoredbench.trials import (
     CHOSEN,
     Performance,
@@ -47,16 +41,16 @@ from fewbench.study.tailoredbench.trials import (
     measure,
     open_trial,
 )
-from fewbench.study.twins import count_twins
 
 FORMAT = 1
 FEW_TARGETS = 10
+SLIGHT = 0.02  # of the distance between any two items
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class NativeAnalysis:
-    """What was found on native sources; parts that could not be made are None.
+    """Results on native sources; a part that could not be made is None.
 
     Attributes
     ----------
@@ -70,7 +64,7 @@ class NativeAnalysis:
     absence : Performance, optional
         With and without sources of the targets' family, the mean over families.
     by_family : DataFrame, optional
-        The same, one row a family: targets, sources, own, and mae and kendall_tau with and without.
+        One row per family: targets, sources, own, and mae and kendall_tau with and without.
     absent : dict of str to str
         Why a part could not be made.
     warnings : list of str
@@ -91,18 +85,18 @@ class NativeAnalysis:
 
     @property
     def findings(self) -> dict[str, str]:
-        """What each part says, in a sentence or two made from its numbers."""
+        """One or two sentences per part, made from its numbers."""
         families = 0 if self.by_family is None else len(self.by_family)
-        said = {
-            "items": self.items and of_items(self.items),
-            "spread": self.spread and of_spread(self.spread),
-            "nearness": self.nearness and of_nearness(self.nearness),
-            "shares": self.shares and of_shares(self.shares),
-            "counts": self.counts and of_counts(self.counts),
-            "affinity": self.affinity and of_affinity(self.affinity),
-            "absence": self.absence and of_absence(self.absence, families),
+        found = {
+            "items": self.items and _of_items(self.items),
+            "spread": self.spread and _of_spread(self.spread),
+            "nearness": self.nearness and _of_nearness(self.nearness),
+            "shares": self.shares and _of_shares(self.shares),
+            "counts": self.counts and _of_counts(self.counts),
+            "affinity": self.affinity and _of_affinity(self.affinity),
+            "absence": self.absence and _of_absence(self.absence, families),
         }
-        return {part: words for part, words in said.items() if words}
+        return {part: words for part, words in found.items() if words}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; an undefined number is None."""
@@ -113,36 +107,31 @@ class NativeAnalysis:
             "warnings": self.warnings,
             "findings": self.findings,
             "absent": self.absent,
-            "items": self.items and _arrays(self.items),
-            "spread": self.spread and {**_arrays(self.spread), "shares": self.spread.shares},
-            "affinity": of and {**_arrays(of), "own": of.own.reset_index().to_dict("records")},
-            "by_family": None if self.by_family is None else self.by_family.to_dict("records"),
+            "items": self.items and _fields(self.items),
+            "spread": self.spread and {**_fields(self.spread), "shares": self.spread.shares},
+            "affinity": of and {**_fields(of), "own": of.own.reset_index()},
+            "by_family": self.by_family,
         }
         for name in ("shares", "counts", "nearness", "absence"):
             one: Performance | None = getattr(self, name)
-            parts[name] = one and {
-                "against": one.against,
-                "steps": one.steps.reset_index().to_dict("records"),
-            }
+            parts[name] = one and {"against": one.against, "steps": one.steps.reset_index()}
         return {key: _plain(value) for key, value in parts.items()}
 
 
-def _arrays(one: Any) -> dict[str, Any]:
+def _fields(one: Any) -> dict[str, Any]:
     return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
 def _plain(value: Any) -> Any:
-    """Make lists of arrays and tables; None where a number is not defined."""
+    """Return arrays and tables as lists, and undefined numbers as None."""
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, pd.DataFrame):
         return _plain(value.to_dict("records"))
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None
     return value
@@ -157,22 +146,22 @@ def analyze(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> NativeAnalysis:
-    """Study the native sources of TailoredBench: which they are, and what they are good for.
+    """Analyze TailoredBench's native sources: which they are, and how useful they are.
 
     Parameters
     ----------
     scores : Scores
-        All models; `family` among their columns makes the analyses of families possible.
+        All models; the analyses of families need their column `family`.
     method : str or Tailored
-        "tailored", with settings or without.
+        "tailored", with or without settings.
     budget : int
-        Items for each target.
+        Items per target.
     split : SplitSettings, optional
-        By default as the models' column `role` says, at random if they have none.
+        By default the models' column `role`, or a random split without that column.
     repeats : int
-        Divisions of the models, and seeds of the method.
+        Splits of the models, and seeds of the method.
     seed : int
-        All randomness follows from it.
+        Random seed.
     progress : callable, optional
         Called with the numbers of finished parts and of all.
 
@@ -181,7 +170,7 @@ def analyze(
     MethodError
         If the method is not TailoredBench, or the budget does not fit.
     StudyError
-        If the models cannot be divided so.
+        If the models cannot be split.
 
     Examples
     --------
@@ -195,11 +184,15 @@ def analyze(
     chosen = find_method(method) if isinstance(method, str) else method
     if not isinstance(chosen, Tailored):
         raise MethodError(
-            f"{method!r} has no native sources", hint="use tailored, or tailored(setting=value,…)"
+            f"{method!r} has no native sources",
+            hint="use tailored",
         )
     check_budget(budget, scores.n_items)
     if repeats < 1 or seed < 0:
-        raise StudyError(f"{repeats} repeats, seed {seed}", hint="1 or more, and 0 or more")
+        raise StudyError(
+            f"repeats={repeats}, seed={seed} is too low",
+            hint="use 1 repeat or more, and a seed of 0 or more",
+        )
     if split is None:
         split = SplitSettings("given" if "role" in scores.models else "random")
     splits = [make_split(scores, split, seed, repeat) for repeat in range(repeats)]
@@ -214,10 +207,10 @@ def analyze(
         "absence": without_family,
     }
     made: dict[str, list[Any]] = {name: [] for name in makers}
-    absent: dict[str, str] = {}
+    failed: dict[str, str] = {}
     done = 0
     for repeat, one in enumerate(splits):
-        # The seed of the repeats of `compare`, so that its numbers are found again.
+        # The same seed as in `compare`, which then gives the same numbers.
         trial = open_trial(scores, one, chosen, budget, child_seed(seed, 3, repeat))
         for name, make in makers.items():
             if name != "items" or not repeat:
@@ -226,107 +219,44 @@ def analyze(
                     table = isinstance(found, pd.DataFrame)
                     made[name].append(found.assign(repeat=repeat) if table else found)
                 except StudyError as error:
-                    absent[name] = error.message + (f" ({error.hint})" if error.hint else "")
+                    failed[name] = _reason(error)
             done += 1
             if progress is not None:
                 progress(done, repeats * len(makers))
-    return _gather(made, absent, seed, _warnings(scores, split, splits), model_groups(scores),
-                   _facts(scores, chosen, budget, split, splits, seed))  # fmt: skip
-
-
-def _gather(
-    made: dict[str, list[Any]],
-    absent: dict[str, str],
-    seed: int,
-    warnings: list[str],
-    groups: dict[str, int],
-    facts: dict[str, Any],
-) -> NativeAnalysis:
-    why = {name: said for name, said in absent.items() if not made[name]}
-
-    def table(name: str) -> pd.DataFrame | None:
-        return pd.concat(made[name], ignore_index=True) if made[name] else None
-
-    def measured(name: str, against: str) -> Performance | None:
-        runs = table(name)
-        return None if runs is None else measure(runs, against, seed, groups=groups)
-
-    kin, counted, absence, by_family = None, table("affinity"), table("absence"), None
-    if counted is not None:
-        try:
-            kin = affinity(counted, seed)
-        except StudyError as error:
-            why["affinity"] = f"{error.message} ({error.hint})"
-    if absence is not None:
-        by_family = _each_family(absence, seed)
-    return NativeAnalysis(
-        items=made["items"][0] if made["items"] else None,
-        spread=_mean_spread(made["spread"]) if made["spread"] else None,
-        shares=measured("shares", "100%"),
-        counts=measured("counts", CHOSEN),
-        nearness=measured("nearness", "0–20%"),
-        affinity=kin,
-        absence=None
-        if absence is None
-        else measure(absence, WITH, seed, ("repeat", "family"), groups),
-        by_family=by_family,
-        absent=why,
-        warnings=warnings,
-        facts=facts,
+    absent = {name: reason for name, reason in failed.items() if not made[name]}
+    tables = {
+        name: pd.concat(of_repeats, ignore_index=True)
+        for name, of_repeats in made.items()
+        if of_repeats and isinstance(of_repeats[0], pd.DataFrame)
+    }
+    groups = model_groups(scores)
+    parts: dict[str, Any] = dict.fromkeys(
+        ("items", "spread", "shares", "counts", "nearness", "affinity", "absence", "by_family")
     )
-
-
-def _mean_spread(each: list[Spread]) -> Spread:
-    half = {name: float(np.mean([one.half[name] for one in each])) for name in each[0].half}
-    return replace(each[0], half=half)
-
-
-def _each_family(runs: pd.DataFrame, seed: int) -> pd.DataFrame:
-    rows = []
-    for name, part in runs.groupby("family", sort=False):
-        # Within one family its targets are what is drawn.
-        steps = measure(part, WITH, seed).steps
-        row: dict[str, Any] = {"family": name, "targets": part["target"].nunique()}
-        row |= {column: float(part[column].mean()) for column in ("sources", "own")}
-        for metric in ("mae", "kendall_tau"):
-            row |= {f"{metric}_{step}": steps.at[step, metric] for step in (WITH, WITHOUT)}
-            row |= {
-                f"{metric}_gap{end}": steps.at[WITHOUT, f"{metric}_gap{end}"]
-                for end in ("", "_low", "_high")
-            }
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _warnings(scores: Scores, split: SplitSettings, splits: list[Split]) -> list[str]:
-    twins = count_twins(scores, splits if split.is_drawn else splits[:1]).warning(split.kind)
-    found = [twins] if twins else []
-    too_few = too_few_repeats(len(splits))
-    found += [too_few] if too_few else []
-    fewest = min(len(one.targets) for one in splits)
-    if fewest < FEW_TARGETS:
-        found.append(f"only {fewest} targets: errors and rankings are of little weight")
-    missing = float(np.isnan(scores.values).mean())
-    if missing:
-        found.append(f"{missing:.1%} of the cells are missing; those of sources are filled in")
-    return found
-
-
-def _facts(
-    scores: Scores,
-    method: Tailored,
-    budget: int,
-    split: SplitSettings,
-    splits: list[Split],
-    seed: int,
-) -> dict[str, Any]:
-    return {
+    for name, against in (("shares", "100%"), ("counts", CHOSEN), ("nearness", "0–20%")):
+        if name in tables:
+            parts[name] = measure(tables[name], against, seed, groups=groups)
+    if "absence" in tables:
+        absence = tables["absence"]
+        parts["absence"] = measure(absence, WITH, seed, ("repeat", "family"), groups)
+        parts["by_family"] = _each_family(absence, seed)
+    if "affinity" in tables:
+        try:
+            parts["affinity"] = affinity(tables["affinity"], seed)
+        except StudyError as error:
+            absent["affinity"] = _reason(error)
+    if made["items"]:
+        parts["items"] = made["items"][0]
+    if spreads := made["spread"]:
+        half = {k: float(np.mean([each.half[k] for each in spreads])) for k in spreads[0].half}
+        parts["spread"] = replace(spreads[0], half=half)
+    facts = {
         "models": scores.n_models,
         "sources": round(np.mean([len(one.sources) for one in splits])),
         "targets": round(np.mean([len(one.targets) for one in splits])),
         "items": scores.n_items,
         "tasks": len(scores.tasks),
-        "method": method.describe(),
+        "method": chosen.describe(),
         "budget": budget,
         "split": split.describe(),
         "repeats": len(splits),
@@ -335,3 +265,185 @@ def _facts(
         "fingerprint": scores.fingerprint,
         "version": f"fewbench {__version__}",
     }
+    return NativeAnalysis(
+        **parts, absent=absent, warnings=_warnings(scores, split, splits), facts=facts
+    )
+
+
+def _reason(error: StudyError) -> str:
+    return error.message + (f" ({error.hint})" if error.hint else "")
+
+
+def _each_family(runs: pd.DataFrame, seed: int) -> pd.DataFrame:
+    rows = []
+    for name, part in runs.groupby("family", sort=False):
+        # Within one family its targets are resampled.
+        steps = measure(part, WITH, seed).steps
+        row: dict[str, Any] = {"family": name, "targets": part["target"].nunique()}
+        row |= {column: float(part[column].mean()) for column in ("sources", "own")}
+        for metric in ("mae", "kendall_tau"):
+            row |= {f"{metric}_{step}": steps.at[step, metric] for step in (WITH, WITHOUT)}
+            gaps = [f"{metric}_gap{end}" for end in ("", "_low", "_high")]
+            row |= {gap: steps.at[WITHOUT, gap] for gap in gaps}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _warnings(scores: Scores, split: SplitSettings, splits: list[Split]) -> list[str]:
+    twins = count_twins(scores, splits if split.is_drawn else splits[:1]).warning(split.kind)
+    found = [warning for warning in (twins, too_few_repeats(len(splits))) if warning]
+    fewest = min(len(one.targets) for one in splits)
+    if fewest < FEW_TARGETS:
+        found.append(f"only {fewest} targets: errors and rankings are unreliable")
+    if missing := float(np.isnan(scores.values).mean()):
+        found.append(f"{missing:.1%} of the cells are missing; those of sources are filled in")
+    return found
+
+
+# Findings
+
+
+def _of_items(of: ItemMap) -> str:
+    first, second = (
+        float(np.corrcoef(of.source[:, k], of.target[:, k])[0, 1]) if of.target[:, k].any() else 0.0
+        for k in (0, 1)
+    )
+    alike = "similar" if first >= 0.85 else "different"
+    return (
+        f"Both maps order easy and hard items in {alike} ways (r = {_two(first)} along the first "
+        f"axis, r = {_two(second)} along the second). The first axis holds "
+        f"{of.source_share[0]:.0%} of the variance by sources and {of.target_share[0]:.0%} by "
+        f"targets; the second {of.source_share[1]:.0%} and {of.target_share[1]:.0%}."
+    )
+
+
+def _of_spread(of: Spread) -> str:
+    own, half = of.shares, of.half
+    gap = own["targets"] - own["sources"]
+    more = "farther from" if gap > SLIGHT else "nearer to" if gap < -SLIGHT else "about as far from"
+    fit, rest = half["held_out"] - half["chose"], half["targets"] - half["held_out"]
+    found = (
+        f"By the targets' answers, items are {more} the medoids that the sources chose: "
+        f"{own['targets']:.0%} of the distance between any two items, {own['sources']:.0%} by the "
+        "sources' answers."
+    )
+    if not (math.isfinite(fit) and gap > SLIGHT):
+        return found
+    part = min(max(fit / max(fit + rest, 1e-9), 0.0), 1.0)
+    how = "All" if part > 0.95 else "Most" if part >= 0.6 else "Part" if part > 0.1 else "None"
+    why = f"{how} of that is because medoids fit the models that chose them"
+    if rest > SLIGHT:
+        why += f", {'little' if part >= 0.8 else 'the rest'} because targets differ from sources"
+    elif part <= 0.95:
+        why += ", not because targets differ from sources"
+    return (
+        f"{found} {why}: if half of the sources choose, it is {half['chose']:.0%} for them, "
+        f"{half['held_out']:.0%} for the other half and {half['targets']:.0%} for targets."
+    )
+
+
+def _of_nearness(of: Performance) -> str:
+    first, last = str(of.steps.index[0]), str(of.steps.index[-1])
+    agree = of.steps["agreement"]
+    return (
+        f"{_change(of, first, last, 'From the nearest to the farthest fifth of the sources')} "
+        f"They agree with targets on {agree[first]:.0%} and {agree[last]:.0%} of the items. "
+        f"{_verdict(of, last, 'The farthest fifth is', 'the nearest')}"
+    )
+
+
+def _of_shares(of: Performance) -> str:
+    first, last = str(of.steps.index[0]), str(of.steps.index[-1])
+    words = f"With {_number(of, first)} of the native sources instead of all {_number(of, last)}"
+    return f"{_change(of, last, first, words)} {_verdict(of, first, 'Fewer are', 'all of them')}"
+
+
+def _of_counts(of: Performance) -> str:
+    tried = of.steps.drop(index=CHOSEN)
+    best, every = str(tried["mae"].idxmin()), str(tried.index[-1])
+    found = [
+        f"The method finds {_number(of, CHOSEN)} native sources per target: {_at(of, CHOSEN)}. Of "
+        f"the numbers tried, {best} has the lowest error: {_at(of, best)}."
+    ]
+    if of.at(best)["mae"] >= of.at(CHOSEN)["mae"]:
+        found.append("No number tried has a lower error than the method's.")
+    else:
+        found.append(_verdict(of, best, "That is", "what the method finds"))
+    if best != every:
+        found.append(f"All {every} sources: {_at(of, every)}.")
+        found.append(_verdict(of, every, "That is", "what the method finds"))
+    return " ".join(found)
+
+
+def _of_affinity(of: Affinity) -> str:
+    def ratio(name: str) -> str:
+        if not math.isfinite(of.low[name]):
+            return f"{_two(of.ratio[name])} times"
+        return f"{_two(of.ratio[name])} times [{_two(of.low[name])} to {_two(of.high[name])}]"
+
+    meaning = "so equal strength alone does not explain it"
+    if not math.isfinite(of.low["chance"]):
+        meaning = "without intervals that show whether it is chance"
+    elif not of.low["chance"] > 1:
+        meaning = "so families are not clearly preferred"
+    elif not of.low["by_strength"] > 1:
+        meaning = "so equal strength may explain it"
+    return (
+        f"A target has {ratio('chance')} as many native sources of its own family as by chance, "
+        f"and {ratio('by_strength')} as many as among the sources nearest in full score, {meaning}."
+    )
+
+
+def _of_absence(of: Performance, families: int) -> str:
+    mean = f", mean over {families} families" if families > 1 else ""
+    words = f"Without sources of the target's family, with the same number of sources{mean}"
+    return (
+        f"{_change(of, of.against, WITHOUT, words)} "
+        f"{_verdict(of, WITHOUT, 'Without them it is', 'with them')}"
+    )
+
+
+def _change(of: Performance, one: str, other: str, words: str) -> str:
+    a, b = of.at(one), of.at(other)
+    return (
+        f"{words}, the error goes from {_pp(a['mae'])} to {_pp(b['mae'])} pp and τ from "
+        f"{_two(a['kendall_tau'])} to {_two(b['kendall_tau'])}."
+    )
+
+
+def _at(of: Performance, step: str) -> str:
+    row = of.at(step)
+    return f"error {_pp(row['mae'])} pp, τ {_two(row['kendall_tau'])}"
+
+
+def _verdict(of: Performance, step: str, what: str, other: str) -> str:
+    """Say whether a step is clearly better or worse than the step `against`."""
+    row = of.at(step)
+    if math.isnan(row["mae_gap_low"]):
+        return "Without intervals, this difference may be chance."
+    error = _sign(row["mae_gap_low"], row["mae_gap_high"])
+    tau = -_sign(row["kendall_tau_gap_low"], row["kendall_tau_gap_high"])
+    sides = {1: "worse", -1: "better"}
+    if error == tau == 0:
+        return f"{what} not clearly better or worse than {other}."
+    if error == tau:
+        return f"{what} clearly {sides[error]} than {other}, in error and in τ."
+    if error and tau:
+        return f"{what} {sides[error]} than {other} in error and {sides[tau]} in τ."
+    return f"{what} clearly {sides[error or tau]} than {other} in {'error' if error else 'τ'} only."
+
+
+def _sign(low: float, high: float) -> int:
+    return 1 if low > 0 else -1 if high < 0 else 0
+
+
+def _number(of: Performance, step: str) -> str:
+    return f"{of.at(step)['natives']:.0f}"
+
+
+def _pp(share: float) -> str:
+    return f"{100 * share:.1f}" if math.isfinite(share) else "–"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−") if math.isfinite(value) else "–"

@@ -1,4 +1,4 @@
-"""Targets estimated from native sources of one's choice: by number, share and nearness."""
+"""Estimate targets from given native sources: by their number, share and nearness."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ import pandas as pd
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.clustering.distances import item_distances
-from fewbench.algorithms.natives import nearest_first
+from fewbench.algorithms.clustering.distances import item_distances, nearest_first
 from fewbench.errors import StudyError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.opening import check_budget
@@ -21,9 +20,9 @@ from fewbench.study.inference import TwoWay, two_way
 from fewbench.study.metrics import weighted_correlations
 from fewbench.study.splits import Split
 
-SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
+SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the native sources
 CHOSEN = "as found"
-_SHARES = (0.03, 0.07, 0.13, 0.27, 0.4, 0.6, 0.8, 1.0)
+SHARES_OF_ALL = (0.03, 0.07, 0.13, 0.27, 0.4, 0.6, 0.8, 1.0)
 PARTS = 5
 LEAST_IN_PART = 2  # sources in each part
 RESAMPLES = 499
@@ -32,7 +31,7 @@ METRICS = ("mae", "kendall_tau")
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Sources and targets as TailoredBench sees them once the probe set is answered.
+    """Sources and targets after the targets have answered the probe set.
 
     Attributes
     ----------
@@ -41,11 +40,11 @@ class Trial:
     budget, seed : int
     probe : ndarray of int
         Positions of the probe items.
-    natives : tuple of ndarray of int, one a target
+    natives : tuple of ndarray of int, one per target
         The native sources that the method chooses, positions ascending.
     order : ndarray of int, shape (targets, sources)
-        The sources by their distance to each target on the probe items, the nearest first. The
-        method's natives are the first of each row.
+        The sources by distance to each target on the probe items, nearest first. The native
+        sources are the first of each row.
     """
 
     sources: Scores
@@ -62,24 +61,18 @@ class Trial:
         return [np.sort(row[:count]) for row in self.order]
 
     def run(self, step: str, natives: Sequence[IntArray]) -> pd.DataFrame:
-        """Estimate the targets by native sources of one's choice.
-
-        Parameters
-        ----------
-        step : str
-            What to call these sources.
-        natives : sequence of ndarray of int, one a target
+        """Estimate the targets from given native sources, one array of positions per target.
 
         Returns
         -------
         DataFrame
-            One row a target: step, natives (how many), agreement (with the target, on all items:
-            1 less the mean difference of scores), target, truth, estimate; scores in [0, 1].
+            One row per target: step (the given name), natives (how many), agreement (with the
+            target on all items: 1 minus the mean difference of scores), target, truth, estimate;
+            scores in [0, 1].
         """
         given = dict(zip(self.targets.model_ids, natives, strict=True))
-        said = replay(
-            _Chosen(self.method, given), self.sources, self.targets, self.budget, self.seed
-        )
+        chosen = _Chosen(self.method, given)
+        replayed = replay(chosen, self.sources, self.targets, self.budget, self.seed)
         known = self.sources.filled
         agreement = [
             1.0 - float(np.abs(known[of] - own).mean())
@@ -92,25 +85,15 @@ class Trial:
                 "agreement": agreement,
                 "target": self.targets.model_ids,
                 "truth": self.targets.full_scores(),
-                "estimate": said.scores,
+                "estimate": replayed.scores,
             }
         )
 
 
 def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed: int) -> Trial:
-    """Divide the models, and ask the targets for the probe set.
+    """Split the models, and let the targets answer the probe set.
 
-    Parameters
-    ----------
-    scores : Scores
-        All models; missing cells of sources are filled (see `Scores.filled`).
-    split : Split
-        Its targets must have answered every item, as `make_split` sees to.
-    method : Tailored
-    budget : int
-        Items for each target, those of the probe set among them.
-    seed : int
-        What the method's own randomness follows from.
+    Missing cells of sources are filled (see `Scores.filled`); targets must be complete.
 
     Raises
     ------
@@ -124,8 +107,6 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
     ...                    Tailored(), budget=15, seed=0)
     >>> len(trial.probe), trial.order.shape
     (10, (6, 24))
-    >>> [set(own) <= set(row[:len(own)]) for own, row in zip(trial.natives, trial.order)]
-    [True, True, True, True, True, True]
     """
     check_budget(budget, scores.n_items)
     sources, targets = scores.take(split.sources), scores.take(split.targets)
@@ -152,7 +133,7 @@ def _by_distance(sources: FloatArray, targets: FloatArray, method: Tailored) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen(Method):
-    """TailoredBench with the native sources given instead of found."""
+    """TailoredBench with given native sources."""
 
     method: Tailored
     natives: dict[str, IntArray]
@@ -176,38 +157,15 @@ class _ChosenSession(TailoredSession):
 
 
 def by_share(trial: Trial, shares: tuple[float, ...] = SHARES) -> pd.DataFrame:
-    """Estimate targets by a random share of their native sources.
+    """Estimate targets from random shares of their native sources, as `Trial.run` returns.
 
-    As the sources are drawn from the native ones, their agreement with the target stays the same
-    but for chance. Smaller shares are parts of larger ones, and targets with the same native
-    sources share the draw.
-
-    Parameters
-    ----------
-    trial : Trial
-    shares : tuple of float
-        Above 0, at most 1; at least one source is kept.
-
-    Returns
-    -------
-    DataFrame
-        As of `Trial.run`, a step for each share, named as in "40%".
-
-    Examples
-    --------
-    >>> from fewbench.testing import simulate
-    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
-    ...                    Tailored(), budget=15, seed=0)
-    >>> by_share(trial, (0.5, 1.0)).groupby("step", sort=False)["natives"].mean().tolist()
-    [6.0, 12.0]
+    Smaller shares are parts of larger ones. Targets with the same native sources share the draw.
     """
-    return pd.concat(
-        [
-            trial.run(f"{share:.0%}", [_drawn(trial.seed, own, share) for own in trial.natives])
-            for share in shares
-        ],
-        ignore_index=True,
-    )
+    runs = [
+        trial.run(f"{share:.0%}", [_drawn(trial.seed, own, share) for own in trial.natives])
+        for share in shares
+    ]
+    return pd.concat(runs, ignore_index=True)
 
 
 def _drawn(seed: int, natives: IntArray, share: float) -> IntArray:
@@ -224,88 +182,47 @@ def counts_to_try(n_sources: int) -> list[int]:
     >>> counts_to_try(75)
     [2, 5, 10, 20, 30, 45, 60, 75]
     """
-    return sorted({max(1, round(share * n_sources)) for share in _SHARES})
+    return sorted({max(1, round(share * n_sources)) for share in SHARES_OF_ALL})
 
 
 def by_count(trial: Trial, counts: Sequence[int] | None = None) -> pd.DataFrame:
-    """Estimate targets by as many of their nearest sources, and by those that the method finds.
+    """Estimate targets from their nearest sources by number, and from those the method finds.
 
-    Parameters
-    ----------
-    trial : Trial
-    counts : sequence of int, optional
-        From 1 to the number of sources; `counts_to_try` by default.
-
-    Returns
-    -------
-    DataFrame
-        As of `Trial.run`, a step for each number, and "as found" for the method as it is.
+    Returns what `Trial.run` returns; the last step is "as found".
 
     Raises
     ------
     StudyError
-        If there are not so many sources.
-
-    Examples
-    --------
-    >>> from fewbench.testing import simulate
-    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
-    ...                    Tailored(), budget=15, seed=0)
-    >>> by_count(trial, [4, 24]).groupby("step", sort=False)["natives"].mean().tolist()
-    [4.0, 24.0, 12.0]
+        If a number is below 1 or above the number of sources.
     """
     n = trial.sources.n_models
     tried = counts_to_try(n) if counts is None else list(counts)
     for count in tried:
         if not 1 <= count <= n:
             raise StudyError(
-                f"{count} native sources, where there are {n} sources", hint=f"use 1 to {n}"
+                f"{count} native sources of {n} sources are not possible", hint=f"use 1 to {n}"
             )
     runs = [trial.run(str(count), trial.nearest(count)) for count in tried]
     return pd.concat([*runs, trial.run(CHOSEN, trial.natives)], ignore_index=True)
 
 
 def by_nearness(trial: Trial, parts: int = PARTS) -> pd.DataFrame:
-    """Estimate targets by the nearest part of the sources, by the next, … by the farthest.
+    """Estimate targets from the nearest part of the sources, the next, … and the farthest.
 
-    Every part has the same number of sources; if the sources cannot be divided evenly, the last
-    ones of some parts are left out.
-
-    Parameters
-    ----------
-    trial : Trial
-    parts : int
-
-    Returns
-    -------
-    DataFrame
-        As of `Trial.run`, a step for each part, named by percentiles, as in "20–40%".
+    Returns what `Trial.run` returns, with steps named by percentiles, as "20–40%". Parts have the
+    same size; if the sources cannot be divided evenly, some parts leave out their last sources.
 
     Raises
     ------
     StudyError
         If a part would have fewer than two sources.
-
-    Examples
-    --------
-    >>> from fewbench.testing import simulate
-    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
-    ...                    Tailored(), budget=15, seed=0)
-    >>> runs = by_nearness(trial, 3)
-    >>> runs.groupby("step", sort=False)["natives"].mean()
-    step
-    0–33%      8.0
-    33–67%     8.0
-    67–100%    8.0
-    Name: natives, dtype: float64
     """
     n = trial.sources.n_models
     size = n // parts
     if size < LEAST_IN_PART:
         raise StudyError(
-            f"{n} sources cannot be divided by nearness into {parts} parts of "
-            f"{LEAST_IN_PART} or more",
-            hint=f"{parts * LEAST_IN_PART} sources or more are needed",
+            f"{n} sources cannot be divided by nearness into {parts} parts",
+            hint=f"use {parts * LEAST_IN_PART} sources or more",
         )
     runs = []
     for part in range(parts):
@@ -322,15 +239,15 @@ class Performance:
     Attributes
     ----------
     steps : DataFrame
-        One row a step, in order: `natives` and `agreement` as in `Trial.run`, means over targets;
-        `mae` and `kendall_tau`, means over repeats, with 90 % intervals (`…_low`, `…_high`); and
-        by how much they are above those of the step `against` (`…_gap`, `…_gap_low`,
-        `…_gap_high`). Intervals resample repeats and targets, the same for all steps (see
+        One row per step, in order: `natives` and `agreement` as in `Trial.run`, means over
+        targets; `mae` and `kendall_tau`, means over repeats, with 90 % intervals (`…_low`,
+        `…_high`); their differences to the step `against` (`…_gap`, `…_gap_low`, `…_gap_high`).
+        Intervals resample repeats and targets, the same for all steps (see
         `fewbench.study.inference`); NaN with fewer than 3 repeats.
     against : str
-        The step that the others are held against.
+        The step that the others are compared with.
     runs : DataFrame
-        One row a step, repeat and target: truth and estimate.
+        One row per step, repeat and target: truth and estimate.
     """
 
     steps: pd.DataFrame
@@ -338,7 +255,7 @@ class Performance:
     runs: pd.DataFrame
 
     def at(self, step: str) -> dict[str, float]:
-        """Return the numbers of a step by their column."""
+        """Return the numbers of a step by column."""
         row = self.steps.loc[[step]].to_numpy(np.float64)[0]
         return dict(zip(map(str, self.steps), row.tolist(), strict=True))
 
@@ -350,20 +267,20 @@ def measure(
     within: Sequence[str] = ("repeat",),
     groups: Mapping[str, Hashable] | None = None,
 ) -> Performance:
-    """Measure error and ranking of runs, as `Trial.run` gives them.
+    """Measure error and ranking of runs, as `Trial.run` returns them.
 
     Parameters
     ----------
     runs : DataFrame
         Columns step, target, truth, estimate, repeat, and those of `within`. Every step has the
-        same targets; `natives` and `agreement` are averaged where they are there.
+        same targets; `natives` and `agreement` are averaged if present.
     against : str
-        The step to hold the others against.
+        The step to compare the others with.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
     within : sequence of str
-        Error and ranking are taken within each combination of these columns, and averaged, each
-        repeat weighing the same.
+        Error and ranking are computed within each combination of these columns, then averaged;
+        each repeat has the same weight.
     groups : mapping of str, optional
         The group of each target that is resampled as one (see `model_groups`).
 
@@ -417,7 +334,7 @@ def _row(
 
 
 def _weighted(part: pd.DataFrame, weights: FloatArray) -> dict[str, FloatArray]:
-    """Error and Kendall's tau-b where each target counts as often as its weight says."""
+    """Return error and Kendall's tau-b for each row of target weights."""
     truth, estimate = (
         np.round(part[name].to_numpy(np.float64), EXACT) for name in ("truth", "estimate")
     )
@@ -429,7 +346,7 @@ def _weighted(part: pd.DataFrame, weights: FloatArray) -> dict[str, FloatArray]:
 
 
 def _mean(parts: list[FloatArray]) -> FloatArray:
-    """Mean of what is defined; NaN where nothing is."""
+    """Return the mean of defined values; NaN where nothing is defined."""
     values = np.stack(parts)
     known = np.isfinite(values)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""How well chosen tasks stand for a benchmark, on models whose results are known."""
+"""Judge chosen tasks on models with known results."""
 
 from fewbench.study.tasks.analysis import TaskAnalysis
 from fewbench.study.tasks.judgement import Judgement, TaskResults, Weigh, judge

@@ -1,4 +1,4 @@
-"""Everything that is known of a selection of tasks, as plain values for text, JSON and report."""
+"""Plain values on a selection of tasks, for text, JSON and report."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewbench._names import did_you_mean
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import StudyError
 from fewbench.methods.tasks import (
@@ -17,8 +18,7 @@ from fewbench.methods.tasks import (
     describe_chooser,
     read_chooser,
 )
-from fewbench.methods.tasks.bento import BentoLe, BentoSim
-from fewbench.methods.tasks.choosers import TaskMedoids
+from fewbench.methods.tasks.choosers import BentoLe, BentoSim, TaskMedoids
 from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.methods.tasks.selection import model_digest
 from fewbench.study.inference import Figure
@@ -44,26 +44,26 @@ from fewbench.study.tasks.judgement import (
 FEW_MODELS = 5
 HALF = 0.5
 UNLIKELY = 0.05
-RANDOM_RIDGES = 200, 20  # random sets that a ridge is fitted to, in a judgement and for a curve
+RANDOM_RIDGES = 200, 20  # random sets for ridge regression, in a judgement and for a curve
 
 
 @dataclass(frozen=True, eq=False)
 class TaskAnalysis:
-    """A selection with all that can be said of it.
+    """A selection of tasks with its judgement, stability, curves and maps.
 
     Parameters
     ----------
     selection : TaskSelection
     results : TaskResults, optional
-        Models whose results are known; without them the selection is not judged.
+        Models with known results; without them, the selection is not judged.
     given : Transferability or TaskMatrix, optional
-        What tasks were compared by; without it there are no pictures and no other methods.
+        The data for comparing tasks; without it, there are no maps and no other methods.
     anchor : str, optional
         The model of the results whose full score corrects the others; by default the measured
-        model itself, where every task was measured.
+        model, if every task was measured.
     held_out : bool
-        Whether the results are the past scores that tasks were compared by: each model is then
-        judged by a choice that was made without it (and its family).
+        Whether the results are the past scores that tasks were compared by. Each model is then
+        judged by a selection without it (and its family).
     """
 
     selection: TaskSelection
@@ -74,7 +74,7 @@ class TaskAnalysis:
 
     @cached_property
     def _parts(self) -> HeldOut | None:
-        """The past scores in parts, if models are judged by choices without them."""
+        """The past scores in parts, if models are held out."""
         if not self.held_out:
             return None
         assert self.results is not None
@@ -84,13 +84,13 @@ class TaskAnalysis:
 
     @cached_property
     def matrix(self) -> TaskMatrix | None:
-        """What tasks were compared by."""
+        """The data for comparing tasks."""
         if isinstance(self.given, Transferability):
             return TaskMatrix.of_transfer(self.given)
         return self.given
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: what `--json` prints and the report shows."""
+        """Return plain values, as in `--json` and the report."""
         return self._values
 
     @cached_property
@@ -151,90 +151,92 @@ class TaskAnalysis:
         return known | free | judged
 
     def _warnings(self) -> list[str]:
-        said = list(self.selection.notes)
-        if self.results is None:
-            said.append(
-                "not judged: no results of other models were given, so how far scores on these "
-                "tasks are from full scores is not known"
+        results, judgement = self.results, self._judgement
+        found = [] if judgement is None else self._worse_than_chance(judgement)
+        found += self.selection.notes
+        if results is None:
+            found.append(
+                "not judged: no results of other models were given, so the error of these tasks is "
+                "not known; pass --results"
             )
-        elif len(self.results.models) < FEW_MODELS:
-            said.append(f"judged on {len(self.results.models)} models only")
-        if self._judgement is not None:
-            said = [*self._worse_than_chance(self._judgement), *said]
-        if self.results is not None and not self.held_out:
-            said += self._seen(self.results)
-        if self.results is not None and not self.results.sizes_known:
-            said.append(
-                "how many questions each task has is not known: every task counts the same, and "
-                "there is no comparison with random questions (--questions FILE or N gives them)"
+        elif len(results.models) < FEW_MODELS:
+            found.append(f"judged on {len(results.models)} models only")
+        if results is not None and not self.held_out:
+            found += self._seen(results)
+        if results is not None and not results.sizes_known:
+            found.append(
+                "the numbers of questions are not known, so every task has the same weight and "
+                "random questions are not compared; pass --questions FILE or N"
             )
-        return [*said, *self._unstable()]
+        return found + self._unstable()
 
     def _unstable(self) -> list[str]:
-        """Say where the choice hangs on the seeds."""
-        said = []
+        """Warn if the selection depends on the seeds."""
         stability, noise = self.selection.stability, self.selection.noise
         notes = self.selection.matrix.get("notes", "").split("\n")
-        said += [note for note in notes if "guessing" in note]
+        found = [note for note in notes if "guessing" in note]
         if noise and noise.p_value > UNLIKELY:
-            said.append(
-                "the matrix does not exceed noise: its sources do not differ by more than the "
-                f"seeds make them (p = {noise.p_value:.2f}), so which tasks are chosen is chance; "
-                "measure more seeds or more questions"
+            found.append(
+                "the matrix does not exceed noise: its sources differ no more than its seeds "
+                f"(p = {noise.p_value:.2f}), so the selection is random; measure more seeds or "
+                "more questions"
             )
         if stability and stability.pairs < HALF:
-            beside = ""
+            compared = ""
             if stability.noise is not None and stability.chance is not None:
-                beside = (
-                    f" ({stability.noise:.0%} if sources did not differ, {stability.chance:.0%} "
-                    "if drawn at random)"
+                compared = (
+                    f" ({stability.noise:.0%} for equal sources, {stability.chance:.0%} for random "
+                    "tasks)"
                 )
-            said.append(
-                "two choices from seeds drawn again share "
-                f"{stability.pairs:.0%} of their tasks{beside}: others would have done as well"
+            found.append(
+                "two selections from resampled seeds share only "
+                f"{stability.pairs:.0%} of their tasks{compared}: other tasks would do as well"
             )
-        return said
+        return found
 
     def _worse_than_chance(self, judgement: dict[str, Any]) -> list[str]:
-        """Say where chance does as well: first of all that there is to know."""
-        said = []
+        """Warn if random tasks or questions do as well."""
+        found = []
         tasks, questions = judgement["random_tasks"], judgement["random_questions"]
         if tasks["percentile"] >= HALF:
-            said.append(
-                f"{tasks['percentile']:.0%} of random task sets are as good or better: there is "
-                "nothing in this choice"
+            found.append(
+                f"{tasks['percentile']:.0%} of random task sets are as good or better: this "
+                "selection is no better than chance"
             )
         elif not _below(tasks["difference"]):
-            said.append(
+            found.append(
                 f"{len(judgement['models'])} models do not show that these tasks err less than "
-                "random ones (the interval of the difference contains 0)"
+                "random tasks (the interval of the difference contains 0)"
             )
         if questions and _above(questions["difference"]):
-            said.append(
-                f"{questions['questions']:,} random questions err less ({questions['mean']:.3f} on "
-                "average): where questions can be run by themselves, run those"
+            found.append(
+                f"{questions['questions']:,} random questions err less (mean "
+                f"{questions['mean']:.3f}): if you can run single questions, run those"
             )
         elif questions and not _below(questions["difference"]):
-            said.append(
-                f"{questions['questions']:,} random questions err about as much "
-                f"({questions['mean']:.3f} on average; the interval of the difference contains 0)"
+            found.append(
+                f"{questions['questions']:,} random questions err about as much (mean "
+                f"{questions['mean']:.3f}; the interval of the difference contains 0)"
             )
         known = int(self.results.sizes.sum()) if self.results and self.results.sizes_known else 0
         if known and self._sized and known != (whole := sum(self.selection.sizes.values())):
-            said.append(f"the results are of {known:,} questions, and the matrix of {whole:,}")
-        return said
+            found.append(f"the results have {known:,} questions, but the matrix has {whole:,}")
+        return found
 
     def _seen(self, results: TaskResults) -> list[str]:
-        """Say which models of the results tasks were chosen by, by their names or scores."""
+        """Warn of models in the results that tasks were chosen by, by their names or scores."""
         selection = self.selection
         if selection.models is None:
             measured = selection.matrix.get("model")
             if measured in results.models:
-                return [f"{measured}, which tasks were compared by, is among the models judged on"]
+                return [
+                    f"the results include {measured}, which tasks were compared by: the error on "
+                    "other models is larger"
+                ]
             if selection.matrix.get("rows") == PAST_SCORES and self._compares:
                 return [
-                    "the selection does not say which models its tasks were chosen by: if they are "
-                    "among these, the error on other models is larger"
+                    "the selection does not record the models that its tasks were chosen by: if "
+                    "the results include them, the error on other models is larger"
                 ]
             return []
         digests = set(selection.models.values())
@@ -247,8 +249,8 @@ class TaskAnalysis:
         if not seen:
             return []
         return [
-            f"{seen} of the {len(results.models)} models that it is judged on are those "
-            "that tasks were compared by: on other models the error is larger"
+            f"tasks were chosen by {seen} of the {len(results.models)} models in the results: the "
+            "error on other models is larger"
         ]
 
     @property
@@ -299,7 +301,7 @@ class TaskAnalysis:
         return self.selection.formula.of(results.scores, results.tasks)
 
     def _ridge(self, results: TaskResults) -> dict[str, Any] | None:
-        """NRMSE of the formula that past models give, where the estimate is the plain score."""
+        """NRMSE of the ridge formula, if the estimate is the plain score."""
         if self.selection.formula is None or self.selection.estimator == "ridge":
             return None
         if self._parts is not None:
@@ -311,10 +313,13 @@ class TaskAnalysis:
         return {"nrmse": float(nrmse(said, results.full))}
 
     def _anchor_ratio(self, results: TaskResults, chosen: IntArray) -> dict[str, Any] | None:
-        """NRMSE after the correction, over all models but the anchor."""
+        """NRMSE after the anchor's correction, over the other models."""
         if self.anchor is not None:
             if self.anchor not in results.models:
-                raise StudyError(f"the results have no model {self.anchor!r}")
+                raise StudyError(
+                    f"the results have no model {self.anchor!r}",
+                    hint=did_you_mean(self.anchor, results.models, "name one of their models"),
+                )
             at = results.models.index(self.anchor)
             tasks, others = results.scores[at], np.arange(len(results.models)) != at
             name = self.anchor
@@ -322,7 +327,7 @@ class TaskAnalysis:
             matrix = self.matrix
             if matrix is None or matrix.ease is None or set(matrix.names) != set(results.tasks):
                 return None
-            if self.held_out or results.losses:  # models would be corrected by themselves
+            if self.held_out or results.losses:  # models would correct themselves
                 return None
             tasks = matrix.ease[[matrix.names.index(task) for task in results.tasks]]
             others = np.ones(len(results.models), dtype=bool)
@@ -372,7 +377,7 @@ class TaskAnalysis:
         }
 
     def _curve_held_out(self, parts: HeldOut) -> Curves:
-        """Errors of the selection's method at every number of tasks, each model held out."""
+        """Return errors of the selection's method by number of tasks, with models held out."""
         results, seed = parts.results, self.selection.seed
         chooser, full = read_chooser(self.selection.method), results.full
         sizes = curve_sizes(self.selection.k, len(parts.matrix.names))
@@ -402,12 +407,12 @@ class TaskAnalysis:
 
     @property
     def _similarity(self) -> Similarity:
-        """How the selection's method compares tasks, or would."""
+        """How the selection's method compares tasks, or the default."""
         own: Similarity = getattr(read_chooser(self.selection.method), "similarity", Similarity())
         return replace(own, components=min(own.components, len(self.selection.sizes) - 1))
 
     def _others(self) -> dict[str, str]:
-        """Return methods to compare with, as written, with the selection's scaling and distance."""
+        """Return methods to compare with, using the selection's scaling and distance."""
         own = self._similarity
         scaling, distance = own.scaling, own.distance
         choosers: dict[str, TaskChooser] = {
@@ -433,22 +438,18 @@ class TaskAnalysis:
         clusters = self.selection.clusters
         if clusters is None:
             return None
+        found: dict[int, list[str]] = {cluster: [] for cluster in sorted(set(clusters.values()))}
+        for task, cluster in clusters.items():
+            found[cluster].append(task)
         chosen = set(self.selection.tasks)
-        found = []
-        for cluster in sorted(set(clusters.values())):
-            tasks = [task for task, of in clusters.items() if of == cluster]
-            found.append(
-                {
-                    "cluster": cluster,
-                    "tasks": tasks,
-                    "chosen": [task for task in tasks if task in chosen],
-                }
-            )
-        return found
+        return [
+            {"cluster": cluster, "tasks": tasks, "chosen": [t for t in tasks if t in chosen]}
+            for cluster, tasks in found.items()
+        ]
 
 
 def _ends(figure: Figure) -> dict[str, float | None]:
-    """Return an interval as plain values, None where there is none."""
+    """Return a mean and its interval as plain values; None without interval."""
     known = figure.has_interval
     low, high = (figure.low, figure.high) if known else (None, None)
     return {"mean": figure.value, "low": low, "high": high}

@@ -1,6 +1,6 @@
-"""Data of pictures: errors against the number of tasks, similarities, strongest transfers.
+"""Data for charts: errors by number of tasks, similarity maps, strongest transfers.
 
-Errors are shown for each number of tasks as they are, never the best over the numbers.
+Errors are shown for every number of tasks, never as the best over numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ from fewbench.study.tasks.judgement import (
 
 ALL = 10
 SOME = (15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750)
-MODELS = 10  # what seeds are drawn for
+MODELS = 10  # for child seeds
 Sets = Mapping[int, IntArray]
 """Chosen tasks by their number."""
 STRONGEST = 0.07
-"""Share of the transfers that is shown (Figure 1)."""
+"""Share of the transfers to show (Figure 1)."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """NRMSE for every number of tasks.
+    """NRMSE for every number of tasks `k`.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Curves:
     random_mean, random_low, random_high : list of float
         Of random task sets: mean, 5th and 95th percentile.
     random_questions : list of float
-        Mean of as many random questions as the chosen method's tasks hold.
+        Mean of as many random questions as the tasks of the judged method hold.
     chosen : str
-        The method that is judged.
+        The judged method.
     """
 
     k: list[int]
@@ -65,9 +65,9 @@ class Curves:
 
 @dataclass(frozen=True)
 class Differences:
-    """NRMSE on S minus NRMSE on S', with 90 % intervals, models drawn with replacement.
+    """NRMSE on S minus NRMSE on S', with 90 % intervals by resampled models.
 
-    Above 0 the embedding ("le") is better.
+    Above 0, the embedding ("le") is better.
     """
 
     k: list[int]
@@ -77,7 +77,7 @@ class Differences:
 
 
 def curve_sizes(k: int, n_tasks: int) -> list[int]:
-    """Return the numbers of tasks that a curve shows: all up to ten, then some, and k.
+    """Return the numbers of tasks to show: all up to ten, some larger ones, and k.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def curve_sizes(k: int, n_tasks: int) -> list[int]:
 def sets_of(
     method: str, matrix: TaskMatrix, sizes: Sequence[int], seed: int
 ) -> dict[int, IntArray]:
-    """Return what a method chooses for several numbers of tasks."""
+    """Return the tasks that a method chooses, by their number."""
     chooser = read_chooser(method)
     whole = chooser.order(matrix, max(sizes), seed)
     if whole.nested:
@@ -103,12 +103,8 @@ def sets_of(
 def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed: int = 0) -> Curves:
     """Judge methods at every number of tasks.
 
-    Parameters
-    ----------
-    methods : mapping of str to mapping of int to ndarray of int
-        Chosen tasks, as positions in the results, by method and number.
-    chosen : str
-        The method of the selection.
+    `methods` maps a method to its chosen tasks (positions in the results) by number; `chosen` is
+    the method of the selection.
     """
     full = results.full
     sizes = sorted({k for sets in methods.values() for k in sets})
@@ -137,7 +133,7 @@ def curves(results: TaskResults, methods: Mapping[str, Sets], chosen: str, seed:
 
 
 def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Differences:
-    """Compare S and S' at every number of tasks, on the same models."""
+    """Compare S and S' at every number of tasks on the same models."""
     full = results.full
     weights = resampled_models(results, np.random.default_rng(child_seed(seed, MODELS)), DRAWS)
     sizes: Sequence[int] = sorted(set(sim) & set(le))
@@ -153,14 +149,14 @@ def differences(results: TaskResults, sim: Sets, le: Sets, seed: int = 0) -> Dif
 
 
 def cluster_order(names: tuple[str, ...], clusters: dict[str, int]) -> IntArray:
-    """Return the tasks cluster by cluster, in their own order within one."""
+    """Return positions of the tasks by cluster, in table order within a cluster."""
     return np.argsort([clusters[name] for name in names], kind="stable")
 
 
 def similarity_maps(
     matrix: TaskMatrix, settings: Similarity, clusters: dict[str, int]
 ) -> dict[str, Any]:
-    """Return S and S' with the tasks ordered by cluster (Figure 2), as plain values."""
+    """Return plain values of S and S' with the tasks ordered by cluster (Figure 2)."""
     order = cluster_order(matrix.names, clusters)
     at = np.ix_(order, order)
     return {
@@ -174,9 +170,9 @@ def similarity_maps(
 def strongest_transfers(
     matrix: TaskMatrix, clusters: dict[str, int], share: float = STRONGEST
 ) -> dict[str, Any]:
-    """Return the strongest transfers between different tasks, each target's mean taken off.
+    """Return the strongest transfers between different tasks, minus each target's mean.
 
-    The rows must be transferability to all tasks, in their order.
+    The rows of the matrix must be transferability to all tasks, in their order.
     """
     order = cluster_order(matrix.names, clusters)
     centred = (matrix.rows - matrix.rows.mean(axis=0))[np.ix_(order, order)]

@@ -1,4 +1,4 @@
-"""Tasks chosen and judged by the same past models, each held out; how many tasks a budget buys."""
+"""Choose and judge tasks with the same models, each held out; and how many tasks a budget buys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,7 @@ from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.errors import StudyError
 from fewbench.methods.base import Answers, Predictor
 from fewbench.methods.prediction.features import TaskMeans
-from fewbench.methods.prediction.regression import Regression
-from fewbench.methods.prediction.regressors import Ridge
+from fewbench.methods.prediction.regression import Regression, Ridge
 from fewbench.methods.selection.random import Stratified
 from fewbench.methods.subset import Subset
 from fewbench.methods.tasks import TaskChooser, TaskMatrix
@@ -23,13 +22,13 @@ from fewbench.study.tasks.curves import curve_sizes
 from fewbench.study.tasks.judgement import TaskResults
 
 FOLDS = 10
-FOLD, SETS = range(2)  # what seeds are drawn for
+FOLD, SETS = range(2)  # for child seeds
 ridge_on_means = partial(Regression, Ridge(), TaskMeans())
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Past scores in parts; what is learned for a part is learned from the other parts.
+    """Past scores in parts; everything for a part is learned from the other parts.
 
     Parameters
     ----------
@@ -38,15 +37,14 @@ class HeldOut:
     matrix : TaskMatrix
         The same scores.
     ridge : bool
-        Whether full scores are estimated by ridge regression on the chosen tasks' scores, not by
-        the plain score on them.
+        Estimate full scores by ridge regression on the chosen tasks, not by the plain score.
     seed : int
-        Of the parts.
+        Seed of the parts.
 
     Raises
     ------
     StudyError
-        If all models are of one family, or there is only one model.
+        If there is only one model or family.
     """
 
     results: TaskResults
@@ -57,13 +55,13 @@ class HeldOut:
     def __post_init__(self) -> None:
         if len(np.unique(self.matrix.groups)) < 2:
             raise StudyError(
-                "one model, or one family of models: none can be held out",
-                hint="judge on other models with --results",
+                "the results have only one model or family, so none can be held out",
+                hint="pass other models with --results",
             )
 
     @cached_property
     def parts(self) -> list[IntArray]:
-        """The models of each part, by position; a family is in one part."""
+        """Positions of the models of each part; a family is in one part."""
         names, group_of = np.unique(self.matrix.groups, return_inverse=True)
         n = min(FOLDS, len(names))
         rng = np.random.default_rng(child_seed(self.seed, FOLD))
@@ -71,7 +69,7 @@ class HeldOut:
         return [np.flatnonzero(part_of == part) for part in range(n)]
 
     def orders(self, chooser: TaskChooser, sizes: Sequence[int]) -> dict[int, list[IntArray]]:
-        """Return what is chosen without each part, by number of tasks."""
+        """Return the tasks chosen without each part, by number of tasks."""
         found: dict[int, list[IntArray]] = {k: [] for k in sizes}
         for part in self.parts:
             rest = self.matrix.of_models(self._rest(part))
@@ -90,7 +88,7 @@ class HeldOut:
         return said
 
     def by_chance(self, k: int, draws: int) -> FloatArray:
-        """Estimate each model in the same way from random tasks, shape (draws, models)."""
+        """Estimate each model the same way from random tasks, shape (draws, models)."""
         rng = np.random.default_rng(child_seed(self.seed, SETS, k))
         n = len(self.matrix.names)
         return np.array(
@@ -110,14 +108,14 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """How a budget is best shared between tasks and questions.
+    """How to share a budget between tasks and questions.
 
     Attributes
     ----------
     budget, task_cost : float
-        In questions: what may be spent, and what each task costs before its first question.
+        The budget and the fixed cost of each task, in questions.
     errors : dict of int to float
-        Mean absolute error on past models that are held out, by number of tasks.
+        Mean absolute error on held-out past models, by number of tasks.
     questions : dict of int to int
         Questions that the budget leaves, by number of tasks.
     """
@@ -129,22 +127,22 @@ class TaskPlan:
 
     @property
     def k(self) -> int:
-        """The number of tasks with the least error; of equal ones the fewest tasks."""
+        """The number of tasks with the lowest error; the fewest of equal ones."""
         return min(self.errors, key=lambda k: (round(self.errors[k], 9), k))
 
 
 @dataclass(frozen=True, eq=False)
 class CostlyTasks:
-    """A way of running some questions of some tasks within a budget.
+    """A way to run some questions of some tasks within a budget.
 
     Parameters
     ----------
     budget, task_cost : float
-        In questions.
+        The budget and the fixed cost of each task, in questions.
     chooser : TaskChooser
         Orders the tasks by past scores.
     predictor : Predictor
-        What turns the answers into full scores.
+        Estimates full scores from the answers.
     """
 
     budget: float
@@ -153,24 +151,18 @@ class CostlyTasks:
     predictor: Predictor = field(default_factory=ridge_on_means)
 
     def sizes(self, n_tasks: int) -> list[int]:
-        """Return the numbers of tasks that are tried; each leaves a question for every task.
-
-        StudyError if the budget does not hold one task and one question.
-        """
+        """Return the numbers of tasks to try; StudyError if the budget holds no task at all."""
         most = min(n_tasks, int(self.budget / (self.task_cost + 1)))
         if self.task_cost < 0 or most < 1:
             raise StudyError(
-                f"a budget of {self.budget:g} does not hold a task at {self.task_cost:g} and one "
-                "question",
-                hint="--budget is in questions; --task-cost is 0 or more",
+                f"a budget of {self.budget:g} questions is too small for a task at cost "
+                f"{self.task_cost:g} with one question",
+                hint="raise --budget; --task-cost is in questions, 0 or more",
             )
         return curve_sizes(most, most) if most > 1 else [1]
 
     def plan(self, scores: Scores, seed: int = 0) -> TaskPlan:
-        """Choose the number of tasks on past models, each part of them held out once.
-
-        Tasks are chosen, and the prediction learned, without the part; a family is in one part.
-        """
+        """Choose the number of tasks on past models, each held out once with its family."""
         scores = replace(scores, probabilities=None)
         matrix, results = TaskMatrix.of_scores(scores), TaskResults.of_scores(scores)
         parts = HeldOut(results, matrix, ridge=False, seed=seed)
@@ -190,14 +182,10 @@ class CostlyTasks:
     def estimate(
         self, sources: Scores, targets: FloatArray, tasks: IntArray, seed: int = 0
     ) -> FloatArray:
-        """Estimate full scores from some questions of some tasks, as many as the budget holds.
+        """Estimate full scores from as many questions of some tasks as the budget holds.
 
-        Parameters
-        ----------
-        sources : Scores
-        targets : ndarray, shape (targets, items)
-            Their scores on all items; only those of the chosen questions are looked at.
-        tasks : ndarray of int
+        `targets` has the targets' scores on all items, shape (targets, items); only the chosen
+        questions are used. `tasks` are positions.
         """
         subset = self.subset(sources, tasks, seed)
         at = sources.positions(subset.items)
@@ -205,7 +193,7 @@ class CostlyTasks:
         return fitted.predict(Answers(at, targets[:, at]), tasks=False).scores
 
     def subset(self, sources: Scores, tasks: IntArray, seed: int = 0) -> Subset:
-        """Draw the questions of some tasks, as many of each as its share of their questions."""
+        """Draw questions of some tasks in proportion to their sizes."""
         taken = sources.take(items=np.flatnonzero(np.isin(sources.task_of, tasks)))
         return Stratified().select(taken, self._left(sources, tasks, len(tasks)), seed)
 

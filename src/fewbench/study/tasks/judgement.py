@@ -1,7 +1,7 @@
-"""What models scored on tasks, and the error of chosen tasks, next to what chance would give.
+"""Models' scores on tasks, and the error of chosen tasks beside random tasks and questions.
 
-Errors are NRMSE over models. As coded by BenTo's authors it is sqrt(sum (Q - P)²) / sqrt(sum P²);
-as printed (Eq. 7) the second square is missing.
+Errors are NRMSE over models: in the code of BenTo's authors sqrt(sum (Q - P)²) / sqrt(sum P²); the
+printed equation (Eq. 7) lacks the second square.
 """
 
 from collections.abc import Hashable, Mapping
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 DRAWS = 1000
 LEVEL = 0.9
 REPEATS = 100
-"""Draws of random tasks or questions that differences to them are inferred from."""
+"""Draws of random tasks or questions for intervals of differences."""
 SETS, QUESTIONS, MODELS = range(3)
 _BLOCK = 100
 
@@ -38,14 +38,14 @@ class TaskResults:
         From 0 to 1; losses may have any range.
     models, tasks : tuple of str
     sizes : ndarray of int, shape (tasks,)
-        Questions of each task; all 1 where they are not known.
+        Questions of each task; all 1 if unknown.
     weigh : {"questions", "tasks"}
         Whether the full score is the mean over questions (the paper's MMLU) or over tasks (its
-        FLAN); that of chosen tasks is the same over theirs.
+        FLAN). The score on chosen tasks is computed the same way.
     questions : Scores, optional
-        The same models' scores of single questions, where they are known.
+        The same models' scores on single questions.
     losses : bool
-        Whether the scores are losses: lower is better, and any number is possible.
+        Whether the scores are losses: lower is better, without limits.
 
     Raises
     ------
@@ -64,27 +64,27 @@ class TaskResults:
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.tasks))
         if self.scores.shape != shape or self.sizes.shape != shape[1:] or 0 in shape:
-            raise StudyError(f"results have the shape {self.scores.shape}, not {shape}")
+            raise StudyError(f"results have shape {self.scores.shape} instead of {shape}")
         if not np.isfinite(self.scores).all():
             model, task = np.argwhere(~np.isfinite(self.scores))[0]
             raise StudyError(
-                f"no score of {self.models[model]} on {self.tasks[task]} is given",
-                hint="leave that model out, or run it there",
+                f"{self.models[model]} has no score on {self.tasks[task]}",
+                hint="drop that model, or run it on that task",
             )
         outside = (self.scores < -ROUNDING) | (self.scores > 1 + ROUNDING)
         if outside.any() and not self.losses:
             model, task = np.argwhere(outside)[0]
             raise StudyError(
                 f"{self.models[model]} has {self.scores[model, task]:g} on {self.tasks[task]}: "
-                "scores are from 0 to 1",
-                hint="divide percentages by 100; say --lower-is-better for losses",
+                "not from 0 to 1",
+                hint="divide percentages by 100; pass --lower-is-better for losses",
             )
         if not self.full.any():
-            raise StudyError("every full score is 0: errors cannot be related to them")
+            raise StudyError("every full score is 0, so relative errors are not defined")
 
     @classmethod
     def of_scores(cls, scores: Scores) -> "TaskResults":
-        """Take the task scores of a table of single questions."""
+        """Return the task scores of a table of single questions."""
         return cls(
             scores.task_scores(),
             tuple(scores.model_ids),
@@ -100,24 +100,24 @@ class TaskResults:
         return bool((self.sizes > 1).any())
 
     def with_sizes(self, sizes: Mapping[str, int]) -> "TaskResults":
-        """Return the same results with other numbers of questions, by task."""
+        """Return the same results with these numbers of questions by task."""
         return replace(self, sizes=np.array([sizes[task] for task in self.tasks], dtype=np.intp))
 
     @property
     def has_questions(self) -> bool:
-        """Whether random questions can be drawn: known, or right and wrong by chance."""
+        """Whether random questions can be drawn, from known ones or at random from scores."""
         return self.questions is not None or not self.losses
 
     @cached_property
     def group_of(self) -> Mapping[str, Hashable]:
-        """Each model's group: those of one family, or (nearly) the same, are resampled as one."""
+        """Group of each model: a family, or models with (nearly) the same answers."""
         if self.questions is None:
             return {model: model for model in self.models}
         return model_groups(self.questions)
 
     @property
     def weights(self) -> FloatArray:
-        """What each task counts in the full score, shape (tasks,), summing to 1."""
+        """Weight of each task in the full score, shape (tasks,); the sum is 1."""
         w = self.sizes if self.weigh == "questions" else np.ones(len(self.tasks))
         return np.asarray(w / w.sum())
 
@@ -127,15 +127,16 @@ class TaskResults:
         return np.asarray(self.scores @ self.weights)
 
     def reduced(self, chosen: IntArray) -> FloatArray:
-        """Return scores on chosen tasks, shape (models,); a task named twice counts twice."""
+        """Return scores on chosen tasks, shape (models,); a repeated task counts repeatedly."""
         w = self.weights[chosen]
         return np.asarray(self.scores[:, chosen] @ (w / w.sum()))
 
     def positions(self, tasks: tuple[str, ...]) -> IntArray:
-        """Return where tasks stand; StudyError if the results lack one."""
+        """Return positions of tasks; StudyError if the results lack one."""
         if lacking := [task for task in tasks if task not in self.tasks]:
             raise StudyError(
-                f"the results have no task {some(lacking)}", hint=f"theirs are {some(self.tasks)}"
+                f"the results have no task {some(lacking)}",
+                hint=f"their tasks are {some(self.tasks)}",
             )
         return np.array([self.tasks.index(task) for task in tasks], dtype=np.intp)
 
@@ -157,22 +158,21 @@ class Judgement:
     Attributes
     ----------
     nrmse, nrmse_printed : float
-        As coded, and by the printed equation.
+        As in the authors' code, and by the printed equation.
     low, high : float
-        90 % interval of `nrmse`, models drawn with replacement (Appendix C), those of one family
-        together.
+        90 % interval of `nrmse`; models are resampled (Appendix C), families as one.
     random_tasks : Spread
-        NRMSE of random task sets of the same size, drawn without replacement.
+        NRMSE of as many random tasks, drawn without replacement.
     percentile : float
-        Share of them that are as good or better.
+        Share of the random task sets that are as good or better.
     over_tasks : Figure
-        `nrmse` less the mean of random task sets, with its 90 % interval by two-way resampling of
+        `nrmse` minus the mean of random task sets, with a 90 % interval by two-way resampling of
         draws and models.
     random_questions : Spread, optional
-        NRMSE of as many random questions; None where the tasks' numbers of questions are not
-        known, or nothing is known of losses on single questions.
+        NRMSE of as many random questions; None if numbers of questions, or losses on single
+        questions, are not known.
     over_questions : Figure, optional
-        `nrmse` less the mean of random questions, as `over_tasks`.
+        `nrmse` minus the mean of random questions, as `over_tasks`.
     n_questions : int, optional
         Questions of the chosen tasks.
     estimates : tuple of (model, full score, estimate from the chosen tasks)
@@ -192,9 +192,9 @@ class Judgement:
 
 
 def nrmse(estimates: FloatArray, full: FloatArray) -> FloatArray:
-    """Root mean square error over the root mean square of the full scores, over the last axis.
+    """Return root mean square errors over root mean squares of the full scores, by the last axis.
 
-    NaN where all full scores are 0, as in a draw of models that all fail.
+    NaN if all full scores are 0.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def nrmse(estimates: FloatArray, full: FloatArray) -> FloatArray:
 
 
 def nrmse_printed(estimates: FloatArray, full: FloatArray) -> FloatArray:
-    """The same by Eq. 7 as printed: over the root of the sum of the full scores."""
+    """Return the same by Eq. 7 as printed: over the root of the sum of the full scores."""
     return np.asarray(np.sqrt(((estimates - full) ** 2).sum(-1) / full.sum(-1)))
 
 
@@ -221,20 +221,21 @@ def judge(
     estimates: FloatArray | None = None,
     by_chance: FloatArray | None = None,
 ) -> Judgement:
-    """Judge chosen tasks on models whose results are known.
+    """Judge chosen tasks on models with known results.
 
     Parameters
     ----------
     results : TaskResults
     chosen : ndarray of int, shape (k,)
         Positions among the results' tasks.
+    seed : int
+        Random seed.
     draws : int
-        Random task sets, sets of questions, and bootstraps over models.
+        Random task sets, sets of questions, and resamples of models.
     estimates : ndarray, shape (models,), optional
-        What is estimated from the chosen tasks; by default the plain score on them.
+        Estimates from the chosen tasks (default: the plain score on them).
     by_chance : ndarray, shape (draws, models), optional
-        What is estimated in the same way from random sets of as many tasks; by default the plain
-        scores on them.
+        The same kind of estimates from as many random tasks (default: the plain scores).
     """
     full = results.full
     said = results.reduced(chosen) if estimates is None else estimates
@@ -264,7 +265,7 @@ def judge(
 
 
 def resampled_models(results: TaskResults, rng: np.random.Generator, draws: int) -> FloatArray:
-    """Return how often each model is drawn, shape (draws, models); families are drawn whole."""
+    """Return how often each model is drawn, shape (draws, models); groups are drawn as one."""
     named = {group: at for at, group in enumerate(dict.fromkeys(results.group_of.values()))}
     group_of = [named[results.group_of[model]] for model in results.models]
     n = len(named)
@@ -272,13 +273,13 @@ def resampled_models(results: TaskResults, rng: np.random.Generator, draws: int)
 
 
 def weighted_nrmse(said: FloatArray, full: FloatArray, weights: FloatArray) -> FloatArray:
-    """NRMSE with each row of weights, shape (draws,)."""
+    """Return NRMSE with each row of weights, shape (draws,)."""
     squares = weights @ full**2
     return np.asarray(np.sqrt((weights @ (said - full) ** 2) / np.where(squares, squares, np.nan)))
 
 
 def _difference(results: TaskResults, said: FloatArray, by_chance: FloatArray, seed: int) -> Figure:
-    """Return the error less the mean error by chance, with its two-way interval."""
+    """Return the error minus the mean error by chance, with its two-way interval."""
     full, drawn = results.full, by_chance[:REPEATS]
     resampled = two_way([results.models] * len(drawn), results.group_of, seed)
     size = resampled.parts([full**2] * len(drawn))
@@ -287,35 +288,35 @@ def _difference(results: TaskResults, said: FloatArray, by_chance: FloatArray, s
     theirs = np.sqrt(resampled.parts([(one - full) ** 2 for one in drawn]) / size)
     value = float(nrmse(said, full) - nrmse(by_chance, full).mean())
     figure = resampled.figure(resampled.difference(ours, theirs))
-    shift = value - figure.value  # the value is by all draws, the interval by some of them
+    shift = value - figure.value  # the value uses all draws, the interval some of them
     return Figure(value, figure.se, figure.low + shift, figure.high + shift)
 
 
 def tasks_by_chance(results: TaskResults, k: int, seed: int, draws: int = DRAWS) -> FloatArray:
-    """NRMSE of random task sets, the same wherever the same seed and number are judged."""
+    """Return NRMSE of random task sets; equal for equal seed and number of tasks."""
     return random_tasks(results, k, child_seed(seed, SETS, k), draws)
 
 
 def questions_by_chance(
     results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
 ) -> FloatArray:
-    """NRMSE of random questions, the same wherever the same seed and number are judged."""
+    """Return NRMSE of random questions; equal for equal seed and number of questions."""
     return random_questions(results, n_questions, child_seed(seed, QUESTIONS, n_questions), draws)
 
 
 def random_tasks(
     results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
 ) -> FloatArray:
-    """NRMSE of random task sets, shape (draws,) (see `task_estimates`)."""
+    """Return NRMSE of random task sets, shape (draws,) (see `task_estimates`)."""
     return nrmse(task_estimates(results, k, seed, draws, replace=replace), results.full)
 
 
 def task_estimates(
     results: TaskResults, k: int, seed: int, draws: int = DRAWS, *, replace: bool = False
 ) -> FloatArray:
-    """Scores on random task sets, shape (draws, models).
+    """Return scores on random task sets, shape (draws, models).
 
-    `replace` draws with replacement, as the authors' program does.
+    `replace` draws with replacement, as the authors' code does.
     """
     rng = np.random.default_rng(seed)
     n = len(results.tasks)
@@ -329,18 +330,18 @@ def task_estimates(
 def random_questions(
     results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
 ) -> FloatArray:
-    """NRMSE of random questions, shape (draws,) (see `question_estimates`)."""
+    """Return NRMSE of random questions, shape (draws,) (see `question_estimates`)."""
     return nrmse(question_estimates(results, n_questions, seed, draws), results.full)
 
 
 def question_estimates(
     results: TaskResults, n_questions: int, seed: int, draws: int = DRAWS
 ) -> FloatArray:
-    """Scores on random questions, shape (draws, models).
+    """Return scores on random questions, shape (draws, models).
 
-    Where single questions are known, all models answer the same ones. Else a model's right answers
-    among the questions drawn of a task are hypergeometric, models apart; scores that are no counts
-    of right answers are taken as such, which errs on the side of more spread.
+    If single questions are known, all models answer the same ones. Otherwise each model's right
+    answers among the questions of a task are hypergeometric, independent of other models. Scores
+    that are no counts of right answers are rounded to counts, which is conservative.
     """
     rng = np.random.default_rng(seed)
     if results.questions is not None:
@@ -374,19 +375,15 @@ def _known_questions(
 
 
 def spread(errors: FloatArray) -> Spread:
-    """Summarise errors of many draws."""
+    """Summarize errors of many draws."""
     return Spread(float(errors.mean()), float(errors.std()), *_quantiles(errors))
 
 
 def anchor_ratio(results: TaskResults, chosen: IntArray, anchor_tasks: FloatArray) -> FloatArray:
-    """Estimates corrected by one model whose task scores are known, shape (models,).
+    """Return estimates corrected by a model with known task scores, shape (models,).
 
-    P = s_X · full / X of the anchor: tasks that are easy for it are taken to be so for all.
-
-    Parameters
-    ----------
-    anchor_tasks : ndarray, shape (tasks,)
-        The anchor's score on every task.
+    P = s_X · full / X of the anchor, with the anchor's scores `anchor_tasks`, shape (tasks,): tasks
+    that are easy for the anchor are assumed to be easy for all.
     """
     w = results.weights
     of_chosen = float(anchor_tasks[chosen] @ w[chosen] / w[chosen].sum())

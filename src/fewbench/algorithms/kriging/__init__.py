@@ -1,0 +1,12 @@
+"""fewbench's own estimator: a Gaussian process over items, inside and beyond the sources.
+
+`inside` is a Gaussian process whose item covariance comes from the sources that answer as the
+target does. `beyond` extrapolates item characteristic curves to abilities that no source has.
+`run` weighs the two by Bayesian model averaging and `design` chooses the items that lower the
+posterior variance of the wanted score most.
+"""
+
+from fewbench.algorithms.kriging.model import KrigingModel, fit_kriging
+from fewbench.algorithms.kriging.run import Estimated, Run, choose_static
+
+__all__ = ["Estimated", "KrigingModel", "Run", "choose_static", "fit_kriging"]

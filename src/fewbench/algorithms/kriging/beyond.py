@@ -1,0 +1,194 @@
+"""Beyond the sources: item characteristic curves, and residuals that hang together.
+
+Given ability g, from below the weakest source to far above the strongest one, the answers are
+
+    y = P(g) + sqrt(V) e + V (1, d) beta,    V = P(1 - P),  beta ~ N(0, I)
+
+with P the curves averaged over their own uncertainty and d the standardised intercepts. The
+covariance of the residuals e is a fifth of the sources' (for estimates, its leading directions);
+the rest is independent. The prior of g is flat over the grid.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import LEAST, ItemCurves
+from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
+
+NODES = 61
+BELOW, ABOVE = 0.7, 4.0
+SAMPLE_SHARE = 0.2
+DIRECTIONS = 16
+FLOOR = 0.03
+"""Residuals are standardised by chances that stay so far from 0 and 1."""
+LEAST_RESIDUAL = 0.3
+EDGE = 0.95
+DESIGNS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """What some answers say at every node of the grid, updated answer by answer.
+
+    Attributes
+    ----------
+    factors : ndarray, shape (nodes, k)
+        Posterior mean of the factors.
+    covariance : ndarray, shape (nodes, k, k)
+    likelihood : ndarray, shape (nodes,)
+        Gaussian log likelihood.
+    score : ndarray, shape (nodes,)
+        Bernoulli log score of the one-step-ahead means.
+    """
+
+    factors: FloatArray
+    covariance: FloatArray
+    likelihood: FloatArray
+    score: FloatArray
+
+
+class Beyond:
+    """Curves over a grid of abilities. Parameters as for `Inside`."""
+
+    def __init__(
+        self,
+        scores: FloatArray,
+        weights: FloatArray,
+        candidates: IntArray,
+        abilities: FloatArray,
+        curves: ItemCurves,
+    ) -> None:
+        self.edge = float(np.quantile(abilities, EDGE))
+        self.edge_score = float(np.quantile(scores @ weights[0], EDGE))
+        self.grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
+        self.chances = curves.expected(self.grid)[:, candidates]
+        chances = np.clip(curves.at(abilities), LEAST, 1 - LEAST)
+        residuals = (scores - chances) / _deviation(chances)
+        pool = residuals[:, candidates]
+        _, vectors = np.linalg.eigh(pool @ pool.T)
+        leading = vectors[:, -min(DIRECTIONS, len(scores) - 1) :].T
+        shared = np.sqrt(SAMPLE_SHARE / len(scores)) * (leading @ residuals)
+        square = (residuals**2).mean(axis=0)
+        own = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
+        own += np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
+        difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
+        basis = np.vstack([np.ones(len(difficulty)), difficulty])
+        self._shared, self._own, self._basis = (
+            shared[:, candidates],
+            own[candidates],
+            basis[:, candidates],
+        )
+        self._slope = curves.slope[candidates]
+        self.weights = weights[:, candidates]
+        # Totals over all items, the candidates and the others.
+        every = curves.expected(self.grid)
+        spread, deviation = every * (1 - every), _deviation(every)
+        self._wanted_mean = every @ weights.T
+        self._wanted_factors = np.stack(
+            [
+                np.concatenate([(deviation * w) @ shared.T, (spread * w) @ basis.T], axis=1)
+                for w in weights
+            ],
+            axis=1,
+        )  # nodes, wanted, k
+        self._wanted_noise = (deviation**2 * own) @ (weights**2).T
+        self._deviation = _deviation(self.chances)
+        full = np.sqrt(SAMPLE_SHARE / len(scores)) * residuals
+        alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
+        self._designs = self._at_abilities(
+            curves, weights, candidates, full, alone, basis, abilities
+        )
+
+    @property
+    def designs(self) -> list[Gaussian]:
+        """Gaussians at some abilities from the sources' median upwards, for the design."""
+        return self._designs
+
+    def start(self) -> Filter:
+        """Return what is known before any answer."""
+        k = len(self._shared) + 2
+        return Filter(
+            np.zeros((NODES, k)),
+            np.broadcast_to(np.eye(k), (NODES, k, k)).copy(),
+            np.zeros(NODES),
+            np.zeros(NODES),
+        )
+
+    def hear(self, known: Filter, items: IntArray, answers: FloatArray) -> Filter:
+        """Update by more answers, one by one (a Kalman filter over the factors)."""
+        mean, covariance = known.factors.copy(), known.covariance.copy()
+        likelihood, score = known.likelihood.copy(), known.score.copy()
+        loadings, noise = self._loadings(items)
+        for at, answer in enumerate(answers):
+            load = loadings[:, at]
+            along = np.matmul(covariance, load[:, :, None])[:, :, 0]
+            expected = self.chances[:, items[at]] + (load * mean).sum(axis=1)
+            variance = (load * along).sum(axis=1) + noise[:, at]
+            off = answer - expected
+            likelihood -= 0.5 * (off**2 / variance + np.log(variance))
+            score += bernoulli(answer, expected)
+            mean += along * (off / variance)[:, None]
+            covariance -= along[:, :, None] * (along / variance[:, None])[:, None, :]
+        return Filter(mean, covariance, likelihood, score)
+
+    def predict(
+        self, known: Filter, items: IntArray, answers: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and variances of the wanted scores at every node, (nodes, wanted)."""
+        loadings, noise = self._loadings(items)
+        own = self.weights[:, items]  # wanted, n
+        left = self._wanted_factors - np.einsum("gnk,wn->gwk", loadings, own)
+        means = (
+            self._wanted_mean
+            - self.chances[:, items] @ own.T
+            + own @ answers
+            + np.einsum("gwk,gk->gw", left, known.factors)
+        )
+        variances = np.einsum("gwk,gwk->gw", np.matmul(left, known.covariance), left)
+        variances += np.maximum(self._wanted_noise - noise @ (own**2).T, 0)
+        return means, variances
+
+    def _loadings(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return factors of items at all nodes, (nodes, n, k), and their noise, (nodes, n)."""
+        chances, deviation = self.chances[:, items], self._deviation[:, items]
+        shared = deviation[:, :, None] * self._shared[:, items].T
+        effects = (chances * (1 - chances))[:, :, None] * self._basis[:, items].T
+        noise = deviation**2 * (self._own[items] + 1e-4)
+        return np.concatenate([shared, effects], axis=2), noise
+
+    def _at_abilities(
+        self,
+        curves: ItemCurves,
+        weights: FloatArray,
+        candidates: IntArray,
+        shared: FloatArray,
+        own: FloatArray,
+        basis: FloatArray,
+        abilities: FloatArray,
+    ) -> list[Gaussian]:
+        """Return Gaussians that are linear in the ability, for the design."""
+        made = []
+        for g in np.linspace(np.quantile(abilities, 0.5), self.grid[-1] - 0.5, DESIGNS):
+            chances = curves.expected(np.array([g]))[0]
+            spread, deviation = chances * (1 - chances), _deviation(chances)
+            factors = np.vstack([deviation * shared, spread * basis, spread * curves.slope])
+            noise = deviation**2 * own
+            made.append(
+                Gaussian(
+                    chances[candidates],
+                    factors[:, candidates].astype(np.float32),
+                    noise[candidates],
+                    weights @ chances,
+                    factors @ weights.T,
+                    weights**2 @ noise,
+                    weights[:, candidates],
+                )
+            )
+        return made
+
+
+def _deviation(chances: FloatArray) -> FloatArray:
+    cut = np.clip(chances, FLOOR, 1 - FLOOR)
+    return np.asarray(np.sqrt(cut * (1 - cut)))

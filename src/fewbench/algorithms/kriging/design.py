@@ -1,0 +1,151 @@
+"""Which items next: greedy optimal design for the wanted score.
+
+Each step takes the item that lowers the posterior variance of the wanted score most, relative to
+what is left of it, on the average of the models' weights (an A-optimal design, or c-optimal for
+one linear functional; Fedorov 1972). The variance after item j falls by c_j^2 / d_j, with c_j the
+item's posterior covariance with the wanted score and d_j its variance.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms.kriging.inside import Gaussian
+
+FIRST, SECOND = 0.7548776662466927, 0.5698402909980532
+"""The R2 sequence: multiples of both, modulo 1, fill the unit square evenly (Roberts 2018)."""
+
+
+class Reduction:
+    """How far each item would lower the variance of the first wanted score under one model.
+
+    Parameters
+    ----------
+    model : Gaussian
+    items : ndarray of int, shape (n,)
+        Items that were asked already.
+    room : int
+        How many more will be taken at most.
+    """
+
+    def __init__(self, model: Gaussian, items: IntArray, room: int) -> None:
+        factors, noise = model.factors, model.noise
+        self._factors, self._noise = factors, noise
+        wanted = model.wanted_factors[:, 0]
+        self._covariance = wanted.astype(factors.dtype) @ factors + noise * model.weights[0]
+        self._variance = np.einsum("kj,kj->j", factors, factors) + noise
+        self.left = float(wanted @ wanted + model.wanted_noise[0])
+        n = len(items)
+        self._rows = np.zeros((n + room, factors.shape[1]), dtype=factors.dtype)
+        self._used = n
+        if n:
+            columns = factors[:, items].T @ factors
+            columns[np.arange(n), items] += noise[items]
+            lower = np.linalg.cholesky(columns[:, items].astype(np.float64) + 1e-9 * np.eye(n))
+            rows = np.linalg.solve(lower, columns)
+            along = np.linalg.solve(lower, self._covariance[items])
+            self._rows[:n] = rows
+            self._covariance = self._covariance - along @ rows
+            self._variance = self._variance - np.einsum("nj,nj->j", rows, rows)
+            self.left = max(self.left - float(along @ along), 1e-12)
+
+    def gains(self) -> FloatArray:
+        """Return the share of the remaining variance that each item would take, (candidates,)."""
+        return np.asarray(self._covariance**2 / np.maximum(self._variance, 1e-9) / self.left)
+
+    def take(self, item: int) -> None:
+        """Condition on one more item."""
+        column = self._factors[:, item] @ self._factors
+        column[item] += self._noise[item]
+        used = self._rows[: self._used]
+        column = column - used[:, item] @ used
+        row = column / np.sqrt(max(float(column[item]), 1e-10))
+        along = float(self._covariance[item]) / np.sqrt(max(float(self._variance[item]), 1e-10))
+        self._rows[self._used] = row
+        self._used += 1
+        self._covariance = self._covariance - along * row
+        self._variance = np.maximum(self._variance - row**2, 1e-10)
+        self.left = max(self.left - along**2, 1e-12)
+
+
+class SystematicDraws:
+    """Nested systematic sampling with unequal probabilities.
+
+    A low-discrepancy sequence runs through the cumulated density of the items, sorted by how many
+    sources solve them: however many are drawn, they are spread evenly by difficulty.
+
+    Parameters
+    ----------
+    order : ndarray of int
+        The items by difficulty, ties at random.
+    start : float
+        In [0, 1); each target has its own.
+    """
+
+    def __init__(self, order: IntArray, start: float) -> None:
+        self._order, self._start = order, start
+
+    def draw(self, number: int, density: FloatArray, open_: BoolArray) -> int:
+        """Return the item of the `number`-th draw, of those still open."""
+        cumulated = np.cumsum(np.where(open_, density, 0.0)[self._order])
+        place = (self._start + number * FIRST) % 1 * cumulated[-1]
+        at = int(np.searchsorted(cumulated, place, side="right"))
+        found = int(self._order[min(at, len(self._order) - 1)])
+        return found if open_[found] else int(np.where(open_, density, -1.0).argmax())
+
+
+def choose(
+    models: Sequence[tuple[float, Sequence[Gaussian]]],
+    items: IntArray,
+    n: int,
+    *,
+    closed: IntArray,
+    costs: FloatArray | None = None,
+    drawn: tuple[float, SystematicDraws, FloatArray] | None = None,
+) -> IntArray:
+    """Choose n more items.
+
+    Parameters
+    ----------
+    models : sequence of (weight, Gaussians)
+        The gain of an item is averaged over the Gaussians of a model, and over models by weight.
+    items : ndarray of int
+        Those answered already.
+    n : int
+    closed : ndarray of int
+        Those asked already, answered or not.
+    costs : ndarray, shape (candidates,), optional
+        Gains count per unit of cost.
+    drawn : tuple (share, draws, density), optional
+        This share of the items is drawn from the density instead.
+
+    Examples
+    --------
+    >>> one = Gaussian(np.zeros(3), np.array([[1.0, 2.0, 0.0]]), np.ones(3), np.zeros(1),
+    ...     np.ones((1, 1)), np.zeros(1), np.full((1, 3), 1 / 3))
+    >>> nothing = np.empty(0, dtype=int)
+    >>> choose([(1.0, [one])], nothing, 2, closed=nothing).tolist()
+    [1, 0]
+    """
+    used = [(weight, [Reduction(g, items, n) for g in of]) for weight, of in models if weight > 0]
+    open_ = np.ones(used[0][1][0].gains().shape, dtype=bool)
+    open_[closed] = False
+    chosen: list[int] = []
+    for number in range(len(closed), len(closed) + min(n, int(open_.sum()))):
+        if drawn is not None and (number * SECOND) % 1 < drawn[0]:
+            at = drawn[1].draw(number, drawn[2], open_)
+        else:
+            gains = np.zeros(len(open_))
+            for weight, reductions in used:
+                for one in reductions:
+                    gains += weight / len(reductions) * one.gains()
+            if costs is not None:
+                gains = gains / costs
+            at = int(np.where(open_, gains, -1.0).argmax())
+        open_[at] = False
+        chosen.append(at)
+        for _, reductions in used:
+            for one in reductions:
+                one.take(at)
+    return np.array(chosen, dtype=np.intp)

@@ -1,0 +1,166 @@
+"""Inside the sources' range: a Gaussian process over items, local to the target.
+
+A target's answers y are Gaussian with the mean and covariance of sources that answer as it does.
+Source m weighs
+
+    omega_m ~ exp(-H_m / (h H))
+
+with H_m its mean absolute disagreement with the target on the answered items, and H what is
+expected of two sources. The sample covariance is shrunk by half towards the covariance of the item
+characteristic curves P at the sources' abilities:
+
+    Sigma = 1/2 cov(Y) + 1/2 cov(P) + diag(1/2 mean P(1 - P) + .02 p(1 - p))
+
+As factors: never items x items.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import ItemCurves
+
+SHRINKAGE = 0.5
+"""Weight of the curves' covariance beside the sample covariance."""
+BANDWIDTH = 0.15
+DIRECTIONS = 8
+"""Leading directions of the curves' covariance that are kept."""
+NUGGET = 0.02
+KEPT_WEIGHT = 0.9999
+SURE = 0.02
+"""One-step-ahead means stay so far from 0 and 1 when they are scored."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A Gaussian vector y of the candidates, and wanted weighted means of all items.
+
+    y = mean + factors' f + noise, with f standard normal and independent noise of each item.
+
+    Attributes
+    ----------
+    mean, noise : ndarray, shape (candidates,)
+    factors : ndarray, shape (k, candidates)
+    wanted_mean, wanted_noise : ndarray, shape (wanted,)
+        Mean of each wanted score, and the variance that the items' own noise leaves in it.
+    wanted_factors : ndarray, shape (k, wanted)
+    weights : ndarray, shape (wanted, candidates)
+        Weight of each candidate in the wanted scores.
+    """
+
+    mean: FloatArray
+    factors: FloatArray
+    noise: FloatArray
+    wanted_mean: FloatArray
+    wanted_factors: FloatArray
+    wanted_noise: FloatArray
+    weights: FloatArray
+
+    def predict(self, items: IntArray, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return posterior means and variances of the wanted scores, each shape (wanted,)."""
+        of_items = self.factors[:, items].astype(np.float64)
+        noise = self.noise[items].astype(np.float64)
+        cross = of_items.T @ self.wanted_factors + noise[:, None] * self.weights[:, items].T
+        solved = np.linalg.solve(of_items.T @ of_items + np.diag(noise), cross)
+        prior = (self.wanted_factors**2).sum(axis=0) + self.wanted_noise
+        means = self.wanted_mean + (answers - self.mean[items]) @ solved
+        return means, np.maximum(prior - (cross * solved).sum(axis=0), 1e-10)
+
+    def one_step_ahead(self, items: IntArray, answers: FloatArray) -> FloatArray:
+        """Return the Bernoulli log score of each answer, predicted from those before it."""
+        of_items = self.factors[:, items].astype(np.float64)
+        lower = np.linalg.cholesky(of_items.T @ of_items + np.diag(self.noise[items]))
+        off = np.diag(lower) * np.linalg.solve(lower, answers - self.mean[items])
+        return bernoulli(answers, answers - off)
+
+
+def bernoulli(answers: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return log scores of answers in [0, 1] by chances cut to [.02, .98].
+
+    >>> bernoulli(np.array([1.0, 0.0]), np.array([0.5, 2.0])).round(2).tolist()
+    [-0.69, -3.91]
+    """
+    sure = np.clip(chances, SURE, 1 - SURE)
+    return np.asarray(answers * np.log(sure) + (1 - answers) * np.log1p(-sure))
+
+
+class Inside:
+    """The local Gaussian process of the sources.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (sources, items)
+        In [0, 1], without gaps.
+    weights : ndarray, shape (wanted, items)
+        Weights of the wanted scores, each row of sum 1.
+    candidates : ndarray of int, shape (candidates,)
+        Items that may be asked.
+    abilities : ndarray, shape (sources,)
+    curves : ItemCurves
+    dispersion : float
+        Variance of the scores, as a share of that of right and wrong answers.
+    """
+
+    def __init__(
+        self,
+        scores: FloatArray,
+        weights: FloatArray,
+        candidates: IntArray,
+        abilities: FloatArray,
+        curves: ItemCurves,
+        dispersion: float,
+    ) -> None:
+        chances = curves.at(abilities)
+        self._scores = scores[:, candidates].astype(np.float32)
+        self._wanted = scores @ weights.T
+        self._weights = weights[:, candidates]
+        centred = chances - chances.mean(axis=0)
+        pool = centred[:, candidates]
+        _, vectors = np.linalg.eigh(pool @ pool.T)
+        self._directions = vectors[:, -min(DIRECTIONS, len(scores) - 1) :]
+        self._along = (self._directions.T @ pool).astype(np.float32)
+        self._along_wanted = (self._directions.T @ centred) @ weights.T
+        variance = dispersion * chances * (1 - chances)
+        share = (scores.sum(axis=0) + 0.5) / (len(scores) + 1)
+        nugget = NUGGET * dispersion * share * (1 - share)
+        noise = SHRINKAGE * variance.mean(axis=0) + nugget
+        self._wanted_noise = weights**2 @ noise
+        self._variance = variance[:, candidates].astype(np.float32)
+        self._nugget = nugget[candidates]
+        self.all_sources = self._weighed(np.full(len(scores), 1 / len(scores)))
+
+    def near(self, items: IntArray, answers: FloatArray) -> Gaussian:
+        """Return the Gaussian of the sources that answer as the target does."""
+        theirs = self._scores[:, items]
+        apart = np.abs(theirs - answers).mean(axis=1, dtype=np.float64)
+        share = theirs.mean(axis=0, dtype=np.float64)
+        expected = (2 * share * (1 - share)).mean() * len(theirs) / max(len(theirs) - 1, 1)
+        weights = np.exp(-(apart - apart.min()) / (BANDWIDTH * (expected + 1e-9)))
+        return self._weighed(weights / weights.sum())
+
+    def _weighed(self, weights: FloatArray) -> Gaussian:
+        root = np.sqrt(weights)
+        about = root[:, None] * (self._directions - weights @ self._directions)
+        values, vectors = np.linalg.eigh(about.T @ about)
+        turn = np.sqrt(SHRINKAGE * np.maximum(values, 0))[:, None] * vectors.T
+        order = np.argsort(-weights, kind="stable")
+        # Sources that weigh next to nothing only cost time.
+        used = order[: max(2, int((np.cumsum(weights[order]) < KEPT_WEIGHT).sum()) + 1)]
+        scale = (np.sqrt(1 - SHRINKAGE) * root[used])[:, None]
+        mean = weights.astype(np.float32) @ self._scores
+        wanted = weights @ self._wanted
+        return Gaussian(
+            mean.astype(np.float64),
+            np.vstack(
+                [
+                    scale.astype(np.float32) * (self._scores[used] - mean),
+                    turn.astype(np.float32) @ self._along,
+                ]
+            ),
+            SHRINKAGE * (weights.astype(np.float32) @ self._variance) + self._nugget,
+            wanted,
+            np.vstack([scale * (self._wanted[used] - wanted), turn @ self._along_wanted]),
+            self._wanted_noise,
+            self._weights,
+        )

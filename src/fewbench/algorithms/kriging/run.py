@@ -1,0 +1,151 @@
+"""One target's run: what its answers say, which model holds, and which items come next.
+
+The two models are averaged by the probability that the target is beyond the sources: its full
+score above the sources' 95 % quantile, by the curves, sharpened by which model foresaw the answers
+better:
+
+    logit w = 2.5 logit P(score > q95) + 1/2 (l_beyond - l_inside) + 1
+
+with l the one-step-ahead Bernoulli log scores (no answer is used twice: the Gaussian inside is the
+one fitted before each round).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.kriging.design import SystematicDraws, choose
+from fewbench.algorithms.kriging.inside import Gaussian
+from fewbench.algorithms.kriging.model import KrigingModel
+
+SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
+INSIDE_ONLY = 0.15
+"""Below this weight items are chosen for the model inside the sources alone."""
+DRAWN_FROM, DRAWN_SHARE = 40, 0.6
+DENSITY_FLOOR = 0.0125
+HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Wanted scores of one target.
+
+    Attributes
+    ----------
+    scores, errors : ndarray, shape (wanted,)
+        Posterior means, in [0, 1], and standard deviations.
+    beyond : float
+        Weight of the model beyond the sources.
+    """
+
+    scores: FloatArray
+    errors: FloatArray
+    beyond: float
+
+
+class Run:
+    """A target's answers so far.
+
+    Parameters
+    ----------
+    model : KrigingModel
+    start : float
+        In [0, 1): random start of the target's systematic sample.
+    """
+
+    def __init__(self, model: KrigingModel, start: float = 0.0) -> None:
+        self._model = model
+        self._draws = SystematicDraws(model.difficulty, start)
+        self._filter = model.beyond.start()
+        self._inside: Gaussian = model.inside.all_sources
+        self._log_score = 0.0
+        self.items = np.empty(0, dtype=np.intp)
+        self.answers = np.empty(0)
+
+    def hear(self, items: IntArray, answers: FloatArray) -> None:
+        """Take one more round of answers; `items` are places among the candidates."""
+        if not len(items):
+            return
+        known = len(self.items)
+        self.items = np.concatenate([self.items, items])
+        self.answers = np.concatenate([self.answers, answers])
+        self._log_score += float(
+            self._inside.one_step_ahead(self.items, self.answers)[known:].sum()
+        )
+        self._filter = self._model.beyond.hear(self._filter, items, answers)
+        self._inside = self._model.inside.near(self.items, self.answers)
+
+    def beyond(self) -> float:
+        """Return the weight of the model beyond the sources."""
+        curves, score = self._model.beyond, self._filter.score
+        means, variances = curves.predict(self._filter, self.items, self.answers)
+        chance = np.exp(score - score.max())
+        deviation = np.sqrt(np.maximum(variances[:, 0], 0))
+        above = means[:, :1] + deviation[:, None] * HERMITE[0] > curves.edge_score
+        share = float(chance @ (above @ HERMITE[1]) / chance.sum())
+        further = curves.grid > curves.edge
+        foresaw = float(np.log(chance[further].sum() / further.sum() + 1e-300) + score.max())
+        return _logistic(SHARPNESS * _logit(share) + EVIDENCE * (foresaw - self._log_score) + LEAN)
+
+    def estimate(self) -> Estimated:
+        """Return the wanted scores by both models."""
+        weight = self.beyond()
+        inside, of_inside = self._inside.predict(self.items, self.answers)
+        means, variances = self._model.beyond.predict(self._filter, self.items, self.answers)
+        chance = self._abilities()
+        outside = chance @ means
+        of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
+        variance = (1 - weight) * of_inside + weight * of_outside
+        variance += weight * (1 - weight) * (outside - inside) ** 2
+        # Never outside what the answers leave possible; exact when all items were answered.
+        own = self._model.beyond.weights[:, self.items]
+        least = own @ self.answers
+        most = least + np.maximum(1 - own.sum(axis=1), 0)
+        score = np.clip((1 - weight) * inside + weight * outside, least, most)
+        return Estimated(score, np.sqrt(variance), weight)
+
+    def next(
+        self, n: int, closed: IntArray | None = None, costs: FloatArray | None = None
+    ) -> IntArray:
+        """Choose n more items, as places among the candidates.
+
+        Both models' shares in the design are their weights. Beyond the sources curves may be off
+        in ways that they do not know of, and more so the more answers there are: from 40 answers
+        on part of the items are a systematic sample, in proportion to the answers' standard
+        deviation. `closed` are items that were asked, answered or not; `costs` has the shape of
+        the candidates.
+        """
+        closed = self.items if closed is None else closed
+        weight = self.beyond() if len(self.items) else 0.0
+        if weight < INSIDE_ONLY:
+            return choose([(1.0, [self._inside])], self.items, n, closed=closed, costs=costs)
+        curves = self._model.beyond
+        chance = self._abilities()
+        far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
+        spread = chance @ (curves.chances * (1 - curves.chances))
+        drawn = None
+        if len(self.items) >= DRAWN_FROM:
+            drawn = DRAWN_SHARE * far * weight, self._draws, np.sqrt(spread + DENSITY_FLOOR)
+        models = [(1 - weight, [self._inside]), (weight, curves.designs)]
+        return choose(models, self.items, n, closed=closed, costs=costs, drawn=drawn)
+
+    def _abilities(self) -> FloatArray:
+        chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
+        return np.asarray(chance / chance.sum())
+
+
+def choose_static(model: KrigingModel, n: int, costs: FloatArray | None = None) -> IntArray:
+    """Choose n items for any target: half of the gain is the model's beyond the sources."""
+    nothing = np.empty(0, dtype=np.intp)
+    halves = [(0.5, [model.inside.all_sources]), (0.5, model.beyond.designs)]
+    return choose(halves, nothing, n, closed=nothing, costs=costs)
+
+
+def _logit(chance: float) -> float:
+    cut = min(max(chance, 1e-4), 1 - 1e-4)
+    return float(np.log(cut / (1 - cut)))
+
+
+def _logistic(x: float) -> float:
+    return float(1 / (1 + np.exp(-np.clip(x, -30, 30))))

@@ -1,0 +1,121 @@
+"""fewbench's own method: a Gaussian process over items, inside and beyond the sources.
+
+Items are chosen to lower the posterior variance of the full score most (optimal design), by a
+Gaussian process on the covariance of sources that answer as the target does (kriging, adaptive
+testing), and by item characteristic curves that go on beyond the strongest source. The two are
+averaged by how likely the target is beyond the sources (Bayesian model averaging). See
+`fewbench.algorithms.kriging` for the mathematics and docs/methods/fewbench.md for what it reaches.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fewbench._seeds import child_seed
+from fewbench._types import IntArray
+from fewbench.algorithms.kriging import Run
+from fewbench.methods.base import Method, Prediction, Session
+from fewbench.methods.kriging import NEEDS, item_costs, source_kriging
+from fewbench.methods.needs import Need
+from fewbench.methods.written import check_number, write
+from fewbench.scores import Scores
+
+
+@dataclass(frozen=True)
+class Fewbench(Method):
+    """Items that tell most of the full score, in rounds; inside and beyond the sources.
+
+    The first rounds are small, as each shows which sources answer alike; each round brings the
+    number of answers to `growth` times what it was: 5, 10, 20, 40, 80 ...
+
+    - `first`: Items of the first round, the same for every target.
+    - `growth`: How much each round adds; 1 asks item by item.
+    - `cost`: Column of the items' attributes with what running each costs. Items then count by
+      what they tell per unit of cost. The budget still counts items.
+
+    >>> Fewbench(first=8).describe()
+    'fewbench(first=8)'
+    """
+
+    first: int = 5
+    growth: float = 2.0
+    cost: str | None = None
+    needs: ClassVar[tuple[Need, ...]] = NEEDS
+    extends: ClassVar[bool] = True
+
+    def start(
+        self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> "FewbenchSession":
+        """Fit the sources; MethodError if a setting is out of range or there are too few."""
+        check_number("first", self.first, 1)
+        check_number("growth", self.growth, 1, 100)
+        return FewbenchSession(self, scores, budget, seed, targets)
+
+    def describe(self) -> str:
+        """Return the method and its settings as the command line writes them."""
+        return write("fewbench", self)
+
+
+class FewbenchSession(Session):
+    """Asks each target in rounds for the items that tell most of its score."""
+
+    def __init__(
+        self, method: Fewbench, scores: Scores, budget: int, seed: int, targets: Sequence[str]
+    ) -> None:
+        super().__init__(targets, scores.n_items)
+        self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
+        self._costs = item_costs(scores, method.cost)
+        self._model = source_kriging(scores, seed, budget)
+        self._runs: dict[str, tuple[list[bytes], Run]] = {}
+
+    def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
+        """Return each target's next round."""
+        chosen = {}
+        for name in targets:
+            asked = self.record.asked(name)
+            n = min(self._round(len(asked)), self._budget - len(asked))
+            if n > 0:
+                run, candidates = self._run(name), self._model.candidates
+                costs = None if self._costs is None else self._costs[candidates]
+                places = np.searchsorted(candidates, asked)
+                chosen[name] = candidates[run.next(n, places, costs)]
+        return {name: items for name, items in chosen.items() if len(items)}
+
+    def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
+        """Predict from both models, averaged."""
+        found = [self._run(name).estimate() for name in targets]
+        scores = np.array([one.scores for one in found])
+        return Prediction(
+            scores[:, 0],
+            scores[:, 1:] if tasks else None,
+            spread=np.array([one.errors[0] for one in found]),
+        )
+
+    def _round(self, done: int) -> int:
+        """Return how many items the round after so many answers has."""
+        if not done:
+            return self._method.first
+        return max(1, int(np.ceil(done * self._method.growth - 1e-9)) - done)
+
+    def _run(self, target: str) -> Run:
+        """Return what the target's answers say; rounds heard before are not heard again."""
+        record = self.record
+        asked = record.asked(target)
+        if not np.isin(asked, self._model.candidates).all():  # an older release asked for them
+            self._model = source_kriging(self._scores, self._seed, self._budget, asked)
+            self._runs.clear()
+        scores = record.scores(target)
+        rounds = [items[np.isfinite(scores[items])] for items in record.rounds(target)]
+        told = [items.tobytes() + scores[items].tobytes() for items in rounds]
+        heard, run = self._runs.get(target, ([], None))
+        if run is None or told[: len(heard)] != heard:
+            key = int.from_bytes(hashlib.sha256(target.encode()).digest()[:4], "big")
+            start = np.random.default_rng(child_seed(self._seed, 7, key)).random()
+            heard, run = [], Run(self._model, float(start))
+        for items in rounds[len(heard) :]:
+            run.hear(np.searchsorted(self._model.candidates, items), scores[items])
+        self._runs[target] = told, run
+        return run

@@ -1,0 +1,48 @@
+"""The sources' Gaussian process, which fewbench's own selector, predictor and method share."""
+
+import numpy as np
+
+from fewbench._seeds import child_seed
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.kriging import KrigingModel, fit_kriging
+from fewbench.errors import MethodError
+from fewbench.methods.needs import Need
+from fewbench.scores import Scores
+
+NEEDS = (
+    Need("sources", 2, "items are told apart by how sources differ on them", required=True),
+    Need("distinct sources", 20, "few sources say little of how items hang together"),
+)
+
+
+def source_kriging(
+    scores: Scores, seed: int, budget: int, include: IntArray | None = None
+) -> KrigingModel:
+    """Fit the sources for the full score and every task; `include` are items that may be asked."""
+    if scores.n_models < 2:
+        raise MethodError(
+            f"fewbench learns from at least 2 source models, there are {scores.n_models}"
+        )
+    weights = np.vstack([scores.item_weights, scores.task_weights.T])
+    rng = np.random.default_rng(child_seed(seed, 8))
+    return fit_kriging(scores.filled, weights, rng, budget, include)
+
+
+def item_costs(scores: Scores, column: str | None) -> FloatArray | None:
+    """Return the cost of every item, shape (items,); MethodError if the column does not say it."""
+    if column is None:
+        return None
+    if column not in scores.items:
+        raise MethodError(
+            f"the items have no column {column!r}",
+            hint=f"they have {', '.join(map(str, scores.items.columns)) or 'none'}",
+        )
+    costs = np.asarray(scores.items[column], dtype=np.float64)
+    wrong = ~(np.isfinite(costs) & (costs > 0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise MethodError(
+            f"the cost of item {scores.items.index[at]!r} in column {column!r} is {costs[at]}",
+            hint="every item needs a cost above 0",
+        )
+    return costs

@@ -1,0 +1,183 @@
+"""Predictors by item response models: Ability-IRT, p-IRT and gp-IRT.
+
+`Ability`: Kipnis et al. 2024, "metabench: A Sparse Benchmark of Reasoning and Knowledge in Large
+Language Models", arXiv 2407.12844, score reconstruction by generalized additive models. `PIRT` and
+`GPIRT`: Polo et al. 2024, "tinyBenchmarks: evaluating LLMs with fewer examples", arXiv 2402.14992,
+Eq. 3.1 (performance-IRT), Eq. 3.2 and appendix E.2 (generalized p-IRT).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fewbench._types import FloatArray
+from fewbench.algorithms.additive_spline import fit_additive_spline
+from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.item_response import (
+    NEEDS,
+    expectation_error,
+    source_model,
+    subset_model,
+)
+from fewbench.methods.needs import Need, require
+from fewbench.methods.prediction.completed import FittedItems, SeparateFits
+from fewbench.methods.prediction.mean import FittedMean, Mean
+from fewbench.methods.subset import Subset
+from fewbench.methods.written import check_number, check_words
+from fewbench.scores import Scores
+
+Uses = Literal["both", "ability", "score"]
+
+
+@dataclass(frozen=True)
+class Ability:
+    """A 2PL model of the chosen items gives the ability; splines turn it into the full score.
+
+    The model is fitted to the sources' answers on the chosen items. Abilities are the most likely
+    ones under a standard normal prior, for sources and targets alike. Splines for the full score
+    and each task are learned separately, clipped to [0, 1], and continue along straight lines
+    beyond the sources. Fractional scores are cut into right and wrong for the ability only.
+
+    - `uses` ("both", "ability", "score"): Predict the full score from the ability and the score on
+      the subset, or from one of them.
+    """
+
+    uses: Uses = "both"
+    costly: ClassVar[bool] = True
+    needs: ClassVar = (
+        Need("sources", 3, "splines need three sources", required=True),
+        Need("distinct sources", 20, "few sources to tell items apart and draw curves through"),
+    )
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAbility":
+        """Fit the item response model to the sources' answers on the subset."""
+        check_words(self)
+        require(self, scores)
+        at = scores.positions(subset.items)
+        weights = subset.weights_over(scores)
+        weights = weights / weights.sum()
+        model = subset_model(scores, at) if self.uses != "score" else None
+
+        def features(answers: FloatArray, filled: FloatArray) -> FloatArray:
+            score: FloatArray = (filled @ weights)[:, None]
+            if model is None:
+                return score
+            ability = model.abilities(np.arange(len(at)), answers).means
+            both = [ability] if self.uses == "ability" else [ability, score]
+            return np.hstack(both)
+
+        of_sources = features(scores.values[:, at], scores.filled[:, at])
+        fits = SeparateFits(scores, lambda y: fit_additive_spline(of_sources, y).predict)
+        return FittedAbility(features, fits)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedAbility:
+    """Features from answers and filled answers, shape (models, n), and splines over them."""
+
+    features: Callable[[FloatArray, FloatArray], FloatArray]
+    fits: SeparateFits
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores and, if wanted, task scores, both in [0, 1]."""
+        return self.fits.predict(self.features(answers.scores, answers.scores), tasks=tasks)
+
+
+@dataclass(frozen=True)
+class PIRT:
+    """Mean of the answers and, for other items, of the chances of a right answer at the ability.
+
+    The ability is the most likely one a posteriori. The authors' program has no prior, so few
+    answers can drive an ability to infinity (like a `spread` of 100). Fractional scores are cut
+    into right and wrong to estimate abilities.
+
+    - `dimensions`: Abilities of the item response model; by default the number that best predicts
+      held-out cells.
+    - `spread`: Standard deviation of the prior of a target's ability. The sources' is 1, and a
+      target may exceed all sources (docs/methods/p-irt.md has the numbers).
+    """
+
+    dimensions: int | None = None
+    spread: float = 2.0
+    costly: ClassVar[bool] = True
+    needs: ClassVar = NEEDS
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
+        """Fit the sources' item response model; MethodError if a setting is out of range."""
+        check_number("spread", self.spread, 0.001, 1000)
+        fitted = source_model(scores, self.dimensions)
+
+        def expected(answers: Answers) -> FloatArray:
+            abilities = fitted.abilities(answers.items, answers.scores, self.spread)
+            return fitted.model.expected(abilities.means)
+
+        return FittedItems(scores.benchmark, expected, fitted.notes)
+
+
+ANCHORS = 4.0
+"""A weighted item counts as this many random ones, as in the authors' program."""
+
+
+@dataclass(frozen=True)
+class GPIRT:
+    """λ · (weighted mean) + (1 - λ) · p-IRT, with λ = b² / (v/n + b²).
+
+    b is the mean absolute error of the model's expectation for held-out sources. v is the variance
+    of a source's scores over the items, averaged over sources. n is the number of answers, four
+    times that where the subset has weights. Each task has its own λ. `dimensions` and `spread` are
+    those of `PIRT`.
+    """
+
+    dimensions: int | None = None
+    spread: float = 2.0
+    costly: ClassVar[bool] = True
+    needs: ClassVar = NEEDS
+
+    def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
+        """Fit the item response model and measure the error of its expectations."""
+        p_irt = PIRT(self.dimensions, self.spread).fit(scores, subset, seed)
+        weights = np.column_stack([scores.item_weights, scores.task_weights])
+        variance = (scores.filled**2 @ weights - (scores.filled @ weights) ** 2).mean(axis=0)
+        at = scores.positions(subset.items)
+        counts = np.bincount(scores.task_of[at], minlength=len(scores.tasks))
+        if subset.weights is None:  # unequal shares of the full score count as fewer answers
+            own = scores.item_weights[at]
+            answered = np.append(own.sum() ** 2 / (own**2).sum(), counts)
+        else:
+            answered = ANCHORS * np.append(len(at), counts)
+        error = expectation_error(scores, self.dimensions, self.spread)
+        return FittedGPIRT(
+            Mean().fit(scores, subset, seed),
+            p_irt,
+            _share(error**2, variance, answered),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGPIRT:
+    """The two predictors, and the weighted mean's share of the full score and of each task."""
+
+    mean: FittedMean
+    p_irt: FittedItems
+    share: FloatArray
+
+    def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
+        """Predict full scores, the items' expected scores and, if wanted, task scores."""
+        plain = self.mean.predict(answers, tasks=tasks)
+        model = self.p_irt.predict(answers, tasks=tasks)
+        full = self.share[0] * plain.scores + (1.0 - self.share[0]) * model.scores
+        if plain.tasks is None or model.tasks is None:
+            return replace(model, scores=full)
+        by_task = self.share[1:] * plain.tasks + (1.0 - self.share[1:]) * model.tasks
+        return replace(model, scores=full, tasks=by_task)
+
+
+def _share(squared_error: FloatArray, variance: FloatArray, answered: FloatArray) -> FloatArray:
+    """Return λ: 0 where nothing was answered, 1 where neither errs."""
+    of_mean = variance / np.maximum(answered, 1e-12)
+    total = of_mean + squared_error
+    return np.where(
+        answered > 0, np.where(total > 0, squared_error / np.maximum(total, 1e-300), 1.0), 0.0
+    )

@@ -1,1 +1,0 @@
-"""The promises of a method, by subject; `fewbench.testing.conformance` puts them together."""
