@@ -13,6 +13,8 @@ import numpy as np
 from fewbench._types import FloatArray
 
 STEPS = 12
+MOST_GROUPS = 100
+"""More models than this are joined by ability, as binomial counts."""
 FIRST_VARIANCE = 100.0
 """Of the intercepts' prior, before their own variance is known."""
 SLOPE_PRECISION = 3.0
@@ -61,13 +63,14 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
     [[0.9, 0.5, 0.1]]
     """
     share = (answers.sum(axis=0) + 0.5) / (len(answers) + 1)
+    answers, abilities, counts = _grouped(answers, abilities)
     b, a = np.log(share / (1 - share)), np.ones(answers.shape[1])
     centre, variance, slope = 0.0, FIRST_VARIANCE, 1.0
     for last in (False, True):
         for _ in range(STEPS):
             chance = _logistic(b + abilities[:, None] * a)
-            h_bb, h_ab, h_aa = _information(chance, abilities, variance)
-            residual = answers - chance
+            h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
+            residual = counts[:, None] * (answers - chance)
             g_b = residual.sum(axis=0) - (b - centre) / variance
             g_a = abilities @ residual - SLOPE_PRECISION * (a - slope)
             determinant = h_bb * h_aa - h_ab**2
@@ -82,15 +85,30 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
         weights = share * (1 - share) / (share * (1 - share)).sum()
         centre, slope = float(weights @ b), float(weights @ a)
         variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
-    h_bb, h_ab, h_aa = _information(_logistic(b + abilities[:, None] * a), abilities, variance)
+    chance = _logistic(b + abilities[:, None] * a)
+    h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
     determinant = h_bb * h_aa - h_ab**2
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)
 
 
-def _information(
-    chance: FloatArray, abilities: FloatArray, variance: float
+def _grouped(
+    answers: FloatArray, abilities: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    weights = np.maximum(chance * (1 - chance), 1e-4)
+    """Join models of nearly the same ability: mean answers, mean abilities, how many."""
+    if len(abilities) <= MOST_GROUPS:
+        return answers, abilities, np.ones(len(abilities))
+    order = np.argsort(abilities, kind="stable")
+    begins = np.unique(np.arange(MOST_GROUPS) * len(abilities) // MOST_GROUPS)
+    counts = np.diff(np.append(begins, len(abilities))).astype(np.float64)
+    sums = np.add.reduceat(answers[order], begins, axis=0)
+    means = np.add.reduceat(abilities[order], begins) / counts
+    return sums / counts[:, None], means, counts
+
+
+def _information(
+    chance: FloatArray, abilities: FloatArray, counts: FloatArray, variance: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    weights = counts[:, None] * np.maximum(chance * (1 - chance), 1e-4)
     return (
         weights.sum(axis=0) + 1 / variance,
         abilities @ weights,

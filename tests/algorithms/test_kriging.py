@@ -1,0 +1,166 @@
+"""The Gaussian process of fewbench's own estimator, against dense linear algebra."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from fewbench.algorithms.kriging import Run, choose_static, fit_kriging
+from fewbench.algorithms.kriging.design import Reduction, SystematicDraws, choose
+from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
+from fewbench.testing import simulate
+
+RNG = np.random.default_rng(0)
+N, K = 12, 4
+WEIGHTS = np.vstack([np.full(N, 1 / N), RNG.dirichlet(np.ones(N))])
+FACTORS, NOISE, MEAN = RNG.normal(size=(K, N)), RNG.uniform(0.1, 1, N), RNG.uniform(size=N)
+GAUSSIAN = Gaussian(
+    MEAN, FACTORS, NOISE, WEIGHTS @ MEAN, FACTORS @ WEIGHTS.T, WEIGHTS**2 @ NOISE, WEIGHTS
+)
+DENSE = FACTORS.T @ FACTORS + np.diag(NOISE)
+ITEMS = np.array([7, 2, 9, 4])
+ANSWERS = np.array([1.0, 0.0, 1.0, 1.0])
+
+
+def conditioned(items):
+    """Return the dense posterior covariance of all items given some."""
+    solved = np.linalg.solve(DENSE[np.ix_(items, items)], DENSE[items])
+    return DENSE - DENSE[:, items] @ solved
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate(60, 200, seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    weights = np.vstack([table.item_weights, table.task_weights.T])
+    return fit_kriging(table.values[:50], weights, np.random.default_rng(0))
+
+
+class TestGaussian:
+    def test_prediction_is_that_of_the_dense_covariance(self):
+        means, variances = GAUSSIAN.predict(ITEMS, ANSWERS)
+        gain = np.linalg.solve(DENSE[np.ix_(ITEMS, ITEMS)], DENSE[ITEMS])
+        every = MEAN + (ANSWERS - MEAN[ITEMS]) @ gain
+        np.testing.assert_allclose(means, WEIGHTS @ every)
+        after = conditioned(ITEMS)
+        np.testing.assert_allclose(variances, np.diag(WEIGHTS @ after @ WEIGHTS.T))
+
+    def test_each_answer_is_foreseen_from_those_before_it(self):
+        expected = []
+        for at, item in enumerate(ITEMS):
+            before = ITEMS[:at]
+            gain = np.linalg.solve(DENSE[np.ix_(before, before)], DENSE[before, item])
+            chance = MEAN[item] + (ANSWERS[:at] - MEAN[before]) @ gain
+            expected.append(bernoulli(ANSWERS[at], chance))
+        np.testing.assert_allclose(GAUSSIAN.one_step_ahead(ITEMS, ANSWERS), expected)
+
+
+class TestDesign:
+    @pytest.mark.parametrize("taken", [0, 2])
+    def test_gains_are_the_variance_that_an_item_takes(self, taken):
+        reduction = Reduction(GAUSSIAN, ITEMS[:-taken] if taken else ITEMS, taken)
+        for item in ITEMS[len(ITEMS) - taken :]:
+            reduction.take(int(item))
+        wanted = WEIGHTS[0]
+        left = wanted @ conditioned(ITEMS) @ wanted
+        assert reduction.left == pytest.approx(left)
+        others = np.setdiff1d(np.arange(N), ITEMS)
+        after = [wanted @ conditioned(np.append(ITEMS, j)) @ wanted for j in others]
+        np.testing.assert_allclose(reduction.gains()[others] * left, left - np.array(after))
+
+    def test_no_item_is_chosen_twice_and_closed_ones_never(self):
+        closed = np.array([1, 3, 5])
+        chosen = choose([(1.0, [GAUSSIAN])], closed[:1], 100, closed=closed)
+        assert sorted([*chosen, *closed]) == list(range(N))
+
+    def test_the_first_items_of_more_are_those_of_fewer(self, model, table):
+        def asked(n):
+            run = Run(model, 0.3)
+            first = run.next(5)
+            run.hear(first, np.ones(5))
+            return [*first, *run.next(n)]
+
+        assert asked(30)[:15] == asked(10)
+
+    def test_dear_items_are_left_out(self, model):
+        costs = np.where(np.arange(200) % 2, 1.0, 50.0)
+        assert (choose_static(model, 20, costs) % 2).mean() > 0.9
+        assert (choose_static(model, 20) % 2).mean() < 0.8
+
+    def test_draws_follow_the_density_and_are_spread_evenly(self):
+        order, density = np.arange(1000), np.repeat([1.0, 3.0], 500)
+        open_, draws = np.ones(1000, dtype=bool), SystematicDraws(order, 0.4)
+        found = []
+        for number in range(80):
+            found.append(draws.draw(number, density, open_))
+            open_[found[-1]] = False
+        assert len(set(found)) == 80
+        assert 15 <= sum(at < 500 for at in found) <= 25
+        steps = np.diff(np.sort(np.cumsum(density)[found])) / density.sum()
+        assert steps.max() < 4 / 80
+
+
+class TestBeyond:
+    def test_the_filter_is_the_dense_gaussian_at_every_node(self, model):
+        curves, items = model.beyond, np.array([3, 50, 120, 7, 66])
+        answers = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
+        known = curves.hear(
+            curves.hear(curves.start(), items[:2], answers[:2]), items[2:], answers[2:]
+        )
+        loadings, noise = curves._loadings(items)
+        means, _ = curves.predict(known, items, answers)
+        for node in (0, 30, 60):
+            covariance = loadings[node] @ loadings[node].T + np.diag(noise[node])
+            law = multivariate_normal(curves.chances[node, items], covariance)
+            constant = 0.5 * len(items) * np.log(2 * np.pi)
+            assert known.likelihood[node] == pytest.approx(law.logpdf(answers) + constant)
+            off = np.linalg.solve(covariance, answers - curves.chances[node, items])
+            every, _ = curves._loadings(np.arange(200))
+            expected = curves.chances[node] + every[node] @ loadings[node].T @ off
+            expected[items] = answers
+            assert means[node, 0] == pytest.approx(expected.mean())
+
+
+class TestRun:
+    def test_a_run_knows_on_which_side_of_the_sources_a_target_is(self, table):
+        order = np.argsort(table.full_scores())
+        values, weights = table.values, np.full((1, 200), 1 / 200)
+        model = fit_kriging(values[order[:30]], weights, np.random.default_rng(0))
+        found = {}
+        for side, rows in {"like": order[10:20], "beyond": order[-6:]}.items():
+            said = []
+            for row in rows:
+                run = Run(model, 0.5)
+                for n in (5, 5, 10, 20):
+                    new = run.next(n)
+                    run.hear(new, values[row, new])
+                said.append(run.estimate().beyond)
+            found[side] = np.mean(said)
+        assert found["like"] < 0.3
+        assert found["beyond"] > 0.8
+
+    def test_all_items_give_the_exact_score_of_every_task(self, model, table):
+        run = Run(model)
+        run.hear(np.arange(200), table.values[55])
+        means = run.estimate().scores
+        tasks = table.task_scores()[55]
+        np.testing.assert_allclose(means, [table.full_scores()[55], *tasks], atol=1e-12)
+
+    def test_a_large_benchmark_is_estimated_from_a_sample_of_candidates(self):
+        table = simulate(40, 3000, seed=2)
+        weights = table.item_weights[None]
+        model = fit_kriging(
+            table.values[:30], weights, np.random.default_rng(0), include=np.arange(7)
+        )
+        assert len(model.candidates) < 2010
+        assert set(range(7)) <= set(model.candidates.tolist())
+        off = []
+        for row in range(30, 40):
+            run = Run(model, 0.1)
+            for n in (5, 15, 30):
+                new = run.next(n)
+                run.hear(new, table.values[row, model.candidates[new]])
+            off.append(run.estimate().scores[0] - table.full_scores()[row])
+        assert np.abs(off).mean() < 0.05
