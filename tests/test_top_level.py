@@ -25,6 +25,11 @@ def results():
         "estimate": (estimates["new"], (4, 3), "5 of 60 items"),
         "estimates": (estimates, (1, 10), "new"),
         "comparison": (compared, None, "random-ridge"),
+        "plan": (
+            fewbench.plan(TABLE, budget=5, methods="random-ridge", target="like", repeats=3),
+            (1, 25),
+            "Run 5 items with ",
+        ),
     }
 
 
@@ -34,7 +39,8 @@ def shown():
 
 
 @pytest.mark.parametrize(
-    "name", ["scores", "audit", "subset", "evaluation", "estimate", "estimates", "comparison"]
+    "name",
+    ["scores", "audit", "subset", "evaluation", "estimate", "estimates", "comparison", "plan"],
 )
 def test_it_shows_itself(shown, name):
     made, shape, said = shown[name]
@@ -98,6 +104,7 @@ def test_what_is_no_scores_is_named(given):
     for call in (
         lambda: fewbench.audit_scores(given),
         lambda: fewbench.compare(given, "random", 5),
+        lambda: fewbench.plan(given, budget=5),
         lambda: fewbench.Evaluation(given, "random", 5),
         lambda: fewbench.select_items(given, "random", 5),
     ):

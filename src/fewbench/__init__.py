@@ -4,7 +4,7 @@ Commands and functions mirror each other:
 
 - import: `import_results` · audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation`
-- compare: `compare` · reports: `write_report`
+- compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
 from importlib import import_module
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
         load_scores,
         save_scores,
     )
-    from fewbench.study import Comparison, SplitSettings
+    from fewbench.study import Comparison, Plan, SplitSettings
     from fewbench.study.compare import compare
+    from fewbench.study.plan import plan
 
 __all__ = [
     "CATALOGUE",
@@ -44,6 +45,7 @@ __all__ = [
     "Estimates",
     "Evaluation",
     "FewbenchError",
+    "Plan",
     "Scale",
     "Scores",
     "SplitSettings",
@@ -58,6 +60,7 @@ __all__ = [
     "from_wide",
     "import_results",
     "load_scores",
+    "plan",
     "save_scores",
     "select_items",
     "write_report",
@@ -76,7 +79,7 @@ _NAMES = {
         *("Benchmark", "Scale", "Scores", "from_arrays", "from_long", "from_wide"),
         *("load_scores", "save_scores"),
     ),
-    "study": ("Comparison", "SplitSettings", "compare"),
+    "study": ("Comparison", "Plan", "SplitSettings", "compare", "plan"),
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}

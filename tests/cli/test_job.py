@@ -366,3 +366,14 @@ def test_scores_that_were_moved(ok, cli):
     Path("here.parquet").rename("there.parquet")
     assert "pass their new path with --scores" in cli("ask", "run").err
     assert len(ok("ask", "run", "--scores", "there.parquet").split()) == 4
+
+
+def test_without_a_method_one_is_chosen_and_named(cli, ok, scores):
+    said = cli("start", scores, "--budget", 8, "-o", "chosen")
+    assert said.code == 0
+    assert "note: method auto chose " in said.err
+    name = said.err.split("note: method auto chose ")[1].split(":")[0]
+    assert said.out.startswith(f"chosen: {name} on 20 models")
+    assert len(ok("ask", "chosen").split()) <= 8
+    chosen = cli("select", scores, "--method", "auto", "--budget", 8)
+    assert f"note: method auto chose {name}: " in chosen.err

@@ -40,6 +40,7 @@ COMMANDS = {
         "compare:compare",
         "Compare methods on models with known full scores.",
     ),
+    "plan": ("plan:plan", "Plan how many items to run and with which method."),
     "study": ("study:study", "Analyze single methods (TailoredBench)."),
     "demo": (
         "demo:demo",
@@ -105,7 +106,8 @@ def _all(
     See it work:            fewbench demo
     Import source results:  fewbench import logs/ -o scores.parquet
     Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50
-    Choose items:           fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
+    Plan an evaluation:     fewbench plan scores.parquet --interval 0.03
+    Choose items:           fewbench start scores.parquet --budget 50 -o run
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score
     Estimate the score:     fewbench estimate run

@@ -25,8 +25,10 @@ from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, say, table
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation, Stop
+from fewbench.evaluation.auto import AUTO
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.journal import Journal
+from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
 from fewbench.scores import Scale, Scores
@@ -39,7 +41,13 @@ def start(
     scores_path: ScoresPath,
     output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the evaluation.")],
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="Method name, see `fewbench methods`.")
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Method name, see `fewbench methods` (default: auto, chosen by a quick backtest "
+            "on the source models).",
+        ),
     ] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", "-n", help="Most items to run per target model.")
@@ -77,6 +85,7 @@ def start(
     """Start an evaluation of one or several target models.
 
     \b
+    fewbench start scores.parquet --budget 50 -o run
     fewbench start scores.parquet --method greedy-ridge --budget 50 -o run
     fewbench start scores.parquet -m greedy-ridge -n 50 -t step-1000 -t step-2000 -o run
     fewbench start scores.parquet -m random --half-width 0.03 -o run
@@ -100,10 +109,10 @@ def start(
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = made.method, made.budget, made.seed
         average = average or made.average
-    if method is None or (budget is None and limits == (None, None)):
+    if budget is None and limits == (None, None):
         raise EvaluationError(
-            "no method or no limit given",
-            hint="give --method and --budget (or --half-width, --cost), or --subset FILE",
+            "no limit given",
+            hint="give --budget (or --half-width, --cost), or --subset FILE",
         )
     try:
         stop = Stop(items=budget, half_width=half_width, level=level, cost=cost)
@@ -115,8 +124,16 @@ def start(
     scores = load(scores_path, average)
     with at_work("choosing items"):
         evaluation = Evaluation(
-            scores, method, targets=target or ["target"], seed=seed, stop=stop, subset=chosen
+            scores,
+            AUTO if method is None else method,
+            targets=target or ["target"],
+            seed=seed,
+            stop=stop,
+            subset=chosen,
         )
+    if evaluation.reason is not None:
+        say(f"note: {chosen_note(evaluation)}")
+    method = evaluation.provenance.method
     asked = evaluation.ask()
     if not asked:
         raise EvaluationError("the cost does not allow a single item", hint="give a higher --cost")

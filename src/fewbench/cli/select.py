@@ -11,6 +11,7 @@ from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import say
 from fewbench.evaluation import select_items
+from fewbench.evaluation.auto import AUTO
 from fewbench.methods import Subset, find_method
 from fewbench.runners import EXPORTS, export_items
 from fewbench.scores import Scores
@@ -18,8 +19,8 @@ from fewbench.scores import Scores
 
 def select(
     scores_path: ScoresPath,
-    method: MethodName,
     budget: Budget,
+    method: MethodName = AUTO,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -46,7 +47,8 @@ def select(
     scores = load(scores_path, average)
     with at_work("choosing items"):
         subset = select_items(scores, method, budget, seed)
-    whole = find_method(method).asks_once
+    made = subset.provenance
+    whole = find_method(method if made is None else made.method).asks_once
     then = "estimate with the same method" if whole else f"the first of {budget} to run"
     give_subset(subset, scores, output, harness, then)
 

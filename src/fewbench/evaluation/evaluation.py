@@ -18,6 +18,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
+from fewbench.evaluation.auto import AUTO, check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import (
@@ -64,7 +65,8 @@ class Evaluation:
     scores : Scores
         Scores of the source models. No target may be among them.
     method : str or Method
-        A name of the catalogue, parts joined by +, or your own method.
+        A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
+        quick backtest on the sources: `provenance` names it, `reason` says why.
     budget : int, optional
         Number of items per target; short for `Stop(items=budget)`.
     targets : sequence of str
@@ -113,11 +115,16 @@ class Evaluation:
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
             )
-        self._prepare(scores, method, targets, stop or Stop(items=budget), subset)
-        items = self.stop.budget(self.method, scores)
+        limits = stop or Stop(items=budget)
         check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
+        reason = None
+        if method == AUTO:
+            check_given(subset)
+            method, reason = choose_for(scores, limits, seed)
+        self._prepare(scores, method, targets, limits, subset, reason)
+        items = self.stop.budget(self.method, scores)
         self.provenance = Provenance(
             method=method if isinstance(method, str) else method.describe(),
             settings=self.method.describe(),
@@ -136,7 +143,9 @@ class Evaluation:
         targets: Sequence[str],
         stop: Stop,
         subset: Subset | None,
+        reason: str | None,
     ) -> None:
+        self.reason = reason
         self.stop, self.scores, self.targets = stop, scores, tuple(targets)
         self._chosen, self._given = method, subset
         self._opened: Provenance | None = None
@@ -245,6 +254,7 @@ class Evaluation:
                 subset=self.subset,
                 stop=self.stop,
                 provenance=self.provenance,
+                reason=self.reason,
             )
         )
         for entry in self._entries:
@@ -291,7 +301,10 @@ class Evaluation:
         check_scores(scores, made, str(folder))
         evaluation = cls.__new__(cls)
         stop = header.stop or Stop(items=made.budget)
-        evaluation._prepare(scores, method or made.method, header.targets, stop, header.subset)
+        reason = header.reason
+        evaluation._prepare(
+            scores, method or made.method, header.targets, stop, header.subset, reason
+        )
         evaluation._opened = made
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now

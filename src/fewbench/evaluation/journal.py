@@ -35,6 +35,8 @@ class Header(BaseModel):
     subset: Subset | None
     stop: Stop | None = None
     provenance: Provenance
+    reason: str | None = None
+    """Why this method, where `auto` chose it."""
 
 
 class _Line(BaseModel):

@@ -13,6 +13,7 @@ def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 
     scores : Scores
         The source models' scores.
     method : str or Method
+        `auto` chooses one by a quick backtest on the sources; the notes say which and why.
     budget : int
         Number of items.
     seed : int
@@ -30,8 +31,10 @@ def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 
     5
     """
     evaluation = Evaluation(scores, method, budget, seed=seed)
-    if evaluation.subset is not None:
-        return evaluation.subset
+    notes = () if evaluation.reason is None else (chosen_note(evaluation),)
+    subset = evaluation.subset
+    if subset is not None:
+        return subset.model_copy(update={"notes": (*notes, *subset.notes)})
     (items,) = evaluation.ask().values()
     made = evaluation.provenance
     then = ""
@@ -42,4 +45,9 @@ def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 
         f"--method '{made.method}' --budget {made.budget} --seed {made.seed} "
         f"--average {made.average} -o DIR, then ask and tell"
     )
-    return Subset(items=tuple(items), notes=(note,), provenance=made)
+    return Subset(items=tuple(items), notes=(*notes, note), provenance=made)
+
+
+def chosen_note(evaluation: Evaluation) -> str:
+    """Return which method `auto` chose, and why."""
+    return f"method auto chose {evaluation.provenance.method}: {evaluation.reason}"

@@ -2,6 +2,18 @@
 
 from fewbench.study.compare import compare
 from fewbench.study.comparison import Comparison
+from fewbench.study.forecast import Forecast, Plan
+from fewbench.study.plan import plan
 from fewbench.study.splits import KINDS, Split, SplitSettings, make_split
 
-__all__ = ["KINDS", "Comparison", "Split", "SplitSettings", "compare", "make_split"]
+__all__ = [
+    "KINDS",
+    "Comparison",
+    "Forecast",
+    "Plan",
+    "Split",
+    "SplitSettings",
+    "compare",
+    "make_split",
+    "plan",
+]

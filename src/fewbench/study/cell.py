@@ -16,9 +16,10 @@ from fewbench._journal import Lines
 from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import FewbenchError, StudyError, first_line
+from fewbench.evaluation.auto import Auto, choose_method
 from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.replay import replay
-from fewbench.methods import Method
+from fewbench.methods import Method, find_method
 from fewbench.scores import Scores
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Split
@@ -136,7 +137,12 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
     targets = scores.take(models=cell.split.targets)
     # Methods of a repeat share a seed, and so random items.
     seed = child_seed(cell.seed, 3, cell.repeat)
-    replayed = replay(cell.method, sources, targets, cell.budget, seed, tasks=True)
+    method, chosen = cell.method, list[str]()
+    if isinstance(method, Auto):  # chosen once a cell, by its sources alone
+        choice = choose_method(sources, cell.budget, seed)
+        method = find_method(choice.method)
+        chosen = [f"chose {choice.method} in repeat {cell.repeat}: {choice.reason}"]
+    replayed = replay(method, sources, targets, cell.budget, seed, tasks=True)
     truth, past = targets.full_scores(), sources.full_scores()
     metrics = point_metrics(truth, replayed.scores, past)
     task_errors, task_estimate, tasks_defined = np.empty(0), "", {}
@@ -157,7 +163,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
         answers = [targets.values[row, items] for row, items in enumerate(replayed.items)]
-        errors = ErrorModel(cell.method, sources, cell.budget, seed, divisions=1)
+        errors = ErrorModel(method, sources, cell.budget, seed, divisions=1)
         judged = errors.judge(replayed.scores, replayed.items, answers, cell.level)
         low, high = np.array([(one.low, one.high) for one in judged]).T
         metrics["beyond"] = float(np.mean([one.is_beyond for one in judged]))
@@ -182,7 +188,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
         task_mae=tuple(task_errors.tolist()),
         task_estimate=task_estimate,
         tasks_defined=tasks_defined,
-        notes=replayed.notes,
+        notes=(*chosen, *replayed.notes),
         metrics=metrics,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.errors import StudyError, first_line
+from fewbench.evaluation.auto import AUTO, Auto
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods import CATALOGUE, Method, find_method
@@ -49,7 +50,8 @@ def compare(
     scores : Scores
         All models; the splits divide them into sources and targets.
     methods : str or Method, or several
-        Names of the catalogue, combinations of parts, or your own methods.
+        Names of the catalogue, combinations of parts, or your own methods. `auto` chooses one in
+        each repeat, by the sources alone.
     budgets : int or several
         Numbers of items.
     split : SplitSettings, the name of a split, or several settings
@@ -109,7 +111,7 @@ def compare(
             for name, method in named.items()
             for repeat in range(repeats)
         ]
-    results = _run_all(scores, cells, workers, Cache(cache), progress)
+    results = run_cells(scores, cells, workers, Cache(cache), progress)
     done = [
         (cell, result)
         for cell, result in zip(cells, results, strict=True)
@@ -130,9 +132,10 @@ def _named(methods: Sequence[str | Method]) -> dict[str, Method]:
     named = {name: find_method(name) for name in REFERENCES}
     for method in methods:
         if isinstance(method, str):
-            named[method.strip()] = find_method(method)
+            auto = method.strip() == AUTO
+            named[method.strip()] = Auto() if auto else find_method(method)
         else:
-            if method.describe() in CATALOGUE:
+            if method.describe() in (AUTO, *CATALOGUE):
                 raise StudyError(
                     f"your method has the name {method.describe()!r} of a catalogue method",
                     hint="return another name from describe()",
@@ -229,9 +232,10 @@ def _incomplete(scores: Scores) -> list[str]:
     ]
 
 
-def _run_all(
+def run_cells(
     scores: Scores, cells: list[Cell], workers: int, cache: Cache, progress: Progress | None
 ) -> list[CellResult | Failure]:
+    """Run cells, or take them from the cache; their results are in the order given."""
     keys = [cell.key(scores.fingerprint) for cell in cells]
     done: dict[str, CellResult | Failure] = {
         key: result

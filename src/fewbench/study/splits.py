@@ -49,6 +49,8 @@ class SplitSettings:
     resample : bool
         Draw sources and targets with replacement from the split's own, and keep those drawn
         (DISCO's bootstrapped chronological split), anew for each repeat.
+    sources : int, optional
+        Keep only this many source models, drawn at random. The targets stay the same.
     """
 
     kind: Kind = "random"
@@ -56,6 +58,7 @@ class SplitSettings:
     gap: float = 0.0
     group_by: str = "family"
     resample: bool = False
+    sources: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -68,6 +71,8 @@ class SplitSettings:
             )
         if self.gap and self.kind != "performance":
             raise StudyError(f"split {self.kind} has no gap", hint="use split performance")
+        if self.sources is not None and self.sources < 2:
+            raise StudyError(f"{self.sources} sources", hint="keep at least 2 source models")
         if not 0.0 <= self.gap < 1.0 - self.targets:
             raise StudyError(
                 f"gap={self.gap} and targets={self.targets} leave no sources",
@@ -77,7 +82,8 @@ class SplitSettings:
     @property
     def is_drawn(self) -> bool:
         """Whether repeats have different splits."""
-        return self.resample or self.kind in ("random", "group")
+        drawn = self.resample or self.sources is not None
+        return drawn or self.kind in ("random", "group")
 
     def describe(self) -> str:
         """Return the settings in words."""
@@ -86,6 +92,8 @@ class SplitSettings:
             words += f", gap {self.gap:.0%}"
         if self.kind == "group":
             words += f", by {self.group_by}"
+        if self.sources is not None:
+            words += f", at most {self.sources} sources"
         return words + (", resampled" if self.resample else "")
 
 
@@ -132,6 +140,10 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
     if settings.resample:
         sources = np.unique(rng.choice(sources, len(sources)))
         targets = np.unique(rng.choice(targets, len(targets)))
+    if settings.sources is not None and settings.sources < len(sources):
+        # Drawn from a stream of its own, so that the targets are those of the whole split.
+        kept = np.random.default_rng(child_seed(seed, 9, repeat)).permutation(sources)
+        sources = kept[: settings.sources]
     if len(sources) < 2 or not len(targets):
         raise StudyError(
             f"the split leaves {len(sources)} sources and {len(targets)} complete targets",

@@ -1,0 +1,413 @@
+"""Methods over a ladder of budgets in one regime: which to use, and how many items it needs.
+
+Between the budgets that were run, a method's error is read from its ratio to the error of plain
+random sampling, which is known for every number of items: ratios change slowly, errors do not.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from fewbench._types import BoolArray, FloatArray
+from fewbench.evaluation.auto import RANDOM
+from fewbench.evaluation.beyond import RELIABLE, reliability
+from fewbench.methods import find_method
+from fewbench.scores import Scores
+from fewbench.study.cell import Cell, CellResult, Failure
+from fewbench.study.inference import (
+    LEVEL,
+    Figure,
+    TwoWay,
+    expected_random_mae,
+    holm,
+    model_groups,
+    two_way,
+)
+from fewbench.study.splits import SplitSettings, make_split
+
+Measure = Literal["error", "half_width", "difference"]
+"""What a curve is of: the mean absolute error, the half width of the interval, or the standard
+error of the difference of two targets."""
+STEPS = 4
+"""Budgets on a ladder."""
+SAVING = 30
+"""The least budget of a ladder is plain random sampling's need divided by this."""
+FEWEST, MOST = 5, 1000
+"""Budgets of a ladder are between these."""
+FEWEST_GROUPS = 5
+"""Independent targets, over all repeats, with which methods can be compared."""
+FEWEST_PAIRS = 15
+"""Pairs of targets in a repeat by which differences are judged, the closest in score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A quantity against the number of items.
+
+    Attributes
+    ----------
+    budgets : tuple of int
+        Those that were run.
+    shares : tuple of ndarray, shape (repeats, 1 + resamples)
+        The quantity at each budget, by repeats, over `unit` at that budget.
+    unit : callable
+        Of a number of items: what plain random sampling gives.
+    n_items : int
+    resampled : TwoWay
+    """
+
+    budgets: tuple[int, ...]
+    shares: tuple[FloatArray, ...]
+    unit: Callable[[int], float]
+    n_items: int
+    resampled: TwoWay
+
+    def _share(self, n: int) -> FloatArray:
+        """Return the interpolated share; below and above the ladder that of its ends."""
+        logs = np.log(self.budgets)
+        at = float(np.interp(math.log(n), logs, np.arange(len(logs))))
+        low = min(int(at), len(logs) - 1)
+        high = min(low + 1, len(logs) - 1)
+        return (1 - (at - low)) * self.shares[low] + (at - low) * self.shares[high]
+
+    def at(self, n: int) -> Figure:
+        """Return the quantity at a number of items, with its interval."""
+        made = self.resampled.mean(self._share(n))
+        figure = self.resampled.figure(made, ratio=True, least=0.0)
+        unit = self.unit(n)
+        return Figure(figure.value * unit, figure.se * unit, figure.low * unit, figure.high * unit)
+
+    @cached_property
+    def _means(self) -> FloatArray:
+        return np.array([float(np.nanmean(share[:, 0])) for share in self.shares])
+
+    def value(self, n: int) -> float:
+        """Return the quantity at a number of items."""
+        share = float(np.interp(math.log(n), np.log(self.budgets), self._means))
+        return share * self.unit(n)
+
+    def needed(self, wanted: float, end: Literal["value", "low", "high"] = "value") -> int:
+        """Return the least number of items, but not below the ladder, at which it is as wanted."""
+
+        def enough(n: int) -> bool:
+            if n >= self.n_items:
+                return True
+            found = self.value(n) if end == "value" else getattr(self.at(n), end)
+            return bool(found <= wanted * (1 + 1e-9))
+
+        numbers = range(min(self.budgets[0], self.n_items), self.n_items + 1)
+        return numbers[bisect_left(numbers, True, key=enough)]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A method, and whether it is clearly better than plain random sampling."""
+
+    method: str
+    reason: str
+    is_clear: bool
+
+
+@dataclass(eq=False)
+class Backtest:
+    """Methods backtested in one regime.
+
+    Parameters
+    ----------
+    scores : Scores
+    settings : SplitSettings
+        The regime: how sources and targets are divided.
+    repeats, seed : int
+    level : float
+        Level of the intervals.
+    margin : float
+        Difference of two models that is to be told, in [0, 1].
+    """
+
+    scores: Scores
+    settings: SplitSettings
+    repeats: int
+    seed: int
+    level: float = LEVEL
+    margin: float = 0.0
+    results: dict[tuple[str, int, bool], dict[int, CellResult]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.splits = [
+            make_split(self.scores, self.settings, self.seed, repeat)
+            for repeat in range(self.repeats)
+        ]
+        names = [[self.scores.model_ids[at] for at in split.targets] for split in self.splits]
+        self.resampled = two_way(names, model_groups(self.scores), self.seed)
+
+    # What is run
+
+    def cells(
+        self,
+        names: Sequence[str],
+        budgets: Sequence[int],
+        *,
+        intervals: bool = False,
+        repeats: int | None = None,
+    ) -> list[Cell]:
+        """Return what is to be run of these methods."""
+        level = self.level if intervals else None
+        return [
+            Cell(
+                name, find_method(name), budget, self.settings.kind, self.splits[repeat], repeat,
+                self.seed, level, True,
+            )
+            for budget in budgets
+            for name in names
+            for repeat in range(self.repeats if repeats is None else min(repeats, self.repeats))
+        ]  # fmt: skip
+
+    def take(self, cells: Sequence[Cell], results: Sequence[CellResult | Failure]) -> None:
+        """Keep what came out of cells, in the same order."""
+        for cell, result in zip(cells, results, strict=True):
+            if isinstance(result, Failure):
+                self.failures.setdefault(cell.name, result.reason)
+                continue
+            key = (cell.name, cell.budget, cell.level is not None)
+            self.results.setdefault(key, {})[cell.repeat] = result
+
+    # Plain random sampling
+
+    @cached_property
+    def expected(self) -> Callable[[int], float]:
+        """Plain random sampling's expected error at a number of items, mean over the targets."""
+        count = np.bincount(np.concatenate([split.targets for split in self.splits]))
+        every = np.flatnonzero(count)
+        share = np.zeros(len(count))
+        for split in self.splits:
+            share[split.targets] += 1 / len(split.targets) / self.repeats
+
+        @cache
+        def known(n: int) -> float:
+            return float(share[every] @ expected_random_mae(self.scores, n, every, self.seed))
+
+        return known
+
+    def _law(self, n: int) -> float:
+        n_items = self.scores.n_items
+        return (n_items - n) / (n * max(n_items - 1, 1))
+
+    def unit(self, measure: Measure) -> Callable[[int], float]:
+        """Return what plain random sampling gives of a quantity, by the number of items."""
+        if measure == "error":
+            return self.expected
+        if measure == "difference":
+            return lambda n: self._pair_variance * self._law(n)
+        targets = np.concatenate([split.targets for split in self.splits])
+        from scipy.special import ndtri
+
+        spread = float(self.scores.filled[targets].std(axis=1).mean())
+        spread *= float(ndtri(0.5 + self.level / 2))
+        return lambda n: spread * math.sqrt(self._law(n))
+
+    def random_needs(self, measure: Measure, wanted: float) -> int:
+        """Return how many items plain random sampling needs; of half widths about so many."""
+        unit = self.unit(measure)
+        numbers = range(1, self.scores.n_items + 1)
+        return numbers[bisect_left(numbers, True, key=lambda n: unit(n) <= wanted * (1 + 1e-9))]
+
+    def ladder(self, needed: int) -> list[int]:
+        """Return the budgets to run where plain random sampling needs so many items."""
+        top = max(min(needed, MOST, self.scores.n_items // 2), min(FEWEST, self.scores.n_items))
+        low = max(min(FEWEST, top), round(top / SAVING))
+        return sorted({round(n) for n in np.geomspace(low, top, STEPS)})
+
+    # Pairs of targets
+
+    @cached_property
+    def _pairs(self) -> list[BoolArray]:
+        """Which pairs of each repeat's targets are judged: those that differ by little."""
+        full, found = self.scores.full_scores(), []
+        for split in self.splits:
+            truth = full[split.targets]
+            gaps = np.abs(truth[:, None] - truth)
+            upper = np.sort(gaps[np.triu_indices(len(truth), 1)])
+            few = min(FEWEST_PAIRS, len(upper))
+            count = max(few, int((upper <= 2 * self.margin).sum()))
+            most = upper[count - 1] if len(upper) else -1.0
+            near = gaps <= most + 1e-12
+            np.fill_diagonal(near, False)
+            found.append(near)
+        return found
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether some repeat has two targets."""
+        return any(pairs.any() for pairs in self._pairs)
+
+    @cached_property
+    def _pair_variance(self) -> float:
+        """Variance of a pair's difference from item to item, mean over the pairs."""
+        weights = self.scores.item_weights * self.scores.n_items
+        a = weights**2 / self.scores.n_items
+        means = []
+        for split, pairs in zip(self.splits, self._pairs, strict=True):
+            rows = self.scores.filled[split.targets]
+            gram, sums = (rows * a) @ rows.T, rows @ a
+            own = np.diag(gram)
+            truth = rows @ self.scores.item_weights
+            gaps, apart = truth[:, None] - truth, sums[:, None] - sums
+            of_pairs = own[:, None] + own - 2 * gram - 2 * gaps * apart + gaps**2 * a.sum()
+            if pairs.any():
+                means.append(float(of_pairs[pairs].mean()))
+        return float(np.mean(means))
+
+    # What came out
+
+    def parts(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
+        """Return a quantity by repeats and resamples; None if nothing came out."""
+        came = self.results.get((name, budget, measure == "half_width"), {})
+        if not came:
+            return None
+        values: list[FloatArray | None] = [None] * self.repeats
+        for repeat, one in came.items():
+            errors = np.array(one.estimate) - np.array(one.truth)
+            half = (np.array(one.high) - np.array(one.low)) / 2
+            values[repeat] = {"error": np.abs(errors), "half_width": half}.get(measure, errors)
+        if measure != "difference":
+            return self.resampled.parts(values)
+        made = np.full((self.repeats, len(self.resampled.repeats)), np.nan)
+        for repeat, signed in enumerate(values):
+            pairs = self._pairs[repeat]
+            if signed is None or not pairs.any():
+                continue
+            weights = self.resampled.weights(repeat)
+            squares = np.where(pairs, (signed[:, None] - signed) ** 2, 0.0)
+            with np.errstate(invalid="ignore"):
+                total = ((weights @ pairs) * weights).sum(axis=1)
+                made[repeat] = ((weights @ squares) * weights).sum(axis=1) / total
+        return made
+
+    def curve(self, name: str, measure: Measure, budgets: Sequence[int]) -> Curve | None:
+        """Return a method's curve over the budgets that came out; None if none did."""
+        unit = self.unit(measure)
+        found = {
+            n: parts / unit(n)
+            for n in budgets
+            if (parts := self.parts(name, n, measure)) is not None and unit(n) > 0
+        }
+        if not found:
+            return None
+        return Curve(tuple(found), tuple(found.values()), unit, self.scores.n_items, self.resampled)
+
+    def width(self, name: str, n: int) -> tuple[float, float]:
+        """Return the mean half width and the coverage of a method's intervals at about n items."""
+        ran = sorted(budget for own, budget, wide in self.results if wide and own == name)
+        curve = self.curve(name, "half_width", ran)
+        if curve is None:
+            return math.nan, math.nan
+        nearest = min(ran, key=lambda budget: abs(math.log(budget / n)))
+        stated = f"coverage{100 * self.level:g}"
+        held = [one.metrics[stated] for one in self.results[name, nearest, True].values()]
+        return curve.value(n), float(np.mean(held))
+
+    def rows(self, names: Sequence[str], budgets: Sequence[int]) -> list[dict[str, Any]]:
+        """Return each method's error at each budget, with its interval."""
+        found = []
+        for name in names:
+            for n in budgets:
+                parts = self.parts(name, n, "error")
+                if parts is None:
+                    continue
+                error = self.resampled.figure(self.resampled.mean(parts), ratio=True, least=0.0)
+                row = {"method": name, "items": n, "error": error.value}
+                row |= {"error_low": error.low, "error_high": error.high}
+                found.append(row | {"random_error": self.expected(n)})
+        return found
+
+    def ratio(self, name: str, n: int, measure: Measure, budgets: Sequence[int]) -> Figure:
+        """Return the ratio of a quantity to plain random sampling's at the nearest budgets."""
+        curve = self.curve(name, measure, budgets)
+        assert curve is not None
+        parts = _mean([curve.shares[at] for at in _near(curve.budgets, n)])
+        return self.resampled.figure(self._against_random(parts, measure), ratio=True, least=0.0)
+
+    def _against_random(self, shares: FloatArray, measure: Measure) -> FloatArray:
+        """Return the statistic of a ratio; plain sampling's error is of the same targets."""
+        if measure != "error":
+            return self.resampled.mean(shares)
+        at = self.scores.n_items // 10 or 1
+        every = np.unique(np.concatenate([split.targets for split in self.splits]))
+        exact = np.full(self.scores.n_models, np.nan)
+        exact[every] = expected_random_mae(self.scores, at, every, self.seed)
+        theirs = self.resampled.parts([exact[split.targets] for split in self.splits])
+        return self.resampled.ratio(shares, theirs / self.expected(at))
+
+    def choose(
+        self, names: Sequence[str], n: int, measure: Measure, budgets: Sequence[int]
+    ) -> Chosen:
+        """Choose a method for about n items.
+
+        The first name is preferred: another is chosen only if its error is lower beyond the
+        interval of the difference, by Holm's rule over the methods. Then the method must be better
+        than plain random sampling beyond the interval, or another one by Holm's rule.
+        """
+        curves = {name: self.curve(name, measure, budgets) for name in names if name != RANDOM}
+        shares = {
+            name: _mean([curve.shares[at] for at in _near(curve.budgets, n)])
+            for name, curve in curves.items()
+            if curve is not None
+        }
+        if not shares:
+            return Chosen(RANDOM, "no other method can run on this table", False)
+        alpha = reliability(self.scores)
+        if alpha < RELIABLE:
+            return Chosen(RANDOM, f"the models hardly differ in ability ({alpha:.2f} of 1)", False)
+        if not self.resampled.has_intervals or self.resampled.models.shape[1] < FEWEST_GROUPS:
+            return Chosen(RANDOM, "the targets are too few to compare methods on", False)
+        means = {name: float(self.resampled.mean(part)[0]) for name, part in shares.items()}
+        preferred = next(iter(shares))
+        better = self._clearly_below(
+            {
+                name: self.resampled.difference(part, shares[preferred])
+                for name, part in shares.items()
+                if means[name] < means[preferred]
+            },
+            len(shares) - 1,
+        )
+        chosen = min(better, key=lambda name: means[name]) if better else preferred
+        said = "its error is clearly below that of random sampling"
+        ratios = {name: self._against_random(part, measure) for name, part in shares.items()}
+        if chosen not in self._clearly_below({chosen: ratios[chosen]}, 1, 1.0):
+            clear = self._clearly_below(ratios, len(ratios), 1.0)
+            if not clear:
+                return Chosen(
+                    RANDOM, "no method is better than random sampling beyond its interval", False
+                )
+            chosen = min(clear, key=lambda name: means[name])
+        if chosen != preferred:
+            said += f", and clearly below that of {preferred}" if chosen in better else ""
+        return Chosen(chosen, said, True)
+
+    def _clearly_below(
+        self, statistics: Mapping[str, FloatArray], count: int, null: float = 0.0
+    ) -> frozenset[str]:
+        """Return the names whose statistic is below the null, by Holm's rule over `count`."""
+        p = {
+            name: self.resampled.p_value(one, null, ratio=null == 1.0) if one[0] < null else 1.0
+            for name, one in statistics.items()
+        }
+        # Methods that are above the null count, too: they were looked at.
+        p |= {f" {at}": 1.0 for at in range(count - len(p))}
+        return frozenset(name for name in holm(p, 1 - LEVEL) if name in statistics)
+
+
+def _near(budgets: Sequence[int], n: int) -> list[int]:
+    """Return the positions of the budget nearest to n and of its neighbors."""
+    nearest = int(np.abs(np.log(budgets) - math.log(n)).argmin())
+    return [at for at in (nearest - 1, nearest, nearest + 1) if 0 <= at < len(budgets)]
+
+
+def _mean(parts: Sequence[FloatArray]) -> FloatArray:
+    return np.asarray(np.mean(np.stack(list(parts)), axis=0))

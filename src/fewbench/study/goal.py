@@ -1,0 +1,73 @@
+"""What a plan is asked for: a goal on the scale of the scores, and the costs of items."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import counted, did_you_mean, some
+from fewbench._types import FloatArray
+from fewbench.errors import StudyError
+from fewbench.evaluation.opening import check_budget
+from fewbench.scores import Scores
+from fewbench.study.forecast import POWER
+
+
+def needed_standard_errors(level: float) -> float:
+    """Return how many standard errors a difference must be to be told apart with `POWER`."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2) + ndtri(POWER))
+
+
+def read_goal(
+    scores: Scores, error: float | None, half_width: float | None, budget: int | None,
+    decide: float | None, span: float,
+) -> tuple[str, float]:  # fmt: skip
+    """Return the name and the value of the one goal that is given."""
+    given = {"error": error, "half_width": half_width, "budget": budget, "decide": decide}
+    named = {name: value for name, value in given.items() if value is not None}
+    if len(named) != 1:
+        raise StudyError(
+            f"{some(named, 4)} given" if named else "nothing to plan for",
+            hint="give exactly one of error, half_width (--interval), budget and decide",
+        )
+    ((goal, wanted),) = named.items()
+    if goal == "budget":
+        if isinstance(wanted, float) and not wanted.is_integer():
+            raise StudyError(f"a budget of {wanted} items", hint="give a whole number")
+        check_budget(int(wanted), scores.n_items)
+        if int(wanted) == scores.n_items:
+            raise StudyError(
+                f"a budget of all {scores.n_items} items needs no plan", hint="give a smaller one"
+            )
+    elif not 0 < wanted < span:
+        raise StudyError(
+            f"{goal} is {wanted:g}, and the scores range over {span:g}",
+            hint=f"give a number between 0 and {span:g}, on the scale of the scores",
+        )
+    return goal, float(wanted)
+
+
+def read_costs(scores: Scores, costs: Mapping[str, float] | str | None) -> FloatArray:
+    """Return the cost of each item, shape (items,)."""
+    if costs is None:
+        return np.ones(scores.n_items)
+    if isinstance(costs, str):
+        if costs not in scores.items:
+            columns = [str(column) for column in scores.items.columns]
+            raise StudyError(
+                f"the items have no column {costs!r}", hint=did_you_mean(costs, columns)
+            )
+        found = pd.to_numeric(scores.items[costs], errors="coerce").to_numpy(dtype=np.float64)
+    else:
+        found = np.array([float(costs.get(item, math.nan)) for item in scores.item_ids])
+    bad = scores.item_ids[~(np.isfinite(found) & (found >= 0))]
+    if len(bad) or not found.sum() > 0:
+        raise StudyError(
+            f"{counted(len(bad), 'item')} without a cost of 0 or more: {some(bad)}"
+            if len(bad) else "all items cost nothing",
+            hint="give every item a number",
+        )  # fmt: skip
+    return np.asarray(found)

@@ -1,0 +1,100 @@
+"""How a method's error depends on the number of source models."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fewbench.study.backtest import Backtest
+from fewbench.study.cell import Cell
+from fewbench.study.inference import Difference, Figure
+
+SIZES = (5, 10, 20, 50, 100, 200)
+MUCH = 0.6
+"""Sizes up to this share of all sources are run, so that steps are large enough to see."""
+WORTH = 0.05
+"""A smaller share of the error is not worth more sources."""
+
+Run = Callable[[Sequence[tuple[Backtest, list[Cell]]]], None]
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Error by number of sources, at one number of items.
+
+    Attributes
+    ----------
+    method : str
+    items : int
+    sources : tuple of int
+        Numbers of sources, the last one is that of the backtest.
+    errors : tuple of Figure
+        Mean absolute errors in [0, 1].
+    gain : Difference or None
+        The error with all sources less that with the number before, on the same targets.
+    """
+
+    method: str
+    items: int
+    sources: tuple[int, ...]
+    errors: tuple[Figure, ...]
+    gain: Difference | None
+
+    @property
+    def says(self) -> str:
+        """Whether more sources would help, in a sentence."""
+        if self.gain is None:
+            return "There are too few source models to say whether more of them would help."
+        all_of_them, fewer = self.sources[-1], self.sources[-2]
+        lower = -self.gain.difference / max(self.errors[-2].value, 1e-12)
+        steps = f"from {fewer} to {all_of_them} source models"
+        if self.gain.high < 0 and lower >= WORTH:
+            return f"More source models would help: {steps}, the error falls by {lower:.0%}."
+        if self.gain.low > 0:
+            return f"More source models would not help: {steps}, the error grows by {-lower:.0%}."
+        # The interval says how much a doubling or so could gain at most.
+        most = -self.gain.low / max(self.errors[-2].value, 1e-12)
+        if most < 2 * WORTH or lower < WORTH:
+            return (
+                f"More source models would hardly help: {steps}, the error changes by "
+                f"{-lower:+.0%} (at best {-most:+.0%})."
+            )
+        return (
+            f"More source models may help: {steps}, the error changes by {-lower:+.0%}, which "
+            "may be chance."
+        )
+
+
+def learning_curve(backtest: Backtest, method: str, items: int, run: Run) -> LearningCurve:
+    """Backtest a method with random parts of the sources, on the same targets.
+
+    Parameters
+    ----------
+    backtest : Backtest
+        The regime.
+    method : str
+    items : int
+        Number of items.
+    run : callable
+        Runs the cells of several backtests and gives them the results.
+    """
+    most = min(len(split.sources) for split in backtest.splits)
+    sizes = [size for size in SIZES if size <= MUCH * most]
+    parts = {
+        size: Backtest(
+            backtest.scores,
+            replace(backtest.settings, sources=size),
+            *(backtest.repeats, backtest.seed, backtest.level, backtest.margin),
+        )
+        for size in sizes
+    } | {most: backtest}
+    run([(part, part.cells([method], [items])) for part in parts.values()])
+    found = {
+        size: errors
+        for size, part in parts.items()
+        if (errors := part.parts(method, items, "error")) is not None
+    }
+    resampled = backtest.resampled
+    gain = None
+    if len(found) > 1 and most in found and resampled.has_intervals:
+        gain = resampled.compare(found[most], found[list(found)[-2]])
+    figures = (resampled.figure(resampled.mean(e), ratio=True, least=0.0) for e in found.values())
+    return LearningCurve(method, items, tuple(found), tuple(figures), gain)

@@ -1,0 +1,107 @@
+"""fewbench plan: the answer first, then how sure it is; JSON, a page, and named mistakes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A table on which a few items tell the ability of a model, with costs."""
+    rng = np.random.default_rng(0)
+    ability, difficulty = rng.normal(size=60), rng.normal(size=120)
+    right = ability[:, None] + 0.3 * rng.normal(size=(60, 120)) > difficulty
+    table = simulate(60, 120, seed=0)
+    items = table.items.assign(tokens=[10.0] * 60 + [90.0] * 60)
+    table = replace(table, values=right.astype(float), items=items)
+    return save_scores(table, tmp_path_factory.mktemp("graded") / "graded.parquet")
+
+
+QUICK = ("--methods", "greedy-ridge", "--target", "like", "--repeats", 3, "--jobs", 1)
+
+
+def test_the_first_line_is_the_answer(ok, graded):
+    lines = ok("plan", graded, "--error", 0.05, *QUICK).splitlines()
+    assert lines[0].startswith("Run ")
+    assert " items with greedy-ridge: expected error 0.0" in lines[0]
+    assert "(interval ±0." in lines[0]
+    assert lines[1].startswith("How sure: the error is between 0.0")
+    assert lines[2].startswith("Plain random sampling needs ")
+    items = lines[0].split()[1]
+    assert lines[-1] == (
+        f"Next: fewbench start {graded} --method greedy-ridge --budget {items} -o DIR"
+    )
+    assert any(line.startswith("like the source models") for line in lines)
+    assert any(line.startswith("Cost of a run: ") for line in lines)
+    assert any(line.startswith("source models  ") for line in lines)
+
+
+def test_every_kind_of_target_is_a_row(ok, graded):
+    out = ok("plan", graded, "-n", 20, "-m", "greedy-ridge", "--repeats", 3, "--jobs", 1)
+    for words in ("like the source models", "of a new family", "stronger than all"):
+        assert any(line.startswith(words) for line in out.splitlines())
+
+
+def test_costs_are_in_the_unit_of_their_column(ok, graded):
+    out = ok("plan", graded, "--budget", 20, "--cost-column", "tokens", *QUICK)
+    (line,) = [line for line in out.splitlines() if line.startswith("Cost of a run: ")]
+    assert "of 6,000 tokens" in line
+    assert "have paid after" in line
+
+
+def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
+    rng = np.random.default_rng(0)
+    table = simulate(40, 200, seed=0)
+    answers = rng.random((40, 200)) < rng.uniform(0.1, 0.9, 40)[:, None]
+    path = save_scores(replace(table, values=answers.astype(float)), tmp_path / "s.parquet")
+    lines = ok("plan", path, "--error", 0.04, *QUICK).splitlines()
+    assert " items with random: " in lines[0]
+    assert lines[1].startswith("Use plain random sampling: no method is better")
+    assert any("support nothing better than plain random sampling" in line for line in lines)
+
+
+def test_differences_and_widths(ok, graded):
+    assert "are told apart" in ok("plan", graded, "--decide", 0.1, *QUICK)
+    assert "interval ±0.0" in ok("plan", graded, "--interval", 0.07, *QUICK)
+
+
+def test_json_and_files(cli, ok, graded, tmp_path):
+    words = ("plan", graded, "--budget", 20, *QUICK)
+    made = json.loads(ok(*words, "--json", "-o", "plan.json"))
+    assert made == json.loads((tmp_path / "plan.json").read_text())
+    assert made["forecasts"][0]["items"] == 20
+    said = cli(*words, "-o", "plan.html")  # from the cache
+    assert "wrote plan.html" in said.err
+    page = (tmp_path / "plan.html").read_text()
+    assert made["answer"] in page
+    assert "Error and items" in page
+    assert "Number of source models" in page
+    assert "NaN" not in page
+    assert cli(*words, "-o", "plan.html").code == 2  # exists already
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "nothing to plan for (hint: give exactly one of"),
+        ("--error 0.1 --budget 5", "exactly one"),
+        ("--error 3", "between 0 and 1"),
+        ("--error 0.1 --target famly", "did you mean family"),
+        ("--error 0.1 --methods gredy-ridge", "did you mean greedy-ridge"),
+        ("--error 0.1 --cost-column token", "did you mean tokens"),
+        ("--error 0.1 -o plan.pdf", "ends in .html or .json"),
+        ("--error 0.1 --repeats 1", "3 or more"),
+        ("--budget 120", "needs no plan"),
+    ],
+)
+def test_mistakes(cli, graded, words, said):
+    shown = cli("plan", graded, *words.split())
+    assert shown.code == 2
+    assert said in shown.err
+    assert shown.err.startswith("fewbench: error: ")
+    assert shown.err.count("\n") == 1

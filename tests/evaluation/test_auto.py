@@ -1,0 +1,123 @@
+"""Method `auto`: chosen by the sources, never by noise, and recorded by its real name."""
+
+import numpy as np
+import pytest
+
+from fewbench import Evaluation, Stop, Subset, compare, select_items
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.auto import Choice, candidates, choose_method
+from fewbench.methods import CATALOGUE
+from fewbench.scores import from_arrays
+from fewbench.testing import simulate
+
+TABLE = simulate(40, 200, seed=1)
+
+
+def test_a_table_with_structure_gets_a_method_that_beats_random_sampling():
+    chosen = choose_method(TABLE, 20)
+    assert chosen.method in candidates(TABLE)[:-1]
+    assert "random sampling by" in chosen.reason
+    assert chosen == choose_method(TABLE, 20)
+
+
+def test_models_that_only_guess_get_random_sampling():
+    guesses = np.random.default_rng(0).random((40, 200)) < 0.5
+    chosen = choose_method(from_arrays(guesses, models=[f"m{i}" for i in range(40)]), 20)
+    assert chosen.method == "random"
+    assert "hardly differ" in chosen.reason
+
+
+def test_items_without_anything_in_common_get_random_sampling():
+    """Models differ in ability, but all items are alike: no choice of items can help much."""
+    chosen = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        answers = rng.random((30, 300)) < rng.uniform(0.1, 0.9, 30)[:, None]
+        table = from_arrays(answers, models=[f"m{i}" for i in range(30)])
+        chosen.append(choose_method(table, 40).method)
+    assert chosen.count("random") >= 8
+
+
+def test_few_models_or_copies_get_random_sampling():
+    assert choose_method(TABLE.take(models=[0, 5, 9]), 20).method == "random"
+    copies = TABLE.take(models=[0] * 1)
+    same = from_arrays(np.repeat(copies.values, 30, axis=0), models=[f"m{i}" for i in range(30)])
+    chosen = choose_method(same, 20)
+    assert chosen.method == "random"
+    assert "1 distinct source model," in chosen.reason
+
+
+def test_only_the_sources_of_a_regime_and_methods_that_can_run_are_considered():
+    few = candidates(TABLE.take(models=range(10)))
+    assert few[-1] == "random"
+    assert "greedy-ridge" not in few
+    assert "greedy-ridge" in candidates(TABLE)
+    assert "greedy-ridge" not in candidates(TABLE, stronger=True)
+    assert all(name in CATALOGUE for name in few)
+
+
+def test_fewbench_s_own_method_is_preferred_where_it_is_no_worse(monkeypatch):
+    monkeypatch.setitem(CATALOGUE, "fewbench", CATALOGUE["greedy-ridge"])
+    found = candidates(TABLE)
+    assert found[0] == "fewbench"
+    assert "fluid" not in found  # it adapts, as fewbench does, and takes long to backtest
+    assert choose_method(TABLE, 20).method == "fewbench"
+    monkeypatch.setitem(CATALOGUE, "fewbench", CATALOGUE["sort-and-search"])  # clearly worse
+    assert choose_method(TABLE, 20).method not in ("fewbench", "random")
+
+
+def test_sources_with_many_missing_cells_get_random_sampling():
+    chosen = choose_method(simulate(40, 200, seed=1, missing=0.3), 20)
+    assert chosen.method == "random"
+    assert "could be judged" in chosen.reason
+
+
+def test_an_evaluation_records_the_real_name_and_keeps_the_reason(tmp_path):
+    evaluation = Evaluation(TABLE, "auto", 20, ["new"])
+    made = evaluation.provenance
+    assert made.method == choose_method(TABLE, 20).method
+    assert made.settings == CATALOGUE[made.method].method.describe()
+    evaluation.save(tmp_path / "run")
+    again = Evaluation.open(tmp_path / "run", TABLE)
+    assert again.provenance == made
+    assert again.reason == evaluation.reason == choose_method(TABLE, 20).reason
+    assert again.ask() == evaluation.ask()
+
+
+def test_without_a_number_of_items_the_method_need_not_know_it():
+    evaluation = Evaluation(TABLE, "auto", stop=Stop(half_width=0.05))
+    assert evaluation.method.extends
+
+
+def test_chosen_items_say_by_which_method_and_why():
+    subset = select_items(TABLE, "auto", 20)
+    assert subset.provenance.method in CATALOGUE
+    assert subset.notes[0].startswith(f"method auto chose {subset.provenance.method}: ")
+
+
+def test_given_items_need_the_name_of_their_method():
+    with pytest.raises(EvaluationError, match="given subset"):
+        Evaluation(TABLE, "auto", 1, subset=Subset(items=(str(TABLE.item_ids[0]),)))
+
+
+def test_a_comparison_chooses_by_the_sources_of_each_repeat_alone(monkeypatch):
+    seen = []
+
+    def spy(scores, budget, seed):
+        seen.append(set(scores.model_ids))
+        return Choice("random-ridge", "it is a test")
+
+    monkeypatch.setattr("fewbench.study.cell.choose_method", spy)
+    found = compare(TABLE, "auto", 20, repeats=3, level=None)
+    cells = found.cells.set_index("method")
+    assert cells.loc["auto", "mae"] == cells.loc["random-ridge", "mae"]
+    assert len(seen) == 3
+    by_auto = found.estimates[found.estimates["method"] == "auto"]
+    for repeat, sources in enumerate(seen):
+        assert not sources & set(by_auto.loc[by_auto["repeat"] == repeat, "target"])
+    assert any("chose random-ridge in repeat 0" in warning for warning in found.warnings)
+
+
+def test_a_large_table_is_judged_on_a_part():
+    wide = simulate(90, 2600, seed=2)
+    assert choose_method(wide, 30).method in CATALOGUE

@@ -1,0 +1,31 @@
+"""The page of a plan: whole, and with what the plan says."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+
+import fewbench
+from fewbench.report import write_plan
+from fewbench.scores import Scale
+from fewbench.testing import simulate
+
+
+def test_everything_that_the_plan_says(balanced, tmp_path):
+    rng = np.random.default_rng(0)
+    right = rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 120)) > rng.normal(size=120)
+    table = replace(simulate(60, 120, seed=0), values=right.astype(float), scale=Scale(0, 100))
+    made = fewbench.plan(table, budget=15, methods=["greedy-ridge", "random"], repeats=3)
+    text = write_plan(made, tmp_path / "plan.html", "a <table>").read_text("utf-8")
+    balanced(text)
+    plain = " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+    assert "Plan for a <table>" in plain
+    assert made.answer in plain
+    assert made.learning.says in plain
+    for note in made.notes:
+        assert note[1:] in plain
+    for words in ("Like the source models", "Of a new family", "Stronger than all source models"):
+        assert plain.count(words) == 2  # a row and a picture
+    assert "NaN" not in text
+    assert "None" not in text

@@ -1,0 +1,299 @@
+"""plan: the fewest items for what is wanted, by exact errors of random sampling; honest limits."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench import plan
+from fewbench.errors import FewbenchError
+from fewbench.scores import Scale, from_arrays
+from fewbench.study import SplitSettings, make_split
+from fewbench.study.inference import expected_random_mae
+from fewbench.testing import simulate
+
+
+def graded(n_models=60, n_items=120, seed=0):
+    """Models of different ability, items of different difficulty, and little chance: a few items
+    tell the ability."""
+    rng = np.random.default_rng(seed)
+    ability, difficulty = rng.normal(size=n_models), rng.normal(size=n_items)
+    right = ability[:, None] + 0.3 * rng.normal(size=(n_models, n_items)) > difficulty
+    return replace(simulate(n_models, n_items, seed=seed), values=right.astype(float))
+
+
+TABLE = graded()
+QUICK = {"methods": ["greedy-ridge", "random"], "target": "like", "repeats": 4}
+
+
+def nothing_in_common(n_models=48, n_items=300, seed=0):
+    """Models differ in ability, but their answers to an item say nothing of other items."""
+    rng = np.random.default_rng(seed)
+    answers = rng.random((n_models, n_items)) < rng.uniform(0.1, 0.9, n_models)[:, None]
+    return from_arrays(answers, models=[f"m{i}" for i in range(n_models)])
+
+
+@pytest.fixture(scope="module")
+def by_error():
+    return plan(TABLE, error=0.05, **QUICK)
+
+
+def exact_error(scores, n, repeats=4, seed=0):
+    """What plain random sampling is expected to err by, over the targets of a random split."""
+    splits = [make_split(scores, SplitSettings("random"), seed, r) for r in range(repeats)]
+    return np.mean([expected_random_mae(scores, n, split.targets).mean() for split in splits])
+
+
+def test_the_answer_is_the_least_number_of_items_with_that_error(by_error):
+    (one,) = by_error.forecasts
+    assert one.method == "greedy-ridge"
+    assert one.is_better
+    assert one.error <= 0.05 < one.error * 1.1
+    assert one.error_low < one.error < one.error_high
+    assert one.items_low <= one.items <= one.items_high
+    assert one.ratio_high < 1
+    assert by_error.answer.startswith(f"Run {one.items} items with greedy-ridge: expected error 0.")
+
+
+def test_random_sampling_s_need_is_exact(by_error):
+    (one,) = by_error.forecasts
+    assert one.random_items > one.items
+    assert exact_error(TABLE, one.random_items) <= one.error * (1 + 1e-9)
+    assert exact_error(TABLE, one.random_items - 1) > one.error
+    assert one.random_error == pytest.approx(exact_error(TABLE, one.items))
+
+
+def test_the_plan_holds_for_models_that_were_not_planned_with():
+    """Planned on one half of the models, the error is about that of a study on all of them."""
+    wide = graded(120, seed=6)
+    made = plan(wide.take(models=range(80)), error=0.04, **QUICK).forecasts[0]
+    found = fewbench.compare(wide, made.method, made.items, repeats=6, level=None).cells
+    error = found.set_index("method").loc[made.method, "mae"]
+    assert 0.6 * 0.04 < error < 1.5 * 0.04
+
+
+def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
+    made = plan(nothing_in_common(), error=0.04, repeats=4, target="like")
+    (one,) = made.forecasts
+    assert one.method == "random"
+    assert not one.is_better
+    assert one.items == one.random_items
+    assert one.error == one.random_error <= 0.04
+    assert one.breakeven is None
+    assert made.learning is None
+    assert any("nothing better than plain random sampling" in note for note in made.notes)
+
+
+def test_noise_does_not_choose_a_method():
+    chosen = [
+        plan(nothing_in_common(seed=seed), budget=30, repeats=3, target="like").forecasts[0].method
+        for seed in range(4)
+    ]
+    assert chosen.count("random") >= 3
+
+
+def test_the_first_method_is_kept_unless_another_is_clearly_better():
+    """greedy-ridge and a close relative cannot be told apart: the order decides."""
+    pair = ["greedy-ridge", "greedy+answers+ridge(alpha=2)"]
+    for names in (pair, pair[::-1]):
+        made = plan(TABLE, budget=12, methods=names, target="like", repeats=4)
+        assert made.forecasts[0].method == names[0]
+    made = plan(TABLE, budget=12, methods=["random-stratified", "greedy-ridge"], target="like")
+    assert made.forecasts[0].method == "greedy-ridge"
+    assert "clearly below that of random-stratified" in made.forecasts[0].reason
+
+
+def test_models_that_guess_are_named():
+    guesses = np.random.default_rng(0).random((40, 200)) < 0.5
+    made = plan(
+        from_arrays(guesses, models=[f"m{i}" for i in range(40)]),
+        budget=30, methods=["greedy-ridge"], repeats=3, target="like",
+    )  # fmt: skip
+    assert any("hardly differ in ability" in note for note in made.notes)
+
+
+def test_few_models_are_named():
+    made = plan(TABLE.take(models=range(0, 24, 2)), budget=20, repeats=3, target="like")
+    assert any("12 models are few" in note for note in made.notes)
+
+
+def test_an_error_that_no_part_of_the_items_reaches():
+    made = plan(TABLE, error=0.0005, **QUICK)
+    (one,) = made.forecasts
+    assert one.items == 120
+    assert one.error == 0
+    assert made.answer.startswith("Run all 120 items")
+    assert made.learning is None
+    close = plan(TABLE, error=0.01, **QUICK)
+    assert 60 < close.forecasts[0].items < 120
+    assert "of 120 items" in close.answer
+
+
+def test_a_wanted_width_is_that_of_the_intervals():
+    made = plan(TABLE, half_width=0.06, methods=["greedy-ridge"], target="like", repeats=3)
+    (one,) = made.forecasts
+    assert one.half_width <= 0.06 < one.half_width * 1.2
+    assert one.coverage > 0.7
+    assert one.random_items >= one.items
+    assert "interval ±0.0" in made.answer
+
+
+def test_a_budget_is_kept_and_more_items_err_less():
+    small, large = (plan(TABLE, budget=n, **QUICK).forecasts[0] for n in (10, 30))
+    assert (small.items, large.items) == (10, 30)
+    assert small.error > large.error
+    assert small.half_width > large.half_width
+
+
+def test_smaller_differences_need_more_items():
+    near, far = (plan(TABLE, decide=margin, **QUICK) for margin in (0.1, 0.2))
+    one, other = near.forecasts[0], far.forecasts[0]
+    assert one.items > other.items
+    assert one.random_items > other.random_items
+    assert one.margin <= 0.1
+    assert other.margin <= 0.2
+    assert "80% of pairs that differ by 0.1 are told apart" in near.answer
+    assert any("normal" in note for note in near.notes)
+
+
+def test_random_sampling_tells_differences_as_a_simulation_does():
+    """The margin is 2.49 standard errors of the difference of two targets on the same items."""
+    made = plan(nothing_in_common(), decide=0.15, methods=["random"], target="like", repeats=3)
+    n = made.forecasts[0].items
+    rng = np.random.default_rng(1)
+    p = 0.5
+    pairs = rng.random((2, 4000, n)) < p
+    error = (pairs[0].mean(axis=1) - pairs[1].mean(axis=1)).std() * np.sqrt((300 - n) / 299)
+    assert 2.486 * error == pytest.approx(0.15, rel=0.2)  # the models are not all at one half
+
+
+def test_new_families_and_stronger_models_are_planned_for_by_themselves():
+    made = plan(TABLE, budget=30, methods=["greedy-ridge"], repeats=3)
+    assert [one.target for one in made.forecasts] == ["like", "family", "stronger"]
+    without = replace(TABLE, models=TABLE.models.drop(columns="family"))
+    assert len(plan(without, budget=30, methods=["greedy-ridge"], repeats=3).forecasts) == 2
+    with pytest.raises(FewbenchError, match="family"):
+        plan(without, budget=30, target="family")
+    one = replace(TABLE, models=TABLE.models.assign(family="all"))
+    made = plan(one, budget=30, methods=["greedy-ridge"], repeats=3)
+    assert any("of a new family" in note for note in made.notes)
+
+
+def test_costs_are_those_of_the_chosen_items_and_pay_after_enough_models():
+    cheap = dict.fromkeys(TABLE.item_ids, 1.0)
+    made = plan(TABLE, budget=20, **QUICK).forecasts[0]
+    assert made.cost == 20
+    assert made.full_cost == 120
+    assert made.random_cost == made.random_items
+    assert made.breakeven == -(-60 * 120 // (120 - 20))
+    assert made.breakeven_random == -(-60 * 120 // (made.random_items - 20))
+    doubled = plan(TABLE, budget=20, costs={k: 2 * v for k, v in cheap.items()}, **QUICK)
+    assert doubled.forecasts[0].cost == 40
+    assert doubled.forecasts[0].breakeven == made.breakeven
+    prices = np.where(np.arange(120) < 60, 1.0, 9.0)
+    priced = replace(TABLE, items=TABLE.items.assign(tokens=prices))
+    one = plan(priced, budget=20, costs="tokens", **QUICK).forecasts[0]
+    assert 20 < one.cost < 180
+    assert one.full_cost == prices.sum()
+
+
+def test_the_learning_curve_says_whether_more_sources_help(by_error):
+    learning = by_error.learning
+    assert learning.sources == (5, 10, 20, 45)
+    assert learning.errors[0].value > learning.errors[-1].value
+    assert "source models" in learning.says
+    one = by_error.forecasts[0]
+    assert learning.items == one.items
+
+
+def test_the_scale_of_the_scores(by_error):
+    percent = replace(TABLE, scale=Scale(0, 100))
+    made = plan(percent, error=5, **QUICK)
+    one, same = made.forecasts[0], by_error.forecasts[0]
+    assert one.items == same.items
+    assert one.error == pytest.approx(100 * same.error)
+    assert one.ratio == pytest.approx(same.ratio)
+    assert made.curves["error"].max() == pytest.approx(100 * by_error.curves["error"].max())
+
+
+def test_scores_between_right_and_wrong():
+    made = plan(simulate(40, 150, seed=3, continuous=True), error=0.03, **QUICK)
+    assert made.forecasts[0].error <= 0.03 * 1.001
+
+
+def test_the_same_on_any_number_of_processes_and_from_the_cache(by_error, tmp_path):
+    shown = []
+    first = plan(TABLE, error=0.05, jobs=2, cache=tmp_path / "c", **QUICK,
+                 progress=lambda done, total: shown.append((done, total)))  # fmt: skip
+    assert first.to_json() == by_error.to_json()
+    assert plan(TABLE, error=0.05, cache=tmp_path / "c", **QUICK).to_json() == by_error.to_json()
+    assert all(done <= total for done, total in shown)
+    assert shown[-1][0] == shown[-1][1]
+    assert plan(TABLE, error=0.05, seed=1, **QUICK).to_json() != by_error.to_json()
+
+
+def test_it_shows_itself(by_error):
+    assert repr(by_error).startswith(by_error.answer)
+    assert "<table" in by_error._repr_html_()
+    assert by_error.to_frame().loc["like", "method"] == "greedy-ridge"
+    made = json.loads(by_error.to_json())
+    assert made["answer"] == by_error.answer
+    assert made["forecasts"][0]["items"] == by_error.forecasts[0].items
+    assert made["learning"]["sources"][-1]["sources"] == 45
+
+
+def test_methods_that_cannot_run_are_named():
+    made = plan(
+        TABLE, budget=20, methods=["disco-pds-rf", "greedy-ridge"], target="like", repeats=3
+    )
+    assert made.forecasts[0].method in ("greedy-ridge", "disco-pds-rf", "random")
+
+
+def test_a_method_that_fails_everywhere_leaves_the_others():
+    plain = replace(TABLE, items=TABLE.items.drop(columns="text"))
+    made = plan(plain, budget=20, methods=["clustering-semantic", "greedy-ridge"], target="like",
+                repeats=3)  # fmt: skip
+    assert made.forecasts[0].method == "greedy-ridge"
+    assert any("clustering-semantic failed" in note for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "nothing to plan for"),
+        ({"error": 0.1, "budget": 5}, "exactly one"),
+        ({"error": 0}, "between 0 and 1"),
+        ({"error": float("nan")}, "between 0 and 1"),
+        ({"half_width": 2}, "between 0 and 1"),
+        ({"budget": 0}, "budget of 0"),
+        ({"budget": 2.5}, "whole number"),
+        ({"budget": 120}, "needs no plan"),
+        ({"error": 0.1, "target": "lik"}, "did you mean like"),
+        ({"error": 0.1, "methods": "greedy-rigde"}, "did you mean greedy-ridge"),
+        ({"error": 0.1, "repeats": 2}, "repeats must be 3 or more"),
+        ({"error": 0.1, "level": 1}, "level"),
+        ({"error": 0.1, "costs": "tokens"}, "no column 'tokens'"),
+        ({"error": 0.1, "costs": {"item-0": 1}}, "119 items without a cost"),
+    ],
+)
+def test_mistakes(asked, said):
+    with pytest.raises(FewbenchError) as raised:
+        plan(TABLE, **asked)
+    assert said in str(raised.value)
+
+
+def test_too_few_models_to_divide():
+    with pytest.raises(FewbenchError, match="cannot be divided"):
+        plan(TABLE.take(models=[0, 1, 2]), error=0.1)
+
+
+def test_a_part_of_the_sources_keeps_the_targets():
+    whole = make_split(TABLE, SplitSettings("random"), 0, 1)
+    part = make_split(TABLE, SplitSettings("random", sources=10), 0, 1)
+    assert part.targets.tolist() == whole.targets.tolist()
+    assert len(part.sources) == 10
+    assert set(part.sources) < set(whole.sources)
+    with pytest.raises(FewbenchError, match="at least 2"):
+        SplitSettings(sources=1)
