@@ -209,7 +209,7 @@ def test_past_errors_are_measured_once_a_folder(tmp_path, monkeypatch):
     evaluation.save(tmp_path / "run")
     evaluation.tell_table(targets)
     estimates = evaluation.estimate()
-    for name in ("cross_fit", "frontier_fits"):
+    for name in ("cross_fits", "frontier_fits"):
         monkeypatch.setattr(f"fewbench.evaluation.intervals.{name}", None)
     again = Evaluation.open(tmp_path / "run", sources)
     assert again.estimate() == estimates

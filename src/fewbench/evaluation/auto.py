@@ -89,8 +89,9 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     own = [name for name in OWN if name in CATALOGUE]
     if own:  # which adapt; others that do take long to backtest
         advised = tuple(name for name in advised if CATALOGUE[name].method.asks_once)
-    able = [name for name in dict.fromkeys((*own, *advised)) if name != RANDOM]
-    return (*(n for n in able if obstacle(CATALOGUE[n].method, scores) is None), RANDOM)
+    able = [n for n in advised if n != RANDOM and obstacle(CATALOGUE[n].method, scores) is None]
+    own = [n for n in own if obstacle(CATALOGUE[n].method, scores) is None]
+    return (*own[:1], *able[:1], RANDOM) if own else (*able, RANDOM)
 
 
 def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool = False) -> Choice:
