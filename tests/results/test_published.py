@@ -85,4 +85,4 @@ def test_near_twins_leak_and_are_warned_of(real):
     errors = [100 * one.cells.set_index("method").loc[method, "mae"] for one in (leaky, held_out)]
     assert errors[0] == pytest.approx(1.7, abs=0.6)
     assert errors[1] > 1.5 * errors[0]
-    assert any("with those of a source" in warning for warning in leaky.warnings)
+    assert any("have a source with answers correlated" in warning for warning in leaky.warnings)

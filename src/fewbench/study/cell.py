@@ -164,7 +164,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
     if cell.level is not None:
         answers = [targets.values[row, items] for row, items in enumerate(replayed.items)]
         errors = ErrorModel(method, sources, cell.budget, seed, divisions=1)
-        judged = errors.judge(replayed.scores, replayed.items, answers, cell.level)
+        judged = errors.judge(replayed.scores, replayed.items, answers, cell.level, replayed.spread)
         low, high = np.array([(one.low, one.high) for one in judged]).T
         metrics["beyond"] = float(np.mean([one.is_beyond for one in judged]))
         stated = f"{100 * cell.level:g}"
