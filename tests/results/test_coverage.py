@@ -73,7 +73,7 @@ def test_targets_beyond_the_sources_are_covered_or_warned_of(real, name):
         said = replay(find_method(name), sources, targets, 50, repeat)
         errors = ErrorModel(find_method(name), sources, 50, repeat)
         answers = [targets.values[row, at] for row, at in enumerate(said.items)]
-        found = errors.judge(said.scores, said.items, answers, 0.9)
+        found = errors.judge(said.scores, said.items, answers, 0.9, said.spread)
         truth = targets.full_scores()
         ends = np.array([[one.low, one.high] for one in found])
         missed = (truth < ends[:, 0] - 1e-9) | (truth > ends[:, 1] + 1e-9)

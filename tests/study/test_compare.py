@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewbench import Evaluation
+from fewbench._seeds import child_seed
 from fewbench.errors import FewbenchError, MethodError, StudyError
 from fewbench.methods import Method, find_method
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
-from fewbench.study.cell import Failure
+from fewbench.study.cell import Cell, Failure, run_cell
 from fewbench.study.inference import expected_random_mae
+from fewbench.study.splits import make_split
 from fewbench.testing import simulate
 
 TIMES = ["seconds_fit", "seconds_predict"]
@@ -452,3 +455,21 @@ def test_a_method_brings_those_to_be_seen_beside_it(scores):
     assert outcome.cells["method"].tolist() == [
         "random", "random-ridge", "tailored", "kmedoids-ridge"
     ]  # fmt: skip
+
+
+def test_intervals_are_those_of_an_evaluation():
+    table = simulate(40, 120, seed=2)
+    split = make_split(table, SplitSettings("random"), 0, 0)
+    cell = Cell("fewbench", find_method("fewbench"), 20, "random", split, 0, 0, 0.9, False)
+    said = run_cell(table, cell)
+    evaluation = Evaluation(
+        table.take(models=split.sources),
+        "fewbench",
+        20,
+        [table.model_ids[at] for at in split.targets],
+        child_seed(0, 3, 0),
+    )
+    evaluation.tell_table(table.take(models=split.targets))
+    estimates = evaluation.estimate().values()
+    np.testing.assert_allclose(said.low, [one.interval.low for one in estimates])
+    np.testing.assert_allclose(said.high, [one.interval.high for one in estimates])
