@@ -10,7 +10,7 @@ from fewbench.cli import main
 
 @pytest.mark.slow
 def test_demo(monkeypatch, capsys, tmp_path):
-    """As a user runs it, but for its comparison, which has two repeats instead of four."""
+    """As a user runs it, but for its comparison, which has two repeats instead of three."""
     full = study.compare
     monkeypatch.setattr(study, "compare", lambda *a, **k: full(*a, **{**k, "repeats": 2}))
     monkeypatch.chdir(tmp_path)
@@ -24,7 +24,7 @@ def test_demo(monkeypatch, capsys, tmp_path):
     estimate = float(re.search(r"^estimate +([\d.]+) ", said.out, re.M)[1])
     truth = float(re.search(r"^truth +([\d.]+) ", said.out, re.M)[1])
     assert abs(estimate - truth) < 0.15
-    off = re.search(r"^greedy-ridge +([\d.]+) +error ([\d.]+) points", said.out, re.M)
+    off = re.search(r"^fewbench +([\d.]+) +error ([\d.]+) points", said.out, re.M)
     assert float(off[1]) == estimate
     assert float(off[2]) == pytest.approx(100 * abs(estimate - truth), abs=0.1)
     page = tmp_path / "out" / "report.html"

@@ -469,7 +469,8 @@ def test_intervals_are_those_of_an_evaluation():
         [table.model_ids[at] for at in split.targets],
         child_seed(0, 3, 0),
     )
-    evaluation.tell_table(table.take(models=split.targets))
+    while evaluation.ask():
+        evaluation.tell_table(table.take(models=split.targets))
     estimates = evaluation.estimate().values()
     np.testing.assert_allclose(said.low, [one.interval.low for one in estimates])
     np.testing.assert_allclose(said.high, [one.interval.high for one in estimates])

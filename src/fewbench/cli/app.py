@@ -44,7 +44,7 @@ COMMANDS = {
     "study": ("study:study", "Analyze single methods (TailoredBench)."),
     "demo": (
         "demo:demo",
-        "Estimate a new classifier from 50 of 1,000 items.",
+        "Estimate a new classifier from a few of 1,000 items.",
     ),
     "transfer": (
         "transfer:transfer",

@@ -1,7 +1,7 @@
 """fewbench demo: estimate a new model on bundled data, and check the estimate."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -10,10 +10,15 @@ from fewbench.cli.compare import describe as describe_comparison
 from fewbench.cli.evaluate import describe as describe_estimate
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.evaluation import Evaluation
+from fewbench.evaluation import Evaluation, Stop
 
-METHOD = "greedy-ridge"
-BUDGET = 50
+if TYPE_CHECKING:
+    from fewbench.datasets.digits import Newcomer
+
+METHOD = "fewbench"
+BUDGET = 100
+HALF_WIDTH = 0.1
+BUDGETS = [20, 50]
 OWN = Path("demo-output")  # here the demo replaces its report
 
 
@@ -23,7 +28,7 @@ def demo(
     workers: Annotated[int, typer.Option(help="Number of processes for the comparison.")] = 2,
     force: Force = False,
 ) -> None:
-    """Estimate a new classifier from 50 of 1,000 items.
+    """Estimate a new classifier from a few of 1,000 items.
 
     \b
     fewbench demo
@@ -38,24 +43,26 @@ def demo(
     print(
         f"Source models: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
         f"families on {zoo.n_items} images of handwritten digits, {len(zoo.tasks)} tasks.\n"
-        f"Target model: a new classifier. {METHOD} runs it on {BUDGET} of {zoo.n_items} images:\n"
+        f"Target model: a new classifier. {METHOD} runs it on few images at a time, until the "
+        f"interval is at\nmost ±{HALF_WIDTH:g} or {BUDGET} images are run:\n"
     )
     newcomer = train_newcomer(seed)
-    said = {}
-    for method in (METHOD, "random"):
-        evaluation = Evaluation(zoo, method, BUDGET, ["newcomer"], seed)
-        for target, items in evaluation.ask().items():
-            right, options = newcomer.answer(items)
-            evaluation.tell(
-                target,
-                dict(zip(items, right.tolist(), strict=True)),
-                dict(zip(items, np.asarray(options), strict=True)),
-            )
-        said[method] = evaluation.estimate()["newcomer"]
+    stop = Stop(items=BUDGET, half_width=HALF_WIDTH)
+    evaluation = Evaluation(zoo, METHOD, targets=["newcomer"], seed=seed, stop=stop)
+    said = None
+    while evaluation.ask():
+        _answer(evaluation, newcomer)
+        said = evaluation.estimate()["newcomer"]
+        low, high = said.interval.low, said.interval.high
+        print(f"{said.items_run:4} images  {said.score:.3f}  ±{(high - low) / 2:.3f}", flush=True)
+    assert said is not None
+    sample = Evaluation(zoo, "random", said.items_run, ["newcomer"], seed)
+    _answer(sample, newcomer)
+    found = {METHOD: said, "random": sample.estimate()["newcomer"]}
     truth = newcomer.full_score()
-    print(describe_estimate(said[METHOD], zoo.scale))
+    print(f"\n{describe_estimate(said, zoo.scale)}")
     print(f"\n{'truth':<18}{truth:.3f}   (all {zoo.n_items} images)")
-    for method, one in said.items():
+    for method, one in found.items():
         inside = "inside" if one.interval.low <= truth <= one.interval.high else "outside"
         print(
             f"{method:<18}{one.score:.3f}   error {100 * abs(one.score - truth):.1f} points, truth "
@@ -69,10 +76,11 @@ def demo(
     with progress_bar("comparing") as progress:
         outcome = compare(
             zoo,
-            ["anchor-points", METHOD],
-            [20, BUDGET, 100],
+            [METHOD, "anchor-points"],
+            BUDGETS,
             [SplitSettings("random"), SplitSettings("group", targets=1 / 20)],
-            repeats=4,
+            repeats=3,
+            level=None,
             seed=seed,
             workers=workers,
             progress=progress,
@@ -81,3 +89,14 @@ def demo(
     print(describe_comparison(outcome))
     write_report(outcome, page)
     print(f"\nReport: {page.resolve()}")
+
+
+def _answer(evaluation: Evaluation, newcomer: "Newcomer") -> None:
+    """Run the new classifier on what is asked."""
+    for target, items in evaluation.ask().items():
+        right, options = newcomer.answer(items)
+        evaluation.tell(
+            target,
+            dict(zip(items, right.tolist(), strict=True)),
+            dict(zip(items, np.asarray(options), strict=True)),
+        )

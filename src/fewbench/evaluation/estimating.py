@@ -24,6 +24,10 @@ ENOUGH = 0.8
 """Share of the budget from which the errors with the whole budget apply."""
 
 
+AHEAD = 8
+"""An adaptive method is judged after up to so many times as many answers in the same go."""
+
+
 @dataclass(frozen=True, eq=False)
 class Heard:
     """A target's answers (one row), whether it has open items, and warnings about the answers."""
@@ -114,9 +118,10 @@ class Estimator:
         if limit not in self._models:
             together: list[int | None] = [limit]
             if limit is not None and not self._method.asks_once:
-                # Later estimates of the same run, when the answers have doubled, ask for the rest.
+                # The next estimates of the same run, each time the answers have doubled.
                 later = {int(budget * ENOUGH**step) for step in range(steps - 2, 0, -3)} - {limit}
-                together = [*together, *sorted(later), None]
+                together += sorted(n for n in later if n <= AHEAD * limit)
+                together += [None] if budget <= AHEAD * limit else []
             other = next(iter(self._models.values()), None)
             self._models[limit] = ErrorModel(
                 self._method,
