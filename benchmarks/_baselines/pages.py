@@ -14,8 +14,8 @@ NUMBERS = re.compile(r"(<!-- numbers: (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTAL
 CLAIMS = re.compile(r"<!-- claims -->\n(.*?)<!-- end claims -->", re.DOTALL)
 SHOWN = (10, 30, 100)
 ADVISED = {
-    LIKE: ("greedy-ridge", "metabench-unfiltered", "fluid"),
-    STRONGER: ("fluid", "aipw", "ssepy"),
+    LIKE: ("fewbench", "greedy-ridge", "fewbench-static"),
+    STRONGER: ("fewbench", "fewbench-static", "aipw"),
 }
 """Whom README advises, by regime: chosen by hand from the page, best first."""
 

@@ -61,15 +61,15 @@ class Advice:
     below: int = 1_000_000
 
 
-STRONGER = ("fluid", "aipw", "ssepy")
+STRONGER = ("fewbench", "fewbench-static", "aipw")
 """Methods for a target that may be beyond the source models, by docs/baselines.md."""
 
 ADVICE: tuple[Advice, ...] = (
     Advice(
         "targets like the source models",
-        ("greedy-ridge", "metabench-unfiltered", "fluid"),
-        "least error on real tables: under half of random sampling's at 10 items, about two thirds "
-        "at 100; fluid asks item by item",
+        ("fewbench", "greedy-ridge", "fewbench-static"),
+        "least error on real tables: under half of random sampling's; fewbench asks in rounds, the "
+        "others once",
         least=FEW,
     ),
     Advice(
