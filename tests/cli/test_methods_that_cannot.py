@@ -107,7 +107,7 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
         assert one["reason"]
     command = shown.split("Check them on these scores:")[1].split("shows")[0].split()
     assert command[:3] == ["fewbench", "compare", str(path)]
-    assert command[4].split(",") == [one["methods"][0] for one in use]
+    assert command[4].split(",") == list(dict.fromkeys(one["methods"][0] for one in use))
     assert command[-1] == "20"  # 50 items are more than there are
     rows = {row["name"]: row["use_for"] for row in json.loads(ok("methods", "--json"))}
     for one in use:

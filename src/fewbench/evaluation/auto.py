@@ -87,8 +87,8 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
         and (distinct < FEW or (one.methods == STRONGER) == stronger)
     )
     own = [name for name in OWN if name in CATALOGUE]
-    if own:  # which adapt; others that do take long to backtest
-        advised = tuple(name for name in advised if CATALOGUE[name].method.asks_once)
+    if own:  # others that adapt take long to backtest
+        advised = tuple(n for n in advised if n not in OWN and CATALOGUE[n].method.asks_once)
     able = [n for n in advised if n != RANDOM and obstacle(CATALOGUE[n].method, scores) is None]
     own = [n for n in own if obstacle(CATALOGUE[n].method, scores) is None]
     return (*own[:1], *able[:1], RANDOM) if own else (*able, RANDOM)
