@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 METHOD = "fewbench"
 BUDGET = 100
 HALF_WIDTH = 0.1
-BUDGETS = [20, 50]
+BUDGETS = [50]
 OWN = Path("demo-output")  # here the demo replaces its report
 
 
