@@ -10,9 +10,10 @@ from fewbench.cli import main
 
 @pytest.mark.slow
 def test_demo(monkeypatch, capsys, tmp_path):
-    """As a user runs it, but for its comparison, which has two repeats instead of three."""
+    """As a user runs it, but for its comparison, which has one repeat instead of three, and fewer items at most."""
     full = study.compare
-    monkeypatch.setattr(study, "compare", lambda *a, **k: full(*a, **{**k, "repeats": 2}))
+    monkeypatch.setattr(study, "compare", lambda *a, **k: full(*a, **{**k, "repeats": 1}))
+    monkeypatch.setattr("fewbench.cli.demo.BUDGET", 40)
     monkeypatch.chdir(tmp_path)
     words = ["fewbench", "demo", "--output", "out", "--workers", "1"]
     monkeypatch.setattr("sys.argv", words)
