@@ -10,7 +10,7 @@ from fewbench.cli import main
 
 @pytest.mark.slow
 def test_demo(monkeypatch, capsys, tmp_path):
-    """As a user runs it, but for its comparison, which has one repeat instead of three, and fewer items at most."""
+    """As a user runs it, but for fewer items at most and one repeat of its comparison."""
     full = study.compare
     monkeypatch.setattr(study, "compare", lambda *a, **k: full(*a, **{**k, "repeats": 1}))
     monkeypatch.setattr("fewbench.cli.demo.BUDGET", 40)
