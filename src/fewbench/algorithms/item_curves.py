@@ -37,7 +37,7 @@ class ItemCurves:
 
     def at(self, abilities: FloatArray) -> FloatArray:
         """Return the fitted curves themselves at abilities, shape (abilities, items)."""
-        return _logistic(self.intercept + np.asarray(abilities)[:, None] * self.slope)
+        return logistic(self.intercept + np.asarray(abilities)[:, None] * self.slope)
 
     def expected(self, abilities: FloatArray) -> FloatArray:
         """Return the chance of a right answer at abilities, shape (abilities, items).
@@ -48,7 +48,16 @@ class ItemCurves:
         of_b, both, of_a = self.covariance
         variance = of_b + 2 * at * both + at**2 * of_a
         logits = (self.intercept + at * self.slope) / np.sqrt(1 + np.pi / 8 * variance)
-        return np.asarray(np.clip(_logistic(logits), LEAST, 1 - LEAST))
+        return np.asarray(np.clip(logistic(logits), LEAST, 1 - LEAST))
+
+
+def score_logits(full: FloatArray, n_items: int) -> FloatArray:
+    """Return logits of full scores in [0, 1], half an answer from 0 and 1 at least.
+
+    >>> score_logits(np.array([0.0, 0.5]), 10).round(2).tolist()
+    [-3.04, 0.0]
+    """
+    return np.asarray(np.log((full * n_items + 0.5) / ((1 - full) * n_items + 0.5)))
 
 
 def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
@@ -68,7 +77,7 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
     centre, variance, slope = 0.0, FIRST_VARIANCE, 1.0
     for last in (False, True):
         for _ in range(STEPS):
-            chance = _logistic(b + abilities[:, None] * a)
+            chance = logistic(b + abilities[:, None] * a)
             h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
             residual = counts[:, None] * (answers - chance)
             g_b = residual.sum(axis=0) - (b - centre) / variance
@@ -85,7 +94,7 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
         weights = share * (1 - share) / (share * (1 - share)).sum()
         centre, slope = float(weights @ b), float(weights @ a)
         variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
-    chance = _logistic(b + abilities[:, None] * a)
+    chance = logistic(b + abilities[:, None] * a)
     h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
     determinant = h_bb * h_aa - h_ab**2
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)
@@ -116,5 +125,6 @@ def _information(
     )
 
 
-def _logistic(x: FloatArray) -> FloatArray:
+def logistic(x: FloatArray | float) -> FloatArray:
+    """Return 1 / (1 + exp(-x)), without overflow."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.item_curves import fit_curves
+from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.scores import Scores
 
 EDGE = 0.95
@@ -45,8 +45,7 @@ def place(sources: Scores, items: Sequence[IntArray], answers: Sequence[FloatArr
     items, answers : sequences of ndarray
         Each target's items, as positions, and scores in [0, 1].
     """
-    full = sources.full_scores()
-    logits = np.log((full * sources.n_items + 0.5) / ((1 - full) * sources.n_items + 0.5))
+    logits = score_logits(sources.full_scores(), sources.n_items)
     if logits.std() < 1e-9:  # all sources score the same
         best = [sources.filled[:, at].mean(axis=1).max() for at in items]
         own = [float(scores.mean()) for scores in answers]

@@ -1,11 +1,14 @@
 """The sources' Gaussian process, which fewbench's own selector, predictor and method share."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import KrigingModel, fit_kriging
+from fewbench.algorithms.kriging import KrigingModel, Run, fit_kriging
 from fewbench.errors import MethodError
+from fewbench.methods.base import Prediction
 from fewbench.methods.needs import Need
 from fewbench.scores import Scores
 
@@ -26,6 +29,17 @@ def source_kriging(
     weights = np.vstack([scores.item_weights, scores.task_weights.T])
     rng = np.random.default_rng(child_seed(seed, 8))
     return fit_kriging(scores.filled, weights, rng, budget, include)
+
+
+def prediction_of(runs: Iterable[Run], tasks: bool) -> Prediction:
+    """Return the estimates of runs, one row each."""
+    found = [run.estimate() for run in runs]
+    scores = np.array([one.scores for one in found])
+    return Prediction(
+        scores[:, 0],
+        scores[:, 1:] if tasks else None,
+        spread=np.array([one.errors[0] for one in found]),
+    )
 
 
 def item_costs(scores: Scores, column: str | None) -> FloatArray | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
-from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
+from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions
 
 NODES = 61
 BELOW, ABOVE = 0.7, 4.0
@@ -63,28 +63,23 @@ class Beyond:
         self.edge = float(np.quantile(abilities, EDGE))
         self.edge_score = float(np.quantile(scores @ weights[0], EDGE))
         self.grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
-        self.chances = curves.expected(self.grid)[:, candidates]
         chances = np.clip(curves.at(abilities), LEAST, 1 - LEAST)
         residuals = (scores - chances) / _deviation(chances)
-        pool = residuals[:, candidates]
-        _, vectors = np.linalg.eigh(pool @ pool.T)
-        leading = vectors[:, -min(DIRECTIONS, len(scores) - 1) :].T
-        shared = np.sqrt(SAMPLE_SHARE / len(scores)) * (leading @ residuals)
+        scaled = np.sqrt(SAMPLE_SHARE / len(scores)) * residuals
+        leading = leading_directions(residuals[:, candidates], DIRECTIONS).T
+        shared = leading @ scaled
         square = (residuals**2).mean(axis=0)
-        own = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
-        own += np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
+        alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
+        own = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
-        self._shared, self._own, self._basis = (
-            shared[:, candidates],
-            own[candidates],
-            basis[:, candidates],
-        )
-        self._slope = curves.slope[candidates]
+        self._shared, self._own = shared[:, candidates], own[candidates]
+        self._basis = basis[:, candidates]
         self.weights = weights[:, candidates]
         # Totals over all items, the candidates and the others.
         every = curves.expected(self.grid)
         spread, deviation = every * (1 - every), _deviation(every)
+        self.chances, self._deviation = every[:, candidates], deviation[:, candidates]
         self._wanted_mean = every @ weights.T
         self._wanted_factors = np.stack(
             [
@@ -94,17 +89,11 @@ class Beyond:
             axis=1,
         )  # nodes, wanted, k
         self._wanted_noise = (deviation**2 * own) @ (weights**2).T
-        self._deviation = _deviation(self.chances)
-        full = np.sqrt(SAMPLE_SHARE / len(scores)) * residuals
-        alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
-        self._designs = self._at_abilities(
-            curves, weights, candidates, full, alone, basis, abilities
-        )
-
-    @property
-    def designs(self) -> list[Gaussian]:
-        """Gaussians at some abilities from the sources' median upwards, for the design."""
-        return self._designs
+        # For the design: at some abilities from the sources' median upwards, all residuals shared.
+        at = np.linspace(np.quantile(abilities, 0.5), self.grid[-1] - 0.5, DESIGNS)
+        self.designs = [
+            _linear(curves, float(g), scaled, basis, alone, weights, candidates) for g in at
+        ]
 
     def start(self) -> Filter:
         """Return what is known before any answer."""
@@ -158,35 +147,30 @@ class Beyond:
         noise = deviation**2 * (self._own[items] + 1e-4)
         return np.concatenate([shared, effects], axis=2), noise
 
-    def _at_abilities(
-        self,
-        curves: ItemCurves,
-        weights: FloatArray,
-        candidates: IntArray,
-        shared: FloatArray,
-        own: FloatArray,
-        basis: FloatArray,
-        abilities: FloatArray,
-    ) -> list[Gaussian]:
-        """Return Gaussians that are linear in the ability, for the design."""
-        made = []
-        for g in np.linspace(np.quantile(abilities, 0.5), self.grid[-1] - 0.5, DESIGNS):
-            chances = curves.expected(np.array([g]))[0]
-            spread, deviation = chances * (1 - chances), _deviation(chances)
-            factors = np.vstack([deviation * shared, spread * basis, spread * curves.slope])
-            noise = deviation**2 * own
-            made.append(
-                Gaussian(
-                    chances[candidates],
-                    factors[:, candidates].astype(np.float32),
-                    noise[candidates],
-                    weights @ chances,
-                    factors @ weights.T,
-                    weights**2 @ noise,
-                    weights[:, candidates],
-                )
-            )
-        return made
+
+def _linear(
+    curves: ItemCurves,
+    ability: float,
+    shared: FloatArray,
+    basis: FloatArray,
+    own: FloatArray,
+    weights: FloatArray,
+    candidates: IntArray,
+) -> Gaussian:
+    """Return the Gaussian around an ability, linear in it."""
+    chances = curves.expected(np.array([ability]))[0]
+    spread, deviation = chances * (1 - chances), _deviation(chances)
+    factors = np.vstack([deviation * shared, spread * basis, spread * curves.slope])
+    noise = deviation**2 * own
+    return Gaussian(
+        chances[candidates],
+        factors[:, candidates].astype(np.float32),
+        noise[candidates],
+        weights @ chances,
+        factors @ weights.T,
+        weights**2 @ noise,
+        weights[:, candidates],
+    )
 
 
 def _deviation(chances: FloatArray) -> FloatArray:

@@ -85,6 +85,12 @@ def bernoulli(answers: FloatArray, chances: FloatArray) -> FloatArray:
     return np.asarray(answers * np.log(sure) + (1 - answers) * np.log1p(-sure))
 
 
+def leading_directions(rows: FloatArray, n: int) -> FloatArray:
+    """Return the n leading left singular vectors of centred rows, shape (rows, at most n)."""
+    _, vectors = np.linalg.eigh(rows @ rows.T)
+    return np.asarray(vectors[:, -min(n, len(rows) - 1) :])
+
+
 class Inside:
     """The local Gaussian process of the sources.
 
@@ -117,8 +123,7 @@ class Inside:
         self._weights = weights[:, candidates]
         centred = chances - chances.mean(axis=0)
         pool = centred[:, candidates]
-        _, vectors = np.linalg.eigh(pool @ pool.T)
-        self._directions = vectors[:, -min(DIRECTIONS, len(scores) - 1) :]
+        self._directions = leading_directions(pool, DIRECTIONS)
         self._along = (self._directions.T @ pool).astype(np.float32)
         self._along_wanted = (self._directions.T @ centred) @ weights.T
         variance = dispersion * chances * (1 - chances)

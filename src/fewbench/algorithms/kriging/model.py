@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.item_curves import fit_curves
+from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
 
@@ -64,8 +64,7 @@ def fit_kriging(
         places = ((np.arange(n) + rng.random()) * n_items / n).astype(np.intp)
         known = np.empty(0, dtype=np.intp) if include is None else include
         candidates = np.unique(np.concatenate([order[places], known]))
-    full = scores @ weights[0]
-    logits = np.log((full * n_items + 0.5) / ((1 - full) * n_items + 0.5))
+    logits = score_logits(scores @ weights[0], n_items)
     abilities = (logits - logits.mean()) / (logits.std() + 1e-9)
     curves = fit_curves(scores, abilities)
     dispersion = 1.0

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.kriging.design import SystematicDraws, choose
 from fewbench.algorithms.kriging.inside import Gaussian
 from fewbench.algorithms.kriging.model import KrigingModel
@@ -76,23 +77,24 @@ class Run:
         self._filter = self._model.beyond.hear(self._filter, items, answers)
         self._inside = self._model.inside.near(self.items, self.answers)
 
-    def beyond(self) -> float:
-        """Return the weight of the model beyond the sources."""
+    def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
+        """Return the weight of the model beyond the sources, given what it predicts."""
         curves, score = self._model.beyond, self._filter.score
-        means, variances = curves.predict(self._filter, self.items, self.answers)
         chance = np.exp(score - score.max())
         deviation = np.sqrt(np.maximum(variances[:, 0], 0))
         above = means[:, :1] + deviation[:, None] * HERMITE[0] > curves.edge_score
         share = float(chance @ (above @ HERMITE[1]) / chance.sum())
         further = curves.grid > curves.edge
         foresaw = float(np.log(chance[further].sum() / further.sum() + 1e-300) + score.max())
-        return _logistic(SHARPNESS * _logit(share) + EVIDENCE * (foresaw - self._log_score) + LEAN)
+        sure = min(max(share, 1e-4), 1 - 1e-4)
+        logit = SHARPNESS * np.log(sure / (1 - sure)) + EVIDENCE * (foresaw - self._log_score)
+        return float(logistic(logit + LEAN))
 
     def estimate(self) -> Estimated:
         """Return the wanted scores by both models."""
-        weight = self.beyond()
         inside, of_inside = self._inside.predict(self.items, self.answers)
         means, variances = self._model.beyond.predict(self._filter, self.items, self.answers)
+        weight = self._beyond(means, variances)
         chance = self._abilities()
         outside = chance @ means
         of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
@@ -117,10 +119,11 @@ class Run:
         the candidates.
         """
         closed = self.items if closed is None else closed
-        weight = self.beyond() if len(self.items) else 0.0
+        curves, weight = self._model.beyond, 0.0
+        if len(self.items):
+            weight = self._beyond(*curves.predict(self._filter, self.items, self.answers))
         if weight < INSIDE_ONLY:
             return choose([(1.0, [self._inside])], self.items, n, closed=closed, costs=costs)
-        curves = self._model.beyond
         chance = self._abilities()
         far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
         spread = chance @ (curves.chances * (1 - curves.chances))
@@ -140,12 +143,3 @@ def choose_static(model: KrigingModel, n: int, costs: FloatArray | None = None) 
     nothing = np.empty(0, dtype=np.intp)
     halves = [(0.5, [model.inside.all_sources]), (0.5, model.beyond.designs)]
     return choose(halves, nothing, n, closed=nothing, costs=costs)
-
-
-def _logit(chance: float) -> float:
-    cut = min(max(chance, 1e-4), 1 - 1e-4)
-    return float(np.log(cut / (1 - cut)))
-
-
-def _logistic(x: float) -> float:
-    return float(1 / (1 + np.exp(-np.clip(x, -30, 30))))

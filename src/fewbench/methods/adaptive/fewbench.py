@@ -19,7 +19,7 @@ from fewbench._seeds import child_seed
 from fewbench._types import IntArray
 from fewbench.algorithms.kriging import Run
 from fewbench.methods.base import Method, Prediction, Session
-from fewbench.methods.kriging import NEEDS, item_costs, source_kriging
+from fewbench.methods.kriging import NEEDS, item_costs, prediction_of, source_kriging
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number, write
 from fewbench.scores import Scores
@@ -87,13 +87,7 @@ class FewbenchSession(Session):
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from both models, averaged."""
-        found = [self._run(name).estimate() for name in targets]
-        scores = np.array([one.scores for one in found])
-        return Prediction(
-            scores[:, 0],
-            scores[:, 1:] if tasks else None,
-            spread=np.array([one.errors[0] for one in found]),
-        )
+        return prediction_of((self._run(name) for name in targets), tasks)
 
     def _round(self, done: int) -> int:
         """Return how many items the round after so many answers has."""
@@ -110,7 +104,6 @@ class FewbenchSession(Session):
             self._runs.clear()
         scores = record.scores(target)
         rounds = [items[np.isfinite(scores[items])] for items in record.rounds(target)]
-        start = self._start(target)
         known = self._runs.get(target, [])
         runs: list[tuple[bytes, Run]] = []
         for at, items in enumerate(rounds):
@@ -119,13 +112,14 @@ class FewbenchSession(Session):
                 runs.append(known[at])
                 continue
             known = []
-            run = copy(runs[-1][1]) if runs else Run(self._model, start)
+            run = copy(runs[-1][1]) if runs else self._new(target)
             run.hear(np.searchsorted(self._model.candidates, items), scores[items])
             runs.append((told, run))
         self._runs[target] = runs
-        return runs[-1][1] if runs else Run(self._model, start)
+        return runs[-1][1] if runs else self._new(target)
 
-    def _start(self, target: str) -> float:
-        """Return the random start of a target's systematic sample."""
+    def _new(self, target: str) -> Run:
+        """Return a run without answers; each target has its own random start."""
         key = int.from_bytes(hashlib.sha256(target.encode()).digest()[:4], "big")
-        return float(np.random.default_rng(child_seed(self._seed, 7, key)).random())
+        start = np.random.default_rng(child_seed(self._seed, 7, key)).random()
+        return Run(self._model, float(start))

@@ -11,7 +11,7 @@ import numpy as np
 from fewbench._types import IntArray
 from fewbench.algorithms.kriging import KrigingModel, Run
 from fewbench.methods.base import Answers, Prediction
-from fewbench.methods.kriging import NEEDS, source_kriging
+from fewbench.methods.kriging import NEEDS, prediction_of, source_kriging
 from fewbench.methods.needs import require
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
@@ -39,14 +39,8 @@ class FittedKriging:
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict each target by itself."""
         places: IntArray = np.searchsorted(self.model.candidates, answers.items)
-        found = []
+        runs = []
         for row in answers.scores:
-            run = Run(self.model)
-            run.hear(places, row)
-            found.append(run.estimate())
-        scores = np.array([one.scores for one in found])
-        return Prediction(
-            scores[:, 0],
-            scores[:, 1:] if tasks else None,
-            spread=np.array([one.errors[0] for one in found]),
-        )
+            runs.append(Run(self.model))
+            runs[-1].hear(places, row)
+        return prediction_of(runs, tasks)
