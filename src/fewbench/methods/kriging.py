@@ -51,7 +51,9 @@ def item_costs(scores: Scores, column: str | None) -> FloatArray | None:
             f"the items have no column {column!r}",
             hint=f"they have {', '.join(map(str, scores.items.columns)) or 'none'}",
         )
-    costs = np.asarray(scores.items[column], dtype=np.float64)
+    import pandas as pd
+
+    costs = pd.to_numeric(scores.items[column], errors="coerce").to_numpy(dtype=np.float64)
     wrong = ~(np.isfinite(costs) & (costs > 0))
     if wrong.any():
         at = int(wrong.argmax())
