@@ -10,7 +10,7 @@ from fewbench.algorithms.kriging import KrigingModel, Run, fit_kriging
 from fewbench.errors import MethodError
 from fewbench.methods.base import Prediction
 from fewbench.methods.needs import Need
-from fewbench.scores import Scores
+from fewbench.scores import Scores, read_costs
 
 NEEDS = (
     Need("sources", 2, "items are told apart by how sources differ on them", required=True),
@@ -43,22 +43,11 @@ def prediction_of(runs: Iterable[Run], tasks: bool) -> Prediction:
 
 
 def item_costs(scores: Scores, column: str | None) -> FloatArray | None:
-    """Return the cost of every item, shape (items,); MethodError if the column does not say it."""
-    if column is None:
-        return None
-    if column not in scores.items:
-        raise MethodError(
-            f"the items have no column {column!r}",
-            hint=f"they have {', '.join(map(str, scores.items.columns)) or 'none'}",
-        )
-    import pandas as pd
+    """Return what items' gains are divided by, shape (items,): costs above 0, or nothing.
 
-    costs = pd.to_numeric(scores.items[column], errors="coerce").to_numpy(dtype=np.float64)
-    wrong = ~(np.isfinite(costs) & (costs > 0))
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise MethodError(
-            f"the cost of item {scores.items.index[at]!r} in column {column!r} is {costs[at]}",
-            hint="every item needs a cost above 0",
-        )
-    return costs
+    Raises
+    ------
+    ScoresError
+        If the column is not there or holds no cost above 0 for an item.
+    """
+    return None if column is None else read_costs(scores, column, positive=True)
