@@ -66,7 +66,7 @@ def fit_tasks(
     shifts = shifts[order]
     moving = np.cumsum(np.concatenate([shares, -shares])[order])[:-1]
     means = float(shares @ least) + np.append(0.0, np.cumsum(moving * np.diff(shifts)))
-    shift = np.interp(score, np.maximum.accumulate(means), shifts)
+    shift = float(np.interp(score, np.maximum.accumulate(means), shifts))
     return np.clip(tasks + shift, least, most)
 
 
