@@ -245,13 +245,6 @@ def test_it_shows_itself(by_error):
     assert made["learning"]["sources"][-1]["sources"] == 45
 
 
-def test_methods_that_cannot_run_are_named():
-    made = plan(
-        TABLE, budget=20, methods=["disco-pds-rf", "greedy-ridge"], target="like", repeats=3
-    )
-    assert made.forecasts[0].method in ("greedy-ridge", "disco-pds-rf", "random")
-
-
 def test_a_method_that_fails_everywhere_leaves_the_others():
     plain = replace(TABLE, items=TABLE.items.drop(columns="text"))
     made = plan(plain, budget=20, methods=["clustering-semantic", "greedy-ridge"], target="like",
