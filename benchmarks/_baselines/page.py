@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from _baselines.cells import Record
-from _baselines.figures import AT, NONE, Cells, overall
+from _baselines.figures import AT, Cells, overall
 from _baselines.left_out import left_out
 from _baselines.tables import BUDGETS, LIKE, SPLITS, TABLES, TITLES, Loaded, Table
 from _baselines.words import MISSING, bare, bold, interval, points
@@ -207,9 +207,7 @@ def costs(records: Sequence[Record], all_tables: Sequence[Table], workers: int) 
     of_repeat = ran.groupby(["table", "split", "repeat"])["seconds"].sum()
     of_repeat = of_repeat.groupby(["table", "split"]).mean()
     of_table = of_repeat.groupby("table").sum()
-    lines.append(
-        f"{'a repeat of all splits':30s}" + "".join(f"{of_table[n]:13.1f}" for n in names)
-    )
+    lines.append(f"{'a repeat of all splits':30s}" + "".join(f"{of_table[n]:13.1f}" for n in names))
     by_name = {table.name: table for table in all_tables}
     whole = sum(
         seconds * by_name[name].repeats_of(split) for (name, split), seconds in of_repeat.items()

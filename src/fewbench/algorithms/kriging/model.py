@@ -8,9 +8,12 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
+from fewbench.algorithms.soundness.likeness import duplicate_groups
 
 CANDIDATES = 2000
 """More items than this are not compared: a systematic sample of them has as good ones."""
+FEW = 20
+"""With fewer distinct sources than this, items are a systematic sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +28,20 @@ class KrigingModel:
     beyond : Beyond
     difficulty : ndarray of int, shape (candidates,)
         The candidates from the hardest to the easiest, ties at random.
+    distinct : int
+        How many sources there are, near copies counted once.
     """
 
     candidates: IntArray
     inside: Inside
     beyond: Beyond
     difficulty: IntArray
+    distinct: int
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether items are a systematic sample, for lack of sources."""
+        return self.distinct < FEW
 
 
 def fit_kriging(
@@ -76,4 +87,5 @@ def fit_kriging(
         Inside(scores, weights, candidates, abilities, curves, dispersion),
         Beyond(scores, weights, candidates, abilities, curves),
         np.lexsort((rng.random(len(candidates)), share[candidates])),
+        int(duplicate_groups(scores).max()) + 1,
     )
