@@ -12,8 +12,8 @@ from fewbench.algorithms.soundness.likeness import duplicate_groups
 
 CANDIDATES = 2000
 """More items than this are not compared: a systematic sample of them has as good ones."""
-FEW = 20
-"""With fewer distinct sources than this, items are a systematic sample."""
+FEW, MANY = 20, 45
+"""Distinct sources: below FEW all items are a systematic sample, below MANY part of the later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,13 @@ class KrigingModel:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether items are a systematic sample, for lack of sources."""
+        """Whether all items are a systematic sample, for lack of sources."""
         return self.distinct < FEW
+
+    @property
+    def sampled_share(self) -> float:
+        """Share of the later items that are a systematic sample, whatever the target's answers."""
+        return min(1.0, max(0.0, (MANY - self.distinct) / FEW))
 
 
 def fit_kriging(

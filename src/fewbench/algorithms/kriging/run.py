@@ -27,6 +27,7 @@ from fewbench.algorithms.kriging.model import KrigingModel
 SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
 INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
+SAMPLED_FROM = 20
 DRAWN_FROM, DRAWN_SHARE = 40, 0.6
 DENSITY_FLOOR = 0.0125
 SOURCE_WORTH = 5.0
@@ -135,8 +136,9 @@ class Run:
         Both models' shares in the design are their weights. Beyond the sources curves may be off
         in ways that they do not know of, and more so the more answers there are: from 40 answers
         on part of the items are a systematic sample, in proportion to the answers' standard
-        deviation. With few sources all are. `closed` are items that were asked, answered or not;
-        `costs` has the shape of the candidates.
+        deviation. The fewer sources there are below 45, the more items are such a sample: from 20
+        answers on, and all with fewer than 20. `closed` are items that were asked, answered or
+        not; `costs` has the shape of the candidates.
         """
         closed = self.items if closed is None else closed
         if self._model.is_sampled:  # costs do not count: the sample would be another
@@ -144,15 +146,19 @@ class Run:
         curves, weight = self._model.beyond, 0.0
         if len(self.items):
             weight = self._beyond(*curves.predict(self._filter, self.items, self.answers))
-        if weight < INSIDE_ONLY:
-            return choose([(1.0, [self._inside])], self.items, n, closed=closed, costs=costs)
-        chance = self._abilities()
-        far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
-        spread = chance @ (curves.chances * (1 - curves.chances))
-        drawn = None
-        if len(self.items) >= DRAWN_FROM:
-            drawn = DRAWN_SHARE * far * weight, self._draws, np.sqrt(spread + DENSITY_FLOOR)
-        models = [(1 - weight, [self._inside]), (weight, curves.designs)]
+        # With rather few sources, what they do not tell of is drawn too.
+        share, density = self._model.sampled_share, curves.weights[0]
+        share *= len(self.items) >= SAMPLED_FROM
+        models = [(1.0, [self._inside])]
+        if weight >= INSIDE_ONLY:
+            models = [(1 - weight, [self._inside]), (weight, curves.designs)]
+            chance = self._abilities()
+            spread = chance @ (curves.chances * (1 - curves.chances))
+            density = density * np.sqrt(spread + DENSITY_FLOOR)
+            if len(self.items) >= DRAWN_FROM:
+                far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
+                share = max(share, DRAWN_SHARE * far * weight)
+        drawn = (share, self._draws, density) if share else None
         return choose(models, self.items, n, closed=closed, costs=costs, drawn=drawn)
 
     def _abilities(self) -> FloatArray:
