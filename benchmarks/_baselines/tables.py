@@ -36,7 +36,7 @@ class Table:
     name: str
     repeats: int = 10
     drawn: str = "random"
-    by_strength: int = 5
+    by_strength: int = 3
 
     def settings(self, split: str) -> SplitSettings:
         if split == GAP:
@@ -59,7 +59,7 @@ TABLES = (
     Table("helm_math"),
     Table("glue_rte"),
     Table("glue_sst2"),
-    Table("llmub_mmlu", 3, "group", 3),  # a repeat takes as long as all others together
+    Table("llmub_mmlu", 3, "group", 1),  # a repeat takes as long as all others together
     Table("mmlu_pro_32", 1),  # its targets are too few to count
 )
 
