@@ -11,7 +11,7 @@ from fewbench.datasets import load_zoo
 
 @pytest.mark.slow
 def test_demo(monkeypatch, capsys, tmp_path):
-    """As a user runs it, but for fewer source models and items, and one repeat of its comparison."""
+    """As a user runs it, but for fewer source models and items, and one repeat to compare."""
     full, zoo = study.compare, load_zoo()
     few = zoo.take(models=range(0, zoo.n_models, 3))
     monkeypatch.setattr("fewbench.datasets.load_zoo", lambda: few)
