@@ -5,7 +5,7 @@ Given ability g, from below the weakest source to far above the strongest one, t
     y = P(g) + sqrt(V) e + V (1, d) beta,    V = P(1 - P),  beta ~ N(0, I)
 
 with P the curves averaged over their own uncertainty and d the standardised intercepts. The
-covariance of the residuals e is a fifth of the sources' (for estimates, its leading directions);
+covariance of the residuals e is a fifth of the sources' (its leading directions);
 the rest is independent. The prior of g is flat over the grid.
 """
 
@@ -20,7 +20,7 @@ from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_dire
 NODES = 61
 BELOW, ABOVE = 0.7, 4.0
 SAMPLE_SHARE = 0.2
-DIRECTIONS = 16
+DIRECTIONS, DESIGN_DIRECTIONS = 16, 48
 FLOOR = 0.03
 """Residuals are standardised by chances that stay so far from 0 and 1."""
 LEAST_RESIDUAL = 0.3
@@ -66,8 +66,8 @@ class Beyond:
         chances = np.clip(curves.at(abilities), LEAST, 1 - LEAST)
         residuals = (scores - chances) / _deviation(chances)
         scaled = np.sqrt(SAMPLE_SHARE / len(scores)) * residuals
-        leading = leading_directions(residuals[:, candidates], DIRECTIONS).T
-        shared = leading @ scaled
+        leading = leading_directions(residuals[:, candidates], DESIGN_DIRECTIONS).T @ scaled
+        shared = leading[-DIRECTIONS:]
         square = (residuals**2).mean(axis=0)
         alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
         own = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
@@ -89,10 +89,10 @@ class Beyond:
             axis=1,
         )  # nodes, wanted, k
         self._wanted_noise = (deviation**2 * own) @ (weights**2).T
-        # For the design: at some abilities from the sources' median upwards, all residuals shared.
+        # For the design: at some abilities from the sources' median upwards, with more directions.
         at = np.linspace(np.quantile(abilities, 0.5), self.grid[-1] - 0.5, DESIGNS)
         self.designs = [
-            _linear(curves, float(g), scaled, basis, alone, weights, candidates) for g in at
+            _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
         ]
 
     def start(self) -> Filter:

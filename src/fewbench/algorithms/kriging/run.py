@@ -29,6 +29,8 @@ INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
 SAMPLED_FROM = 20
 DRAWN_FROM, DRAWN_SHARE = 40, 0.6
+FAR_ABOVE = 0.25, 0.15
+"""From how far above the sources' 95 % quantile items are drawn, and how soon all of them are."""
 DENSITY_FLOOR = 0.0125
 SOURCE_WORTH = 5.0
 """With few sources, each counts as so many answers against the sample's mean."""
@@ -136,34 +138,42 @@ class Run:
         Both models' shares in the design are their weights. Beyond the sources curves may be off
         in ways that they do not know of, and more so the more answers there are: from 40 answers
         on part of the items are a systematic sample, in proportion to the answers' standard
-        deviation. The fewer sources there are below 45, the more items are such a sample: from 20
-        answers on, and all with fewer than 20. `closed` are items that were asked, answered or
-        not; `costs` has the shape of the candidates.
+        deviation. A target that scores far above the sources gets more of it, and at once. The
+        fewer sources there are below 45, the more of the items after the first 20 are such a
+        sample, and all with fewer than 20. `closed` are items that were asked, answered or not;
+        `costs` has the shape of the candidates.
         """
         closed = self.items if closed is None else closed
         if self._model.is_sampled:  # costs do not count: the sample would be another
             return self._draws.take(n, closed, self._model.beyond.weights[0])
         curves, weight = self._model.beyond, 0.0
-        if len(self.items):
-            weight = self._beyond(*curves.predict(self._filter, self.items, self.answers))
         # With rather few sources, what they do not tell of is drawn too.
         share, density = self._model.sampled_share, curves.weights[0]
         share *= len(self.items) >= SAMPLED_FROM
         models = [(1.0, [self._inside])]
+        if len(self.items):
+            means, variances = curves.predict(self._filter, self.items, self.answers)
+            weight = self._beyond(means, variances)
         if weight >= INSIDE_ONLY:
             models = [(1 - weight, [self._inside]), (weight, curves.designs)]
             chance = self._abilities()
             spread = chance @ (curves.chances * (1 - curves.chances))
             density = density * np.sqrt(spread + DENSITY_FLOOR)
+            above = float(chance @ means[:, 0]) - curves.edge_score
+            share = max(share, weight * _part((above - FAR_ABOVE[0]) / FAR_ABOVE[1]))
             if len(self.items) >= DRAWN_FROM:
-                far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
-                share = max(share, DRAWN_SHARE * far * weight)
+                far = float(chance @ curves.grid) - curves.edge
+                share = max(share, weight * DRAWN_SHARE * _part(far))
         drawn = (share, self._draws, density) if share else None
         return choose(models, self.items, n, closed=closed, costs=costs, drawn=drawn)
 
     def _abilities(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
         return np.asarray(chance / chance.sum())
+
+
+def _part(x: float) -> float:
+    return min(1.0, max(0.0, x))
 
 
 def choose_static(
