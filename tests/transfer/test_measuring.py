@@ -13,13 +13,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.errors import ModelError, RunError, TransferError
+from fewbench.errors import ModelError, RunError
 from fewbench.runners.asking import Limits, Patience, Prices
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Usage, Written
+from fewbench.runners.questions import Question
+from fewbench.runners.scoring import longest
 from fewbench.transfer.answers import NOT_LISTED, TOO_LONG
 from fewbench.transfer.journal import read
-from fewbench.transfer.measuring import ask, longest
-from fewbench.transfer.prompts import Question
+from fewbench.transfer.measuring import ask
 
 FAST = Patience(first=0.001, longest=0.002)
 

@@ -142,11 +142,11 @@ def measure(
     from fewbench.methods.tasks.transferability import MATRIX
     from fewbench.runners.asking import Limits, Patience, Prices, check_pace
     from fewbench.runners.models.model import Model
+    from fewbench.runners.questions import read_template
     from fewbench.transfer.answers import check_not_smaller
     from fewbench.transfer.cost import cost_of, example, overview, paper_cost
     from fewbench.transfer.design import Design
     from fewbench.transfer.measuring import measure as send_all
-    from fewbench.transfer.prompts import read_template
     from fewbench.transfer.sources import passed_over, read_tasks
 
     if metric == "loss" and scoring == "top":

@@ -5,11 +5,12 @@ tasks, the prompt holds exemplars of the source task and asks questions of the t
 """
 
 from fewbench.runners.asking import Limits, Patience, Prices
+from fewbench.runners.questions import TEMPLATES, Question, Template, read_template
 from fewbench.transfer.answers import transferability
 from fewbench.transfer.cost import cost_of
 from fewbench.transfer.design import Design
 from fewbench.transfer.measuring import measure
-from fewbench.transfer.prompts import TEMPLATES, Question, Task, Template, read_template
+from fewbench.transfer.prompts import Task
 from fewbench.transfer.sources import read_tasks
 
 __all__ = [

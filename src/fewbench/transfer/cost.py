@@ -67,7 +67,8 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
 
     Examples
     --------
-    >>> from fewbench.transfer.prompts import TEMPLATES, Question, Task
+    >>> from fewbench.runners.questions import TEMPLATES, Question
+    >>> from fewbench.transfer.prompts import Task
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)

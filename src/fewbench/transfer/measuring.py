@@ -1,6 +1,5 @@
 """Send a measurement's requests: in parallel, with retries and limits, and score the answers."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,14 +16,13 @@ from fewbench.runners.asking import (
     prepare_model,
 )
 from fewbench.runners.event_loop import EventLoop
-from fewbench.runners.models.model import Model, TooLong, TryAgain, Usage
-from fewbench.transfer.answers import Answer, Answers
+from fewbench.runners.models.model import Model, TryAgain
+from fewbench.runners.scoring import Answer, ask_question
+from fewbench.transfer.answers import Answers
 from fewbench.transfer.design import Design, Request
 from fewbench.transfer.journal import Header, Journal, opened
-from fewbench.transfer.prompts import LETTERS, Question
 
 Progress = Callable[[int, int], None]
-FEWEST, MOST = 16, 512  # tokens that the model may write
 
 
 @dataclass
@@ -234,62 +232,7 @@ def measure(
 
 
 async def ask(model: Model, design: Design, request: Request) -> Answer:
-    """Ask once, and score the answer.
-
-    - accuracy: 1 if the right option is the most likely one, 1 / n if it ties with n - 1 others,
-      otherwise 0, also if the model listed no option.
-    - loss: the mean log-probability per token of the right answer.
-    - exact-match: 1 if the written text is an accepted answer, without regard to case and spaces.
-
-    Raises
-    ------
-    TryAgain
-        If asking again may help, also if a log-probability is not a number.
-    ModelError
-        If asking again does not help.
-    """
-    prompt, question = design.prompt(request), design.question(request)
-    try:
-        if design.metric == "accuracy":
-            chosen = await model.choose(prompt, design.template.continuations(question))
-            value, said = chosen_score(chosen.log_probabilities, question)
-            return Answer(value, said, chosen.usage)
-        if design.metric == "loss":
-            read = await model.read(prompt, design.template.continuation(question))
-            if read.tokens < 1 or not -math.inf < read.log_probability <= 0:
-                raise TryAgain(
-                    f"a log-probability of {read.log_probability} over {read.tokens} tokens"
-                )
-            return Answer(read.log_probability / read.tokens, None, read.usage)
-        between = design.template.between
-        written = await model.write(prompt, [between] if between else [], longest(question))
-    except TooLong:
-        return Answer(None, "too long", Usage(requests=0))
-    return Answer(match(written.text, question), written.text, written.usage)
-
-
-def chosen_score(values: tuple[float, ...], question: Question) -> tuple[float, str | None]:
-    """Return the score of the options' log-probabilities, and the letters of the most likely."""
-    options = len(question.options)
-    if len(values) != options or any(map(math.isnan, values)):
-        raise TryAgain(f"{len(values)} log-probabilities for {options} options")
-    most = max(values)
-    if most == -math.inf:
-        return 0.0, None
-    best = [at for at, value in enumerate(values) if value == most]
-    right = 1 / len(best) if question.answer in best else 0.0
-    return right, ",".join(LETTERS[at] for at in best)
-
-
-def match(text: str, question: Question) -> float:
-    """Return 1 if a text is an accepted answer, without regard to case and spaces; otherwise 0."""
-    return float(_plain(text) in map(_plain, (question.shown, *question.also)))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
-def longest(question: Question) -> int:
-    """Return how many tokens the model may write: the characters of the longest answer."""
-    return min(max(FEWEST, *(len(text) for text in (question.shown, *question.also))), MOST)
+    """Ask once, and score the answer (see `fewbench.runners.scoring.ask`)."""
+    return await ask_question(
+        model, design.prompt(request), design.question(request), design.template, design.metric
+    )
