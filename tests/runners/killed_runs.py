@@ -2,8 +2,8 @@
 
     python tests/runners/killed_runs.py FOLDER KILLS
 
-prints as JSON what came of it, for each runner. Each life of the run is a fork of this process, so that it starts
-at once.
+prints as JSON what came of it, for each runner. Each life of a run is a fork of this process, so
+that it starts at once.
 """
 
 import json

@@ -157,7 +157,7 @@ def test_a_half_width_ends_a_run_early():
 def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
         item, other = run.next("target")[:2]
-        with pytest.raises(AnswersError, match="outside 0..1"):
+        with pytest.raises(AnswersError, match=r"outside 0\.\.1"):
             run.take("target", {item: 7.0}, cost=2.0)
         run.take("target", {other: 1.0}, cost=0.5)
     with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
