@@ -51,7 +51,7 @@ def main(words):
         later = np.sort(seconds)
         print(
             f"{name}: opened in {opened:.1f} s; {len(seconds)} rounds, median "
-            f"{np.median(later):.3f} s, longest {later[-1]:.3f} s (goal {GOALS.get(name, 0.1):g} s)",
+            f"{np.median(later):.3f} s, longest {later[-1]:.3f} s (goal {GOALS.get(name, 0.1)} s)",
             flush=True,
         )
 

@@ -414,7 +414,8 @@ class Run:
         return Progress(
             target=target,
             answered=answered,
-            of=min(self.evaluation.provenance.budget, self.evaluation.scores.n_items),
+            of=self.evaluation.provenance.budget,
+            total=self.evaluation.scores.n_items,
             estimate=estimate,
             spent=self._spent([target]),
         )
