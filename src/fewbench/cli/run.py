@@ -7,6 +7,7 @@ import typer
 from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
 from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.running import (
+    AcceptChanges,
     AcceptFractions,
     BatchSize,
     Cost,
@@ -62,6 +63,7 @@ def command(
         typer.Option(help="Seconds without an answer after which the program counts as hanging."),
     ] = None,
     accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -87,6 +89,7 @@ def command(
         batch=batch,
         tries=tries,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         as_json=as_json,
     )
     run_and_print(CommandRunner(program, timeout=timeout), settings.load(), settings)

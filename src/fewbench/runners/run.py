@@ -36,12 +36,14 @@ OUTAGE = 10
 class Batch(BaseModel):
     """What a batch cost, and which of its items failed: a line of `run.jsonl`.
 
-    `counts` is False where the model failed as a whole, which is no fault of the items.
+    `counts` is False where the model failed as a whole, which is no fault of the items. A line
+    with `facts` says how the model was run from there on.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    target: str
+    target: str = ""
+    facts: dict[str, str] | None = None
     failed: dict[str, str] = {}
     counts: bool = True
     cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -116,8 +118,10 @@ class Run:
         batch: int | None = None,
         tries: int = 3,
         level: float | None = None,
+        facts: Mapping[str, str] | None = None,
         accept_prompts: bool = False,
         accept_fractions: bool = False,
+        accept_changes: bool = False,
     ) -> Self:
         """Start an evaluation, or go on with the one in the folder.
 
@@ -142,13 +146,18 @@ class Run:
             How often an item may fail until it is skipped.
         level : float, optional
             Level of reported intervals (default: the level of `stop`).
+        facts : mapping of str to str, optional
+            How the model is run: what must be the same for answers to be of one model.
         accept_prompts, accept_fractions : bool
             As for `Evaluation.tell_table`.
+        accept_changes : bool
+            Go on although the facts have changed.
 
         Raises
         ------
         RunError
-            If another process runs in the folder, or its evaluation is another one.
+            If another process runs in the folder, its evaluation is another one, or the facts
+            have changed.
         EvaluationError, MethodError
             If the evaluation cannot be started or opened.
         """
@@ -185,6 +194,7 @@ class Run:
             )
             run._take_up()
             run.notes += notes
+            run._check_facts(facts, accept=accept_changes)
             run._since, run._own = started, time.monotonic() - started
             run._held = held.pop_all()
         return run
@@ -362,9 +372,7 @@ class Run:
             seconds=now - self._since,
             own=self._own,
         )
-        if self._lines is not None:
-            self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
-        self._batches.append(batch)
+        self._write(batch)
         self._since, self._own = now, 0.0
 
     def _take_up(self) -> None:
@@ -377,6 +385,35 @@ class Run:
                     hint=f"restore {BATCHES} from a backup, or delete the line: what that batch "
                     "cost, and which of its items failed, is then forgotten",
                 ) from error
+
+    def _check_facts(self, facts: Mapping[str, str] | None, *, accept: bool) -> None:
+        """Compare how the model is run with how it was run before, and note it."""
+        if facts is None:
+            return
+        known = [one.facts for one in self._batches if one.facts is not None]
+        if known and known[-1] == facts:
+            return
+        if known:
+            before = known[-1]
+            differ = [
+                f"{name} {before.get(name, 'not set')}, not {facts.get(name, 'not set')}"
+                for name in {**before, **facts}
+                if before.get(name) != facts.get(name)
+            ]
+            said = f"{self.folder}: the answers there come from {'; '.join(differ)}"
+            if not accept:
+                raise RunError(
+                    said,
+                    hint="use another folder for another model; if it is the same model, pass "
+                    "--accept-changes (in Python accept_changes=True)",
+                )
+            self.notes.append(f"{said}; accepted as the same model")
+        self._write(Batch(facts=dict(facts)))
+
+    def _write(self, batch: Batch) -> None:
+        if self._lines is not None:
+            self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
+        self._batches.append(batch)
 
     def _spent(self, targets: Sequence[str] | None = None) -> Spent:
         """Return what was spent on some targets; the seconds are always those of the whole run."""
@@ -426,6 +463,7 @@ class Run:
         named = [name for name in self.targets if len(record.answered(name))]
         with self._timed():
             estimates = self.evaluation.estimate(self._level, named) if named else None
+        self._note_limits()
         ids = self.evaluation.scores.item_ids
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
         failures = {name: self._failures(name) for name in self.targets}
@@ -443,6 +481,22 @@ class Run:
             notes=self.notes,
             folder=self.folder,
         )
+
+    def _note_limits(self) -> None:
+        """Note a limit that could not be kept, as nothing reported what was used."""
+        spent, items = self._spent(), self.evaluation.scores.items
+        silent = [
+            name
+            for name, limit, used in (
+                ("cost", self.stop.cost, spent.cost or COST in items),
+                ("tokens", self.stop.tokens, spent.tokens),
+            )
+            if limit is not None and not used
+        ]
+        for name in silent:
+            note = f"no {name} reported: the limit on {name} was not kept"
+            if note not in self.notes:
+                self.notes.append(note)
 
 
 def _reopened(
