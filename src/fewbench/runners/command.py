@@ -43,7 +43,7 @@ class Line(BaseModel):
 
 
 class CommandRunner:
-    """Runs a program that answers items.
+    r"""Runs a program that answers items.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class CommandRunner:
     Examples
     --------
     >>> from fewbench.testing import simulate
-    >>> answer = 'import json, sys\\nfor line in sys.stdin:\\n'
+    >>> answer = 'import json, sys\nfor line in sys.stdin:\n'
     >>> answer += ' print(json.dumps({"item": json.loads(line)["item"], "score": 1}), flush=True)'
     >>> runner = CommandRunner(["python3", "-c", answer])
     >>> runner.prepare(simulate(5, 9), ["new"])
