@@ -31,7 +31,7 @@ BELOW = {
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "readers": {"readers", "scores"},
-    "runners": {"runners", "scores"},
+    "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "transfer": {"transfer", "runners", "methods", "scores"},
     "report": {"report"},
 }
@@ -67,6 +67,15 @@ def test_imports_point_one_way(room):
     for path in sources():
         if room_of(path) == room:
             assert set(imported(path)) <= allowed, path
+
+
+def test_transfer_uses_only_how_runners_ask_models():
+    allowed = {"models", "asking", "event_loop", "questions", "question_lines", "scoring"}
+    for path in sources():
+        if room_of(path) == "transfer":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and "fewbench.runners" in (node.module or ""):
+                    assert node.module.split(".")[2] in allowed, path
 
 
 def test_no_room_but_themselves_imports_the_topmost():

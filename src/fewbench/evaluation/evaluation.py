@@ -22,6 +22,7 @@ from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import (
+    COST,
     FEWEST,
     Stop,
     check_scores,
@@ -79,6 +80,8 @@ class Evaluation:
     subset : Subset, optional
         For a static method: items chosen earlier. A subset of your own (without provenance)
         replaces the method's selector.
+    is_run : bool
+        Whether fewbench runs the model, so that limits on time and tokens can be kept.
 
     Raises
     ------
@@ -110,6 +113,7 @@ class Evaluation:
         *,
         stop: Stop | None = None,
         subset: Subset | None = None,
+        is_run: bool = False,
     ) -> None:
         check_is_scores(scores)
         if (budget is None) == (stop is None):
@@ -117,6 +121,8 @@ class Evaluation:
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
             )
         limits = stop or Stop(items=budget)
+        if not is_run:
+            limits.check_without_run(scores)
         check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
@@ -155,6 +161,7 @@ class Evaluation:
         self._entries: list[Entry] = []
         self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
         self._journal: Journal | None = None
+        self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
 
     @cached_property
     def method(self) -> Method:
@@ -347,7 +354,9 @@ class Evaluation:
 
     # -- ask and tell ------------------------------------------------------------------------
 
-    def ask(self, at_most: int | None = None) -> dict[str, list[str]]:
+    def ask(
+        self, at_most: int | None = None, targets: Sequence[str] | None = None
+    ) -> dict[str, list[str]]:
         """Return the items to run next: ids of asked items without an answer, by target.
 
         Finished and waiting targets (see `waiting`) are left out. Asking again returns the same.
@@ -356,10 +365,12 @@ class Evaluation:
         ----------
         at_most : int, optional
             Most items per target; the rest is asked later.
+        targets : sequence of str, optional
+            Targets to ask (default: all).
         """
         self._advance()
         asked = {}
-        for target in self.targets:
+        for target in self.targets if targets is None else targets:
             items = self._affordable(target)
             if self.stop.half_width is not None and len(items):
                 if self._is_narrow(target):
@@ -411,7 +422,7 @@ class Evaluation:
 
     def _affordable(self, target: str) -> IntArray:
         items = self.record.open(target)
-        if self.stop.cost is None or not len(items):
+        if self.stop.cost is None or COST not in self.scores.items or not len(items):
             return items
         spent = float(self._costs[self.record.answered(target)].sum())
         return items[spent + np.cumsum(self._costs[items]) <= self.stop.cost * (1 + 1e-9)]
@@ -641,6 +652,9 @@ class Evaluation:
         from fewbench.evaluation.estimating import Heard
 
         waiting = self._advance()
+        state = (level, len(self._entries))
+        if (kept := self._kept.get(tuple(names))) is not None and kept[0] == state:
+            return Estimates(kept[1])  # nothing was asked or told since
         heard = []
         for name in names:
             goes_on = len(self.record.open(name)) > 0 or name in waiting
@@ -648,11 +662,32 @@ class Evaluation:
             notes = (*rests_on, *self._book.notes(name), *self._accepted(name))
             heard.append(Heard(name, self.record.answers(name), goes_on, notes))
         prediction = self._predict(names, tasks=True)
-        return self._estimator.estimate(prediction, heard, level, self.notes)
+        estimates = self._estimator.estimate(prediction, heard, level, self.notes)
+        self._kept[tuple(names)] = (state, estimates)
+        return Estimates(estimates)
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():
             return self._session.predict(names, tasks=tasks)
+
+    def predict(self, target: str) -> float:
+        """Return a target's estimated score alone, on the scale of the scores.
+
+        Without an interval, which is measured on the sources and takes long on large tables.
+        EvaluationError if the target has no answers.
+        """
+        from fewbench.evaluation.bounds import bound_score
+
+        self._check_target(target)
+        answers = self.record.answers(target)
+        if not len(answers.items):
+            raise EvaluationError(
+                f"{target!r} has answered none of the asked items",
+                hint="run the items that ask lists, and record the answers with tell",
+            )
+        found = float(self._predict([target], tasks=False).scores[0])
+        score = bound_score(found, self.scores, answers.items, answers.scores[0])
+        return float(self.scores.scale.from_unit(score))
 
     def _rests_on(self, target: str, is_waiting: bool) -> tuple[str, ...]:
         """Return warnings if the estimate rests on fewer answers than asked."""
