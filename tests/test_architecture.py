@@ -31,7 +31,7 @@ BELOW = {
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "readers": {"readers", "scores"},
-    "runners": {"runners", "scores"},
+    "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "transfer": {"transfer", "runners", "methods", "scores"},
     "report": {"report"},
 }

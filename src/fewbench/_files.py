@@ -58,19 +58,27 @@ def reserve(path: Path) -> None:
 
 
 @contextmanager
-def only_process(lock: Path, busy: str) -> Iterator[None]:
+def only_process(
+    lock: Path, busy: str, hint: str = "wait for it, or write to another file"
+) -> Iterator[None]:
     """Hold a lock until the block ends, or the process; FewbenchError(busy) if another holds it.
 
-    Where the system has no such locks, nothing is held.
+    The file says which process holds it, and the error repeats that. Where the system has no such
+    locks, nothing is held.
     """
     try:
         import fcntl
     except ImportError:
         yield
         return
-    with lock.open("a") as file:
+    with lock.open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise FewbenchError(busy, hint="wait for it, or write to another file") from error
+            file.seek(0)
+            holder = file.read().strip()
+            raise FewbenchError(f"{busy} ({holder})" if holder else busy, hint=hint) from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+        file.flush()
         yield

@@ -70,6 +70,10 @@ class EvaluationError(FewbenchError):
     """An evaluation folder that cannot be opened or continued."""
 
 
+class RunError(FewbenchError):
+    """A run of a model on chosen items that cannot start or go on."""
+
+
 class StudyError(FewbenchError):
     """A comparison that cannot be made."""
 

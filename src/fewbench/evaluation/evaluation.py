@@ -22,6 +22,7 @@ from fewbench.evaluation.auto import AUTO, check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import (
+    COST,
     FEWEST,
     Stop,
     check_scores,
@@ -78,6 +79,8 @@ class Evaluation:
     subset : Subset, optional
         For a static method: items chosen earlier. A subset of your own (without provenance)
         replaces the method's selector.
+    is_run : bool
+        Whether fewbench runs the model, so that limits on time and tokens can be kept.
 
     Raises
     ------
@@ -109,6 +112,7 @@ class Evaluation:
         *,
         stop: Stop | None = None,
         subset: Subset | None = None,
+        is_run: bool = False,
     ) -> None:
         check_is_scores(scores)
         if (budget is None) == (stop is None):
@@ -116,6 +120,8 @@ class Evaluation:
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"
             )
         limits = stop or Stop(items=budget)
+        if not is_run:
+            limits.check_without_run(scores)
         check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
@@ -346,7 +352,9 @@ class Evaluation:
 
     # -- ask and tell ------------------------------------------------------------------------
 
-    def ask(self, at_most: int | None = None) -> dict[str, list[str]]:
+    def ask(
+        self, at_most: int | None = None, targets: Sequence[str] | None = None
+    ) -> dict[str, list[str]]:
         """Return the items to run next: ids of asked items without an answer, by target.
 
         Finished and waiting targets (see `waiting`) are left out. Asking again returns the same.
@@ -355,10 +363,12 @@ class Evaluation:
         ----------
         at_most : int, optional
             Most items per target; the rest is asked later.
+        targets : sequence of str, optional
+            Targets to ask (default: all).
         """
         self._advance()
         asked = {}
-        for target in self.targets:
+        for target in self.targets if targets is None else targets:
             items = self._affordable(target)
             if self.stop.half_width is not None and len(items):
                 if self._is_narrow(target):
@@ -410,7 +420,7 @@ class Evaluation:
 
     def _affordable(self, target: str) -> IntArray:
         items = self.record.open(target)
-        if self.stop.cost is None or not len(items):
+        if self.stop.cost is None or COST not in self.scores.items or not len(items):
             return items
         spent = float(self._costs[self.record.answered(target)].sum())
         return items[spent + np.cumsum(self._costs[items]) <= self.stop.cost * (1 + 1e-9)]

@@ -30,7 +30,12 @@ class Stop(BaseModel):
     level : float
         Level of that interval.
     cost : float, optional
-        Most to spend, in the unit of the items' column `cost`.
+        Most to spend per target, in the unit of the items' column `cost`. A run (`fewbench.run`)
+        also counts the cost that the runner reports.
+    tokens : int, optional
+        Most tokens per target; for runs only.
+    seconds : float, optional
+        Longest time of all targets together, over all runs in the folder; for runs only.
 
     Examples
     --------
@@ -44,12 +49,26 @@ class Stop(BaseModel):
     half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     level: float = Field(default=0.9, gt=0, lt=1)
     cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens: int | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _check(self) -> "Stop":
-        if self.items is None and self.half_width is None and self.cost is None:
-            raise ValueError("give items, half_width or cost")
+        limits = (self.items, self.half_width, self.cost, self.tokens, self.seconds)
+        if all(limit is None for limit in limits):
+            raise ValueError("give items, half_width, cost, tokens or seconds")
         return self
+
+    def check_without_run(self, scores: Scores) -> None:
+        """Raise EvaluationError for a limit that only a run can keep."""
+        if self.tokens is not None or self.seconds is not None:
+            limit = "tokens" if self.seconds is None else "time"
+            raise EvaluationError(
+                f"a limit on {limit} needs a model that fewbench runs",
+                hint="use fewbench run (in Python fewbench.run), or a number of items",
+            )
+        if self.cost is not None:
+            costs_of(scores)
 
     def describe(self) -> str:
         """Return the limits in words."""
@@ -58,6 +77,10 @@ class Stop(BaseModel):
             said.append(f"at most {self.items} items")
         if self.cost is not None:
             said.append(f"at most {self.cost:g} of cost")
+        if self.tokens is not None:
+            said.append(f"at most {self.tokens:,} tokens")
+        if self.seconds is not None:
+            said.append(f"at most {self.seconds / 60:,.3g} minutes")
         if self.half_width is not None:
             said.append(f"an interval of ±{self.half_width:g} at {self.level:.0%}")
         return ", or ".join(said)
@@ -70,8 +93,7 @@ class Stop(BaseModel):
         MethodError
             If `items` is out of range, or missing and the method needs it.
         EvaluationError
-            If `cost` is given and the items have no costs, or `half_width` is no narrower than
-            the scale.
+            If a cost of an item is missing, or `half_width` is no narrower than the scale.
         """
         n_items, widest = scores.n_items, (scores.scale.high - scores.scale.low) / 2
         if self.half_width is not None and self.half_width >= widest:
@@ -83,7 +105,7 @@ class Stop(BaseModel):
         if self.items is not None:
             check_budget(self.items, n_items)
             return self.items
-        if self.cost is not None:
+        if self.cost is not None and COST in scores.items:
             mean = float(costs_of(scores).mean())
             return max(1, min(n_items, int(self.cost / mean))) if mean > 0 else n_items
         if not method.extends:

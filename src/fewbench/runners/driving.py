@@ -1,0 +1,165 @@
+"""Drive a run: next, answer, take, until it ends.
+
+A `Runner` is a way of running a model: lm-eval, Inspect, a program, an endpoint, a function. `run`
+checks it, opens the evaluation, drives it, and closes the runner, whatever happens.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fewbench.evaluation import Stop
+from fewbench.methods import Method
+from fewbench.runners.result import Progress, RunResult
+from fewbench.runners.run import Run
+from fewbench.scores import Scores
+
+NO_ANSWER = "no answer and no reason given"
+INTERRUPTED = "interrupted"
+
+OnProgress = Callable[[Run, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """What became of a batch of items.
+
+    - `answers`: item id to score, on the scale of the sources; or a table read from logs.
+    - `failed`: item id to reason. They are tried again in later batches, then skipped.
+    - `cost`, `tokens`: what the batch cost.
+    - `probabilities`: item id to option probabilities, where the runner has them.
+    """
+
+    answers: Mapping[str, float] | Scores
+    failed: Mapping[str, str] = field(default_factory=dict)
+    cost: float = 0.0
+    tokens: int = 0
+    probabilities: Mapping[str, ArrayLike] | None = None
+
+
+class Runner(Protocol):
+    """A way of running a model on chosen items."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+        """Check all that can be checked before anything is spent; return notes for the user.
+
+        Raises RunError if the items cannot be run.
+        """
+
+    def answer(self, target: str, items: Sequence[str]) -> Answered:
+        """Run a target on items. Items that are neither answered nor failed count as failed."""
+
+    def finish(self, result: RunResult) -> None:
+        """Write what the harness itself writes at the end."""
+
+    def close(self) -> None:
+        """Release all that the runner holds. Called once, also after an error."""
+
+
+def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> RunResult:
+    """Run items until the run ends, and return what was found.
+
+    Ctrl-C ends it after the items that are recorded; the result says so.
+
+    Parameters
+    ----------
+    run : Run
+    runner : Runner
+        Prepared by `Runner.prepare`.
+    on_progress : callable, optional
+        Called with (run, target) after each batch.
+
+    Raises
+    ------
+    RunError, ModelError
+        From the runner. Answers recorded so far stay in the folder.
+    AnswersError
+        If answers do not fit the sources.
+    """
+    try:
+        while _one_round(run, runner, on_progress):
+            pass
+    except KeyboardInterrupt:
+        run.halt(INTERRUPTED)
+    result = run.result()
+    runner.finish(result)
+    return result
+
+
+def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool:
+    """Run a batch of each target; return whether there was any."""
+    went_on = False
+    for target in run.targets:
+        items = run.next(target)
+        if not items:
+            continue
+        went_on = True
+        found = runner.answer(target, items)
+        given = _items_of(found.answers)
+        failed = {item: found.failed.get(item, NO_ANSWER) for item in items if item not in given}
+        run.take(
+            target,
+            found.answers,
+            failed,
+            cost=found.cost,
+            tokens=found.tokens,
+            probabilities=found.probabilities,
+        )
+        if on_progress is not None:
+            on_progress(run, target)
+    return went_on
+
+
+def _items_of(answers: Mapping[str, float] | Scores) -> set[str]:
+    if isinstance(answers, Scores):
+        return set(answers.item_ids[~np.isnan(answers.values).all(axis=0)])
+    return set(answers)
+
+
+def run_with(
+    runner: Runner,
+    scores: Scores,
+    method: str | Method = "auto",
+    stop: Stop | int = 100,
+    *,
+    folder: str | Path | None = None,
+    targets: Sequence[str] = ("target",),
+    on_notes: Callable[[list[str]], None] | None = None,
+    on_progress: OnProgress | None = None,
+    **settings: Any,
+) -> RunResult:
+    """Prepare a runner, open the run, drive it, and close both.
+
+    Parameters
+    ----------
+    runner : Runner
+    scores, method, stop, folder, targets
+        As for `Run.open`; a number as `stop` is a number of items.
+    on_notes : callable, optional
+        Called with the notes of `Runner.prepare`, before anything is run.
+    on_progress : callable, optional
+        As for `drive`.
+    **settings
+        Further arguments of `Run.open`.
+    """
+    limits = Stop(items=stop) if isinstance(stop, int) else stop
+    try:
+        notes = runner.prepare(scores, targets)
+        if on_notes is not None:
+            on_notes(notes)
+        with Run.open(scores, method, limits, folder, targets, **settings) as run:
+            run.notes += notes
+            return drive(run, runner, on_progress)
+    finally:
+        runner.close()
+
+
+__all__ = ["Answered", "OnProgress", "Progress", "Runner", "drive", "run_with"]

@@ -1,0 +1,237 @@
+"""What a run found, cost and saved."""
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from fewbench._files import written_whole
+from fewbench._names import counted, some
+from fewbench.evaluation import Estimate, Estimates, Evaluation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Spent(_Frozen):
+    """What a run has used so far, over all times that it was continued.
+
+    Attributes
+    ----------
+    cost : float
+        As the runner reports it; 0 if it reports none.
+    tokens : int
+    seconds : float
+        Wall time.
+    own_seconds : float
+        The part of the wall time that fewbench needed itself.
+    """
+
+    cost: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    own_seconds: float = 0.0
+
+    @property
+    def model_seconds(self) -> float:
+        """The rest of the wall time: the model's."""
+        return max(0.0, self.seconds - self.own_seconds)
+
+
+class Progress(_Frozen):
+    """How far a target is.
+
+    Attributes
+    ----------
+    target : str
+    answered, of : int
+        Items answered, and the most that will be.
+    estimate : Estimate, optional
+        From the answers so far.
+    spent : Spent
+    """
+
+    target: str
+    answered: int
+    of: int
+    estimate: Estimate | None
+    spent: Spent
+
+
+class TargetResult(_Frozen):
+    """What a run found for one target.
+
+    Attributes
+    ----------
+    estimate : Estimate, optional
+        None without any answer.
+    items_run, items_total : int
+    failed : dict of str to str
+        Items that were skipped, with the last reason.
+    cost, tokens : float, int
+        Spent.
+    full_cost, full_tokens : float, int
+        What all items would have cost, by the mean of those that were run.
+    """
+
+    estimate: Estimate | None
+    items_run: int
+    items_total: int
+    failed: dict[str, str]
+    cost: float
+    tokens: int
+    full_cost: float
+    full_tokens: int
+
+
+class RunResult(_Frozen):
+    """What a run found, cost and saved.
+
+    Attributes
+    ----------
+    targets : dict of str to TargetResult
+    spent : Spent
+        Of all targets together.
+    stopped : str, optional
+        Why the run ended before its items did; None if it did not.
+    notes : tuple of str
+    folder : str, optional
+        Of the evaluation.
+    """
+
+    targets: dict[str, TargetResult]
+    spent: Spent
+    stopped: str | None
+    notes: tuple[str, ...]
+    folder: str | None
+
+    @classmethod
+    def of(
+        cls,
+        evaluation: Evaluation,
+        estimates: Estimates | None,
+        *,
+        failed: dict[str, dict[str, str]],
+        spent: dict[str, Spent],
+        stopped: str | None,
+        notes: list[str],
+        folder: Path | None,
+    ) -> "RunResult":
+        """Return the result of an evaluation."""
+        n_items = evaluation.scores.n_items
+        targets = {}
+        for name in evaluation.targets:
+            run, used = len(evaluation.record.answered(name)), spent[name]
+            scale = n_items / run if run else 0.0
+            targets[name] = TargetResult(
+                estimate=None if estimates is None else estimates.get(name),
+                items_run=run,
+                items_total=n_items,
+                failed=failed[name],
+                cost=used.cost,
+                tokens=used.tokens,
+                full_cost=used.cost * scale,
+                full_tokens=round(used.tokens * scale),
+            )
+        last = spent[evaluation.targets[-1]]
+        whole = last.model_copy(
+            update={
+                "cost": sum(one.cost for one in spent.values()),
+                "tokens": sum(one.tokens for one in spent.values()),
+            }
+        )
+        return cls(
+            targets=targets,
+            spent=whole,
+            stopped=stopped,
+            notes=tuple(notes),
+            folder=None if folder is None else str(folder),
+        )
+
+    @property
+    def estimates(self) -> Estimates:
+        """The estimates of all targets with answers."""
+        found = {name: one.estimate for name, one in self.targets.items()}
+        return Estimates({name: one for name, one in found.items() if one is not None})
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per target: score, interval, items, failed items, cost, saved cost."""
+        import pandas as pd
+
+        rows = {}
+        for name, one in self.targets.items():
+            found = one.estimate
+            rows[name] = {
+                "score": None if found is None else found.score,
+                "low": None if found is None else found.interval.low,
+                "high": None if found is None else found.interval.high,
+                "items_run": one.items_run,
+                "items_total": one.items_total,
+                "failed": len(one.failed),
+                "cost": one.cost,
+                "saved_cost": one.full_cost - one.cost,
+                "tokens": one.tokens,
+                "saved_tokens": one.full_tokens - one.tokens,
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
+
+    def lines(self) -> list[str]:
+        """Return what was run, spent and saved, in sentences."""
+        said = []
+        for name, one in self.targets.items():
+            share = 1 - one.items_run / one.items_total
+            said.append(
+                f"{name}: ran {one.items_run:,} of {counted(one.items_total, 'item')} "
+                f"({share:.0%} fewer than the full evaluation)"
+            )
+            if one.cost:
+                said.append(
+                    f"{name}: cost {one.cost:,.4g}; the full evaluation would cost about "
+                    f"{one.full_cost:,.4g}"
+                )
+            if one.tokens:
+                said.append(
+                    f"{name}: {one.tokens:,} tokens; the full evaluation would take about "
+                    f"{one.full_tokens:,}"
+                )
+            if one.failed:
+                item, why = next(iter(one.failed.items()))
+                said.append(
+                    f"{name}: {counted(len(one.failed), 'item')} failed and skipped: "
+                    f"{some(one.failed)}; {item!r}: {why}"
+                )
+        spent = self.spent
+        said.append(
+            f"time: {spent.seconds:,.1f} s, of which the model {spent.model_seconds:,.1f} s and "
+            f"fewbench {spent.own_seconds:,.1f} s"
+        )
+        if self.stopped is not None:
+            said.append(f"stopped early: {self.stopped}")
+        return said
+
+    def __repr__(self) -> str:
+        """Return estimates, and what was run, spent and saved."""
+        return "\n".join([*(repr(one) for one in self.estimates.values()), *self.lines()])
+
+    def __str__(self) -> str:
+        """Return the same as `repr`."""
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
+        return f"{self.to_frame().to_html()}<ul>{said}</ul>"
+
+    def to_json(self) -> str:
+        """Return the result as indented JSON."""
+        return self.model_dump_json(indent=2)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the result as JSON; an existing file is replaced."""
+        with written_whole(Path(path)) as temporary:
+            temporary.write_text(self.to_json() + "\n", encoding="utf-8")
+        return Path(path)

@@ -1,0 +1,462 @@
+"""One evaluation being run: which items to run next, what came of them, when to stop.
+
+`Run` is the state of it, without any model: `next` gives a batch of items, `take` records what
+became of them, and `result` says what was found. `fewbench.runners.driving` connects it with a
+`Runner`, which runs the items. In the folder of the evaluation, `run.jsonl` keeps what batches
+cost and which items failed, and `run.lock` keeps a second process out.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Self
+
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fewbench._files import only_process
+from fewbench._journal import Lines
+from fewbench._names import counted, some
+from fewbench.errors import EvaluationError, FewbenchError, RunError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.auto import AUTO
+from fewbench.evaluation.journal import HEADER, Journal
+from fewbench.evaluation.opening import COST, FEWEST
+from fewbench.methods import Method
+from fewbench.runners.result import Progress, RunResult, Spent
+from fewbench.scores import Scores
+
+BATCHES, LOCK = "run.jsonl", "run.lock"
+OUTAGE = 10
+"""So many items that fail in a row, without an answer, are a failure of the model itself."""
+
+
+class Batch(BaseModel):
+    """What a batch cost, and which of its items failed: a line of `run.jsonl`.
+
+    `counts` is False where the model failed as a whole, which is no fault of the items.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    failed: dict[str, str] = {}
+    counts: bool = True
+    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    tokens: int = Field(default=0, ge=0)
+    seconds: float = 0.0
+    own: float = 0.0
+
+
+class Run:
+    """An evaluation being run, whatever runs the model. Made by `Run.open`.
+
+    Attributes
+    ----------
+    evaluation : Evaluation
+    stopped : str, optional
+        Why the run ended before its items did, in words.
+    notes : list of str
+        What the user should know of the run.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> with Run.open(simulate(20, 60, seed=1), "random", Stop(items=8), batch=5) as run:
+    ...     while items := run.next("target"):
+    ...         run.take("target", dict.fromkeys(items, 1.0))
+    ...     run.result().estimates["target"].score
+    1.0
+    """
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        *,
+        folder: Path | None,
+        batch: int | None,
+        tries: int,
+        level: float,
+        accept_prompts: bool,
+        accept_fractions: bool,
+    ) -> None:
+        for name, value in (("batch", batch), ("tries", tries)):
+            if value is not None and value < 1:
+                raise RunError(f"{name}={value} is too low", hint="give 1 or more")
+        self.evaluation, self.folder = evaluation, folder
+        self.stopped: str | None = None
+        self.notes: list[str] = []
+        self._batch, self._tries, self._level = batch, tries, level
+        self._accept = {"accept_prompts": accept_prompts, "accept_fractions": accept_fractions}
+        self._batches: list[Batch] = []
+        self._lines = None if folder is None else Lines(folder.absolute() / BATCHES)
+        self._out: dict[str, list[str]] = {name: [] for name in self.targets}
+        self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
+        self._held = ExitStack()
+        self._own = 0.0  # fewbench's own seconds since the last line
+        self._is_timed = False
+        self._since = time.monotonic()  # of the last line
+
+    @classmethod
+    def open(
+        cls,
+        scores: Scores,
+        method: str | Method,
+        stop: Stop,
+        folder: str | Path | None = None,
+        targets: Sequence[str] = ("target",),
+        seed: int = 0,
+        *,
+        scores_path: str | Path | None = None,
+        batch: int | None = None,
+        tries: int = 3,
+        level: float | None = None,
+        accept_prompts: bool = False,
+        accept_fractions: bool = False,
+    ) -> Self:
+        """Start an evaluation, or go on with the one in the folder.
+
+        Parameters
+        ----------
+        scores : Scores
+            Scores of the source models.
+        method : str or Method
+            As for `Evaluation`; `auto` chooses one.
+        stop : Stop
+            Limits of each target; `seconds` are of all targets together.
+        folder : path, optional
+            Kept on disk there, for one process at a time; without it, in memory.
+        targets : sequence of str
+        seed : int
+            Random seed.
+        scores_path : path, optional
+            File of the scores, recorded in the folder.
+        batch : int, optional
+            Most items per batch (default: all that the method asks at a time).
+        tries : int
+            How often an item may fail until it is skipped.
+        level : float, optional
+            Level of reported intervals (default: the level of `stop`).
+        accept_prompts, accept_fractions : bool
+            As for `Evaluation.tell_table`.
+
+        Raises
+        ------
+        RunError
+            If another process runs in the folder, or its evaluation is another one.
+        EvaluationError, MethodError
+            If the evaluation cannot be started or opened.
+        """
+        place = None if folder is None else Path(folder)
+        with ExitStack() as held:
+            if place is not None:
+                place.mkdir(parents=True, exist_ok=True)
+                busy = f"{place}: another fewbench run is at work in this folder"
+                hint = "wait until it ends or stop it, or use another folder"
+                try:
+                    held.enter_context(only_process(place / LOCK, busy, hint))
+                except FewbenchError as error:
+                    raise RunError(error.message, hint=error.hint) from error
+            if place is not None and (place / HEADER).exists():
+                evaluation = _reopened(place, scores, method, stop, targets, seed)
+            else:
+                evaluation = Evaluation(
+                    scores, method, targets=targets, seed=seed, stop=stop, is_run=True
+                )
+                if place is not None:
+                    evaluation.save(place, scores_path)
+            run = cls(
+                evaluation,
+                folder=place,
+                batch=batch,
+                tries=tries,
+                level=stop.level if level is None else level,
+                accept_prompts=accept_prompts,
+                accept_fractions=accept_fractions,
+            )
+            run._take_up()
+            run._held = held.pop_all()
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other processes use the folder."""
+        self._held.close()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The target models."""
+        return self.evaluation.targets
+
+    @property
+    def stop(self) -> Stop:
+        """The limits."""
+        return self.evaluation.stop
+
+    # -- next and take -----------------------------------------------------------------------
+
+    def next(self, target: str) -> list[str]:
+        """Return the items to run next; empty if there are none for now, or no more.
+
+        The same items until they are taken. Items that failed before come last. After a limit is
+        reached, nothing is given out and `stopped` says which limit it was.
+        """
+        if self._out[target]:
+            return list(self._out[target])
+        with self._timed():
+            self._skip_failed(target)
+            if self._is_over(target):
+                return []
+            items = self.evaluation.ask(targets=[target]).get(target, [])
+            failures = self._failures(target)
+            items.sort(key=lambda item: len(failures.get(item, ())))
+            self._out[target] = items[: self._most(target)]
+        return list(self._out[target])
+
+    def take(
+        self,
+        target: str,
+        answers: Mapping[str, float] | Scores,
+        failed: Mapping[str, str] | None = None,
+        *,
+        cost: float = 0.0,
+        tokens: int = 0,
+        probabilities: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """Record what became of items. All of it is on disk when this returns.
+
+        Taking the same answers again changes nothing but the cost.
+
+        Parameters
+        ----------
+        target : str
+        answers : mapping of item id to score, or Scores
+            Scores on the scale of the sources; or a table read from logs, whose prompts and
+            settings are compared with those of the sources.
+        failed : mapping of item id to reason, optional
+            Items without an answer. They are tried again later, and skipped in the end.
+        cost, tokens : float, int
+            What the batch cost.
+        probabilities : mapping of item id to option probabilities, optional
+
+        Raises
+        ------
+        AnswersError
+            As for `Evaluation.tell` and `Evaluation.tell_table`.
+        """
+        with self._timed():
+            left = set(self._open(target))
+            failed = {k: " ".join(v.split()) for k, v in (failed or {}).items() if k in left}
+            empty = answers.n_items == 0 if isinstance(answers, Scores) else not answers
+            counts = self._count(target, failed, is_answered=not empty)
+            # The cost first: it was spent, even if this process dies before the answers are kept.
+            self._note(target, failed, counts, cost, tokens)
+            if isinstance(answers, Scores):
+                taken = self.evaluation.tell_table(answers, target, **self._accept)
+                self.notes += [note for note in taken.notes if note not in self.notes]
+            elif answers:
+                fractions = self._accept["accept_fractions"]
+                self.evaluation.tell(target, answers, probabilities, accept_fractions=fractions)
+            self._skip_failed(target)
+            left = set(self._open(target)) - set(failed)
+            self._out[target] = [item for item in self._out[target] if item in left]
+
+    def halt(self, why: str) -> None:
+        """End the run: nothing more is given out."""
+        self.stopped = self.stopped or why
+
+    def _open(self, target: str) -> list[str]:
+        record = self.evaluation.record
+        return [str(item) for item in self.evaluation.scores.item_ids[record.open(target)]]
+
+    def _most(self, target: str) -> int | None:
+        """Return how many items may be run at once: what is left of the cost allows no more."""
+        most = self._batch
+        answered = len(self.evaluation.record.answered(target))
+        spent = self._spent([target])
+        for limit, used in ((self.stop.cost, spent.cost), (self.stop.tokens, spent.tokens)):
+            if limit is None or (not used and COST in self.evaluation.scores.items):
+                continue
+            allowed = (
+                FEWEST if not used else max(1, int((limit - used) / (used / max(1, answered))))
+            )
+            most = allowed if most is None else min(most, allowed)
+        return most
+
+    def _is_over(self, target: str) -> bool:
+        """Whether a limit is reached that only a run can keep, or the run was stopped."""
+        if self.stopped is not None:
+            return True
+        stop, spent = self.stop, self._spent([target])
+        if stop.seconds is not None and self._spent().seconds >= stop.seconds:
+            self.halt(f"the limit of {stop.seconds / 60:,.3g} minutes was reached")
+        said = None
+        if stop.cost is not None and spent.cost >= stop.cost:
+            said = f"the cost limit of {stop.cost:,.4g} was reached"
+        if stop.tokens is not None and spent.tokens >= stop.tokens:
+            said = f"the limit of {stop.tokens:,} tokens was reached"
+        if said is not None and (note := f"{target}: {said}") not in self.notes:
+            self.notes.append(note)
+        return self.stopped is not None or said is not None
+
+    def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
+        """Return whether failures count against the items; stop if the model fails as a whole."""
+        silent = self._silent[target]
+        if is_answered:
+            silent.clear()
+            return True
+        silent |= failed
+        never = not len(self.evaluation.record.answered(target))
+        rounds = 1 + sum(not one.counts for one in self._batches if one.target == target)
+        if len(silent) >= OUTAGE or (never and rounds >= self._tries):
+            why = next(reversed(silent.values()))
+            self.halt(f"{target} failed on {counted(len(silent), 'item')} in a row: {why}")
+        return not never and len(silent) < OUTAGE
+
+    def _failures(self, target: str) -> dict[str, list[str]]:
+        """Return the reasons of each item that failed, one for each time."""
+        found: dict[str, list[str]] = {}
+        for one in self._batches:
+            if one.target == target and one.counts:
+                for item, why in one.failed.items():
+                    found.setdefault(item, []).append(why)
+        return found
+
+    def _skip_failed(self, target: str) -> None:
+        failures = self._failures(target)
+        if failures:
+            given_up = {item for item, reasons in failures.items() if len(reasons) >= self._tries}
+            if skipped := [item for item in self._open(target) if item in given_up]:
+                self.evaluation.skip(target, skipped)
+
+    # -- on disk -----------------------------------------------------------------------------
+
+    def _note(
+        self, target: str, failed: Mapping[str, str], counts: bool, cost: float, tokens: int
+    ) -> None:
+        now = time.monotonic()
+        batch = Batch(
+            target=target,
+            failed=dict(failed),
+            counts=counts,
+            cost=cost,
+            tokens=tokens,
+            seconds=now - self._since,
+            own=self._own,
+        )
+        if self._lines is not None:
+            self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
+        self._batches.append(batch)
+        self._since, self._own = now, 0.0
+
+    def _take_up(self) -> None:
+        for number, line in self._lines.read() if self._lines is not None else ():
+            try:
+                self._batches.append(Batch.model_validate_json(line))
+            except ValidationError as error:
+                raise EvaluationError(
+                    f"{self.folder}/{BATCHES}: line {number} is damaged",
+                    hint=f"restore {BATCHES} from a backup, or delete the line: what that batch "
+                    "cost, and which of its items failed, is then forgotten",
+                ) from error
+
+    def _spent(self, targets: Sequence[str] | None = None) -> Spent:
+        """Return what was spent on some targets; the seconds are always those of the whole run."""
+        mine = [one for one in self._batches if targets is None or one.target in targets]
+        return Spent(
+            cost=sum(one.cost for one in mine),
+            tokens=sum(one.tokens for one in mine),
+            seconds=sum(one.seconds for one in self._batches) + time.monotonic() - self._since,
+            own_seconds=sum(one.own for one in self._batches) + self._own,
+        )
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count fewbench's own time."""
+        if self._is_timed:
+            yield
+            return
+        started, self._is_timed = time.monotonic(), True
+        try:
+            yield
+        finally:
+            self._own += time.monotonic() - started
+            self._is_timed = False
+
+    # -- what was found ----------------------------------------------------------------------
+
+    def progress(self, target: str, *, interval: bool = True) -> Progress:
+        """Return how far a target is; without `interval`, only counts, which takes no time."""
+        record = self.evaluation.record
+        answered = len(record.answered(target))
+        estimate = None
+        if interval and answered:
+            with self._timed():
+                estimate = self.evaluation.estimate(self._level, [target])[target]
+        return Progress(
+            target=target,
+            answered=answered,
+            of=min(self.evaluation.provenance.budget, self.evaluation.scores.n_items),
+            estimate=estimate,
+            spent=self._spent([target]),
+        )
+
+    def result(self) -> RunResult:
+        """Return estimates of all targets with answers, failures, and what was spent and saved."""
+        record = self.evaluation.record
+        named = [name for name in self.targets if len(record.answered(name))]
+        with self._timed():
+            estimates = self.evaluation.estimate(self._level, named) if named else None
+        ids = self.evaluation.scores.item_ids
+        skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
+        failures = {name: self._failures(name) for name in self.targets}
+        failed = {
+            name: {item: failures[name].get(item, ["skipped"])[-1] for item in items}
+            for name, items in skipped.items()
+        }
+        return RunResult.of(
+            self.evaluation,
+            estimates,
+            failed=failed,
+            spent={name: self._spent([name]) for name in self.targets},
+            stopped=self.stopped,
+            notes=self.notes,
+            folder=self.folder,
+        )
+
+
+def _reopened(
+    folder: Path,
+    scores: Scores,
+    method: str | Method,
+    stop: Stop,
+    targets: Sequence[str],
+    seed: int,
+) -> Evaluation:
+    """Open the evaluation in a folder; RunError if it was started with other settings."""
+    header = Journal(folder).header()
+    made = header.provenance
+    was_auto = header.reason is not None
+    named = method if isinstance(method, str) else method.describe()
+    differ = []
+    if (named == AUTO) != was_auto or (named != AUTO and named != made.method):
+        differ.append(f"method {AUTO if was_auto else made.method}, not {named}")
+    before = header.stop or Stop(items=made.budget)
+    if before != stop:
+        differ.append(f"limits {before.describe()}; not {stop.describe()}")
+    if header.targets != tuple(targets):
+        differ.append(f"targets {some(header.targets)}, not {some(targets)}")
+    if made.seed != seed:
+        differ.append(f"seed {made.seed}, not {seed}")
+    if differ:
+        raise RunError(
+            f"{folder}: the evaluation there has {' and '.join(differ)}",
+            hint="give the same settings to go on, or another folder to start anew",
+        )
+    return Evaluation.open(folder, scores, None if isinstance(method, str) else method)
