@@ -207,7 +207,7 @@ def _settings_of(header: Any) -> tuple[tuple[str, str], ...]:
 
 
 def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
-    """Return the settings of a task that change answers, of a log or anything with its eval and plan."""
+    """Return the settings of a task that change answers; `header` has an eval and a plan."""
     spec, plan = header.eval, header.plan
     solvers = []
     for step in plan.steps:
@@ -474,8 +474,8 @@ def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
     >>> class Score:
     ...     def __init__(self, value):
     ...         self.value = value
-    >>> scores_of({"match": Score("C"), "parts": Score({"f1": 0.5, "em": "I"}), "both": Score([1, 0])})
-    {'match': 1.0, 'parts.f1': 0.5, 'parts.em': 0.0, 'both': [1, 0]}
+    >>> scores_of({"match": Score("C"), "parts": Score({"f1": 0.5, "em": "I"}), "b": Score([1])})
+    {'match': 1.0, 'parts.f1': 0.5, 'parts.em': 0.0, 'b': [1]}
     """
     found: dict[str, Any] = {}
     for name, score in scores.items():
