@@ -3,7 +3,7 @@
 Commands and functions mirror each other:
 
 - import: `import_results` · audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
-- select: `select_items` · start, ask, tell, estimate: `Evaluation`
+- select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fewbench.readers import Columns
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
+    from fewbench.runners.function import run
     from fewbench.scores import (
         Benchmark,
         Scale,
@@ -61,6 +62,7 @@ __all__ = [
     "import_results",
     "load_scores",
     "plan",
+    "run",
     "save_scores",
     "select_items",
     "write_report",
@@ -83,6 +85,7 @@ _NAMES = {
 }
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}
+_PLACES |= {"run": ("runners.function", "run")}
 
 
 def __getattr__(name: str) -> Any:

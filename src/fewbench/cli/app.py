@@ -25,6 +25,10 @@ COMMANDS = {
         "select:select",
         "Choose items to run.",
     ),
+    "run": (
+        "run:run",
+        "Run a model on chosen items and estimate its full score.",
+    ),
     "start": ("evaluate:start", "Start an evaluation of one or several target models."),
     "ask": ("evaluate:ask", "Print the items to run next."),
     "tell": (
@@ -107,6 +111,7 @@ def _all(
     Import source results:  fewbench import logs/ -o scores.parquet
     Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50
     Plan an evaluation:     fewbench plan scores.parquet --interval 0.03
+    Run and estimate:       fewbench run command scores.parquet -n 50 -o run -- python answer.py
     Choose items:           fewbench start scores.parquet --budget 50 -o run
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score

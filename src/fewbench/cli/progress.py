@@ -41,13 +41,33 @@ def at_work(title: str) -> Iterator[None]:
 
 
 @contextmanager
+def status_line(title: str) -> Iterator[Callable[[str], None]]:
+    """Give a function that replaces the text after the title."""
+    if not sys.stderr.isatty():
+        with _texts(title) as update:
+            yield update
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(title) as status:
+        yield lambda text: status.update(Text(text))
+
+
+@contextmanager
 def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
+    with _texts(title) as update:
+        yield lambda done, total: update(f"{done:,} of {total:,}")
+
+
+@contextmanager
+def _texts(title: str) -> Iterator[Callable[[str], None]]:
     started, over = time.monotonic(), threading.Event()
     state = ""
 
-    def update(done: int, total: int) -> None:
+    def update(text: str) -> None:
         nonlocal state
-        state = f" {done:,} of {total:,},"
+        state = f" {text},"
 
     def tell() -> None:  # a single step may take many minutes
         while not over.wait(MINUTE):

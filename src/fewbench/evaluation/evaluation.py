@@ -160,6 +160,7 @@ class Evaluation:
         self._entries: list[Entry] = []
         self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
         self._journal: Journal | None = None
+        self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
 
     @cached_property
     def method(self) -> Method:
@@ -650,6 +651,9 @@ class Evaluation:
         from fewbench.evaluation.estimating import Heard
 
         waiting = self._advance()
+        state = (level, len(self._entries))
+        if (kept := self._kept.get(tuple(names))) is not None and kept[0] == state:
+            return Estimates(kept[1])  # nothing was asked or told since
         heard = []
         for name in names:
             goes_on = len(self.record.open(name)) > 0 or name in waiting
@@ -657,7 +661,9 @@ class Evaluation:
             notes = (*rests_on, *self._book.notes(name), *self._accepted(name))
             heard.append(Heard(name, self.record.answers(name), goes_on, notes))
         prediction = self._predict(names, tasks=True)
-        return self._estimator.estimate(prediction, heard, level, self.notes)
+        estimates = self._estimator.estimate(prediction, heard, level, self.notes)
+        self._kept[tuple(names)] = (state, estimates)
+        return Estimates(estimates)
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():

@@ -32,6 +32,8 @@ class Answered:
     - `failed`: item id to reason. They are tried again in later batches, then skipped.
     - `cost`, `tokens`: what the batch cost.
     - `probabilities`: item id to option probabilities, where the runner has them.
+    - `stopped`: why the run must end after this batch, in words. Items without an answer then do
+      not count as failed.
     """
 
     answers: Mapping[str, float] | Scores
@@ -39,6 +41,7 @@ class Answered:
     cost: float = 0.0
     tokens: int = 0
     probabilities: Mapping[str, ArrayLike] | None = None
+    stopped: str | None = None
 
 
 class Runner(Protocol):
@@ -103,8 +106,10 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
             continue
         went_on = True
         found = runner.answer(target, items)
-        given = _items_of(found.answers)
-        failed = {item: found.failed.get(item, NO_ANSWER) for item in items if item not in given}
+        failed = dict(found.failed)
+        if found.stopped is None:
+            lacking = set(items) - _items_of(found.answers) - set(failed)
+            failed |= dict.fromkeys(lacking, NO_ANSWER)
         run.take(
             target,
             found.answers,
@@ -113,6 +118,8 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
             tokens=found.tokens,
             probabilities=found.probabilities,
         )
+        if found.stopped is not None:
+            run.halt(found.stopped, is_failure=found.stopped != INTERRUPTED)
         if on_progress is not None:
             on_progress(run, target)
     return went_on
@@ -144,7 +151,7 @@ def run_with(
     scores, method, stop, folder, targets
         As for `Run.open`; a number as `stop` is a number of items.
     on_notes : callable, optional
-        Called with the notes of `Runner.prepare`, before anything is run.
+        Called with the notes of `Runner.prepare` and of the method, before anything is run.
     on_progress : callable, optional
         As for `drive`.
     **settings
@@ -153,10 +160,10 @@ def run_with(
     limits = Stop(items=stop) if isinstance(stop, int) else stop
     try:
         notes = runner.prepare(scores, targets)
-        if on_notes is not None:
-            on_notes(notes)
         with Run.open(scores, method, limits, folder, targets, **settings) as run:
             run.notes += notes
+            if on_notes is not None:
+                on_notes(run.notes)
             return drive(run, runner, on_progress)
     finally:
         runner.close()

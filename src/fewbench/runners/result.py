@@ -99,6 +99,8 @@ class RunResult(_Frozen):
         Of all targets together.
     stopped : str, optional
         Why the run ended before its items did; None if it did not.
+    is_failed : bool
+        Whether that was a failure of the model or its runner.
     notes : tuple of str
     folder : str, optional
         Of the evaluation.
@@ -107,6 +109,7 @@ class RunResult(_Frozen):
     targets: dict[str, TargetResult]
     spent: Spent
     stopped: str | None
+    is_failed: bool = False
     notes: tuple[str, ...]
     folder: str | None
 
@@ -119,6 +122,7 @@ class RunResult(_Frozen):
         failed: dict[str, dict[str, str]],
         spent: dict[str, Spent],
         stopped: str | None,
+        is_failed: bool,
         notes: list[str],
         folder: Path | None,
     ) -> "RunResult":
@@ -149,6 +153,7 @@ class RunResult(_Frozen):
             targets=targets,
             spent=whole,
             stopped=stopped,
+            is_failed=is_failed,
             notes=tuple(notes),
             folder=None if folder is None else str(folder),
         )

@@ -23,6 +23,7 @@ from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.auto import AUTO
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import COST, FEWEST
+from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Scores
@@ -57,6 +58,8 @@ class Run:
     evaluation : Evaluation
     stopped : str, optional
         Why the run ended before its items did, in words.
+    is_failed : bool
+        Whether that was a failure of the model or its runner, and no limit.
     notes : list of str
         What the user should know of the run.
 
@@ -86,6 +89,7 @@ class Run:
                 raise RunError(f"{name}={value} is too low", hint="give 1 or more")
         self.evaluation, self.folder = evaluation, folder
         self.stopped: str | None = None
+        self.is_failed = False
         self.notes: list[str] = []
         self._batch, self._tries, self._level = batch, tries, level
         self._accept = {"accept_prompts": accept_prompts, "accept_fractions": accept_fractions}
@@ -149,6 +153,7 @@ class Run:
             If the evaluation cannot be started or opened.
         """
         place = None if folder is None else Path(folder)
+        started = time.monotonic()
         with ExitStack() as held:
             if place is not None:
                 place.mkdir(parents=True, exist_ok=True)
@@ -166,6 +171,9 @@ class Run:
                 )
                 if place is not None:
                     evaluation.save(place, scores_path)
+            notes = [*evaluation.notes]
+            if evaluation.reason is not None:
+                notes.insert(0, chosen_note(evaluation))
             run = cls(
                 evaluation,
                 folder=place,
@@ -176,6 +184,8 @@ class Run:
                 accept_fractions=accept_fractions,
             )
             run._take_up()
+            run.notes += notes
+            run._since, run._own = started, time.monotonic() - started
             run._held = held.pop_all()
         return run
 
@@ -267,9 +277,10 @@ class Run:
             left = set(self._open(target)) - set(failed)
             self._out[target] = [item for item in self._out[target] if item in left]
 
-    def halt(self, why: str) -> None:
-        """End the run: nothing more is given out."""
-        self.stopped = self.stopped or why
+    def halt(self, why: str, *, is_failure: bool = False) -> None:
+        """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
+        if self.stopped is None:
+            self.stopped, self.is_failed = why, is_failure
 
     def _open(self, target: str) -> list[str]:
         record = self.evaluation.record
@@ -308,7 +319,7 @@ class Run:
     def _count(self, target: str, failed: Mapping[str, str], *, is_answered: bool) -> bool:
         """Return whether failures count against the items; stop if the model fails as a whole."""
         silent = self._silent[target]
-        if is_answered:
+        if is_answered or not failed:
             silent.clear()
             return True
         silent |= failed
@@ -316,7 +327,8 @@ class Run:
         rounds = 1 + sum(not one.counts for one in self._batches if one.target == target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
             why = next(reversed(silent.values()))
-            self.halt(f"{target} failed on {counted(len(silent), 'item')} in a row: {why}")
+            said = f"{target} failed on {counted(len(silent), 'item')} in a row: {why}"
+            self.halt(said, is_failure=True)
         return not never and len(silent) < OUTAGE
 
     def _failures(self, target: str) -> dict[str, list[str]]:
@@ -426,6 +438,7 @@ class Run:
             failed=failed,
             spent={name: self._spent([name]) for name in self.targets},
             stopped=self.stopped,
+            is_failed=self.is_failed,
             notes=self.notes,
             folder=self.folder,
         )

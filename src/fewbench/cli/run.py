@@ -1,0 +1,87 @@
+"""fewbench run: run a model on chosen items and estimate its score."""
+
+from typing import Annotated
+
+import typer
+
+from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
+from fewbench.cli.running import (
+    AcceptFractions,
+    BatchSize,
+    Cost,
+    HalfWidth,
+    Items,
+    Level,
+    Method,
+    Minutes,
+    Output,
+    Settings,
+    Targets,
+    Tokens,
+    Tries,
+    run_and_print,
+    stop_of,
+)
+
+run = group_of_commands()
+
+
+@run.callback()
+def _all() -> None:
+    """Run a model on chosen items and estimate its full score.
+
+    \b
+    fewbench run command scores.parquet -n 50 -o run -- python answer.py
+    """
+
+
+@run.command()
+def command(
+    scores_path: ScoresPath,
+    program: Annotated[
+        list[str], typer.Argument(metavar="PROGRAM…", help="Program and arguments, after --.")
+    ],
+    output: Output,
+    method: Method = "auto",
+    budget: Items = None,
+    half_width: HalfWidth = None,
+    level: Level = 0.9,
+    cost: Cost = None,
+    tokens: Tokens = None,
+    minutes: Minutes = None,
+    batch: BatchSize = None,
+    target: Targets = None,
+    tries: Tries = 3,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds without an answer after which the program counts as hanging."),
+    ] = None,
+    accept_fractions: AcceptFractions = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Run a program that reads items as JSON lines and prints answers as JSON lines.
+
+    Each line of its input names an item: {"item": ID, "target": NAME, "task": TASK, "last": BOOL}.
+    For each it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any order,
+    and may add "cost" and "tokens". The same command goes on after a stop.
+
+    \b
+    fewbench run command scores.parquet -n 50 -o run -- python answer.py
+    fewbench run command scores.parquet -m fluid --half-width 0.03 -o run -- ./answer.sh
+    """
+    from fewbench.runners.command import CommandRunner
+
+    settings = Settings(
+        scores_path=scores_path,
+        method=method,
+        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        targets=target or ["target"],
+        seed=seed,
+        folder=output,
+        batch=batch,
+        tries=tries,
+        accept_fractions=accept_fractions,
+        as_json=as_json,
+    )
+    run_and_print(CommandRunner(program, timeout=timeout), settings.load(), settings)

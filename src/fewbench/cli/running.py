@@ -1,0 +1,218 @@
+"""What all `fewbench run` commands share: their options, the progress, and the result."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import ValidationError
+
+from fewbench.cli.evaluate import describe
+from fewbench.cli.options import load
+from fewbench.cli.outputs import check_output_folder
+from fewbench.cli.progress import status_line
+from fewbench.cli.text import say
+from fewbench.errors import RunError
+from fewbench.evaluation import Stop
+from fewbench.scores import Scores
+
+if TYPE_CHECKING:
+    from fewbench.runners.driving import Runner
+    from fewbench.runners.result import Progress, RunResult
+    from fewbench.runners.run import Run
+
+STOPPED, INTERRUPTED_CODE = 1, 130  # exit codes: by a failure of the model; by Ctrl-C
+SHARE = 0.1
+"""Largest share of the time that estimates for the progress line may take."""
+RESULT = "result.json"
+
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        help="Method name, see fewbench methods (auto: chosen by a quick backtest on the source "
+        "models).",
+    ),
+]
+Items = Annotated[
+    int | None, typer.Option("--budget", "-n", help="Most items to run per target.", min=1)
+]
+HalfWidth = Annotated[
+    float | None,
+    typer.Option(
+        help="Stop once the interval is at most this much to either side, on the scale of the "
+        "scores."
+    ),
+]
+Level = Annotated[float, typer.Option(help="Level of the interval.")]
+Cost = Annotated[
+    float | None,
+    typer.Option(
+        help="Most to spend per target: by the column `cost` of the items, and as reported."
+    ),
+]
+Tokens = Annotated[int | None, typer.Option(help="Most tokens per target, as reported.")]
+Minutes = Annotated[float | None, typer.Option(help="Longest time, of all targets together.")]
+BatchSize = Annotated[
+    int | None,
+    typer.Option("--batch", help="Most items per batch (default: all that are asked at a time)."),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
+]
+Tries = Annotated[int, typer.Option(help="How often an item may fail until it is skipped.", min=1)]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", help="Folder of the evaluation. The same command goes on there."
+    ),
+]
+AcceptFractions = Annotated[
+    bool,
+    typer.Option(
+        "--accept-fractions",
+        help="Take scores between right and wrong where the source models have none.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that all commands share."""
+
+    scores_path: Path
+    method: str
+    stop: Stop
+    targets: Sequence[str]
+    seed: int
+    folder: Path
+    batch: int | None = None
+    tries: int = 3
+    accept_prompts: bool = False
+    accept_fractions: bool = False
+    as_json: bool = False
+
+    def load(self) -> Scores:
+        """Check the folder, and read the scores."""
+        check_output_folder(self.folder, inputs=[self.scores_path])
+        return load(self.scores_path)
+
+
+def stop_of(
+    items: int | None,
+    half_width: float | None,
+    level: float,
+    cost: float | None,
+    tokens: int | None,
+    minutes: float | None,
+) -> Stop:
+    """Return the limits; RunError if there are none, or one is not possible."""
+    if (items, half_width, cost, tokens, minutes) == (None,) * 5:
+        raise RunError(
+            "no limit given", hint="give -n ITEMS, --half-width, --cost, --tokens or --minutes"
+        )
+    try:
+        seconds = None if minutes is None else 60 * minutes
+        return Stop(
+            items=items,
+            half_width=half_width,
+            level=level,
+            cost=cost,
+            tokens=tokens,
+            seconds=seconds,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "limits"
+        raise RunError(
+            f"the limit {name.replace('_', ' ')} is not possible: {first['msg'].lower()}",
+            hint="limits are above 0, the level is between 0 and 1",
+        ) from error
+
+
+def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
+    """Run, show progress, print estimates and costs, and write the result to the folder.
+
+    Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
+    """
+    from fewbench.runners.driving import INTERRUPTED, run_with
+
+    told: list[str] = []
+
+    def tell_notes(notes: Sequence[str]) -> None:
+        for note in notes:
+            say(f"note: {note}")
+            told.append(note)
+
+    title = f"running {runner.name}"
+    with status_line(title) as update:
+        result = run_with(
+            runner,
+            scores,
+            settings.method,
+            settings.stop,
+            folder=settings.folder,
+            targets=settings.targets,
+            seed=settings.seed,
+            scores_path=settings.scores_path,
+            batch=settings.batch,
+            tries=settings.tries,
+            accept_prompts=settings.accept_prompts,
+            accept_fractions=settings.accept_fractions,
+            on_notes=tell_notes,
+            on_progress=ProgressLine(update),
+        )
+    path = result.save(settings.folder / RESULT)
+    if settings.as_json:
+        print(result.to_json())
+    else:
+        print(describe_result(result, scores))
+    tell_notes([note for note in result.notes if note not in told])
+    say(f"result: {path}. More answers, other levels: fewbench estimate {settings.folder}")
+    if result.stopped == INTERRUPTED:
+        say("The same command goes on from here.")
+        raise typer.Exit(INTERRUPTED_CODE)
+    if result.is_failed:
+        raise typer.Exit(STOPPED)
+
+
+def describe_result(result: "RunResult", scores: Scores) -> str:
+    """Return estimates, then what was run, spent and saved."""
+    parts = [describe(one, scores.scale) for one in result.estimates.values()]
+    return "\n\n".join([*parts, "\n".join(result.lines())])
+
+
+class ProgressLine:
+    """Shows how far a run is: with the interval, as long as that takes little time."""
+
+    def __init__(self, update: Callable[[str], None]) -> None:
+        self._update = update
+        self._started, self._used, self._last = time.monotonic(), 0.0, 0.2
+
+    def __call__(self, run: "Run", target: str) -> None:
+        """Show a target's state after a batch."""
+        now = time.monotonic()
+        is_known = run.stop.half_width is not None  # then the estimate was made anyway
+        enough = self._used + self._last <= SHARE * (now - self._started)
+        found = run.progress(target, interval=is_known or enough)
+        if found.estimate is not None and not is_known:
+            self._last = time.monotonic() - now
+            self._used += self._last
+        self._update(progress_text(found))
+
+
+def progress_text(found: "Progress") -> str:
+    """Return how far a target is, in a line."""
+    said = [f"{found.target}: {found.answered:,} of {found.of:,} items"]
+    if (one := found.estimate) is not None:
+        ends = f"{one.interval.low:.3g} .. {one.interval.high:.3g}"
+        said.append(f"{one.score:.3g} ({ends})")
+    if found.spent.cost:
+        said.append(f"cost {found.spent.cost:,.3g}")
+    if found.spent.tokens:
+        said.append(f"{found.spent.tokens:,} tokens")
+    return " · ".join(said)

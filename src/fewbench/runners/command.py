@@ -1,0 +1,244 @@
+"""Run a program: items as JSON lines on its input, answers as JSON lines on its output.
+
+For each item the program gets a line such as
+
+    {"item": "mmlu/17", "target": "new", "task": "mmlu", "last": false}
+
+and prints, in any order, a line `{"item": "mmlu/17", "score": 1}`, or
+`{"item": "mmlu/17", "error": "…"}` if it cannot answer; `cost` and `tokens` may be added. All items
+of a batch are sent at once, and `last` marks the last of them. The program is started once.
+"""
+
+import json
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+
+from fewbench.errors import RunError
+from fewbench.runners.driving import INTERRUPTED, Answered
+from fewbench.runners.result import RunResult
+from fewbench.scores import Scores
+
+PATIENCE = 10.0  # seconds for the program to end after its input has ended
+
+
+class Line(BaseModel):
+    """A line that the program prints."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    item: str
+    score: StrictBool | StrictInt | StrictFloat | None = None
+    error: str | None = None
+    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    tokens: int = Field(default=0, ge=0)
+
+
+class CommandRunner:
+    """Runs a program that answers items.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments; no shell is used.
+    timeout : float, optional
+        Seconds without any line after which the program counts as hanging, and is ended.
+    """
+
+    name = "command"
+
+    def __init__(self, command: Sequence[str], *, timeout: float | None = None) -> None:
+        if not command:
+            raise RunError("no program to run", hint="give it after --, as in -- python answer.py")
+        if timeout is not None and timeout <= 0:
+            raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
+        self._command, self._timeout = list(command), timeout
+        self._program: _Program | None = None
+        self._tasks: dict[str, str] = {}
+        self._suspects: list[str] = []  # items on which it died since its last answer
+        self._has_answered = False
+
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+        """Start the program; RunError if it cannot be started."""
+        self._tasks = {str(item): str(task) for item, task in scores.items["task"].items()}
+        self._program = _Program(self._command)
+        return []
+
+    def answer(self, target: str, items: Sequence[str]) -> Answered:
+        """Send items and read the answers.
+
+        If the program dies, the first item without an answer counts as failed, and the others are
+        sent to a new one. If that dies too before it answers, the run ends.
+        """
+        found = _Found()
+        left = list(items)
+        try:
+            while left:
+                assert self._program is not None
+                problem = self._exchange(self._program, target, left, found)
+                left = [item for item in left if not found.has(item)]
+                if problem is None:
+                    continue
+                self._program.end()
+                self._suspects.append(left[0])
+                is_item = self._has_answered and len(set(self._suspects)) == 1
+                if len(self._suspects) > 1 and not is_item:
+                    said = f"the program {shlex.join(self._command)} {problem}, twice in a row"
+                    return found.answered(stopped=said, without=self._suspects)
+                found.failed[left.pop(0)] = f"the program {problem}"
+                self._program = _Program(self._command)
+        except KeyboardInterrupt:
+            return found.answered(stopped=INTERRUPTED)
+        return found.answered()
+
+    def finish(self, result: RunResult) -> None:
+        """Write nothing."""
+
+    def close(self) -> None:
+        """Close the program's input, and end it if it does not end by itself."""
+        if self._program is not None:
+            self._program.end(PATIENCE)
+
+    def _exchange(
+        self, program: "_Program", target: str, items: Sequence[str], found: "_Found"
+    ) -> str | None:
+        """Send items and read until all are answered; return what went wrong with the program."""
+        lines = [
+            {"item": item, "target": target, "task": self._tasks[item], "last": item == items[-1]}
+            for item in items
+        ]
+        program.send("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        left = set(items)
+        while left:
+            text = program.read(self._timeout)
+            if text is None:
+                return program.problem()
+            line = _parsed(text)
+            if line.item not in self._tasks or not (line.item in left or found.has(line.item)):
+                raise RunError(
+                    f"the program answered the item {line.item!r}, which it was not asked",
+                    hint='repeat the "item" of the line that is answered',
+                )
+            found.add(line)
+            left.discard(line.item)
+            self._has_answered, self._suspects = True, []
+        return None
+
+
+class _Found:
+    """What a program answered to a batch."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, float] = {}
+        self.failed: dict[str, str] = {}
+        self.cost, self.tokens = 0.0, 0
+
+    def has(self, item: str) -> bool:
+        return item in self.answers or item in self.failed
+
+    def add(self, line: Line) -> None:
+        self.cost += line.cost
+        self.tokens += line.tokens
+        if line.score is None:
+            self.failed[line.item] = line.error or "no score"
+        else:
+            self.answers[line.item] = float(line.score)
+
+    def answered(self, stopped: str | None = None, without: Sequence[str] = ()) -> Answered:
+        failed = {item: why for item, why in self.failed.items() if item not in without}
+        return Answered(self.answers, failed, self.cost, self.tokens, stopped=stopped)
+
+
+def _parsed(text: str) -> Line:
+    try:
+        found: Any = json.loads(text)
+        return Line.model_validate(found)
+    except ValueError as error:
+        shown = text.strip()[:80]
+        raise RunError(
+            f"the program printed {shown!r}, which is no answer",
+            hint='print one line per item on standard output, as {"item": "…", "score": 1}, and '
+            "everything else on standard error",
+        ) from error
+
+
+class _Program:
+    """A running program, whose lines a thread reads."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        try:
+            # In a group of its own: Ctrl-C is for fewbench, which then ends the program.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RunError(
+                f"cannot start {command[0]}: {error.strerror}",
+                hint="give a program and its arguments after --, as in -- python answer.py",
+            ) from error
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._hangs = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.strip():
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def send(self, text: str) -> None:
+        """Write to the program's input; that of a dead program goes nowhere."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.write(text)
+            self._process.stdin.flush()
+
+    def read(self, timeout: float | None) -> str | None:
+        """Return the next line; None if the program has ended or hangs."""
+        try:
+            return self._lines.get(timeout=timeout)
+        except queue.Empty:
+            self._hangs = True
+            return None
+
+    def problem(self) -> str:
+        """Return what happened to the program, in words."""
+        if self._hangs:
+            return "printed nothing for too long"
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE)
+        code = self._process.returncode
+        if code is None:
+            return "closed its output"
+        return f"ended with exit code {code}" if code >= 0 else f"died by signal {-code}"
+
+    def end(self, patience: float = 0.0) -> None:
+        """Close the input, wait, then end the program and what it started."""
+        with suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                with suppress(OSError):
+                    os.killpg(self._process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience if number is None else 1.0)
+                break
+        self._reader.join(1.0)
+        with suppress(OSError):
+            self._process.stdout.close()  # type: ignore[union-attr]

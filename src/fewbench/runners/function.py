@@ -1,0 +1,222 @@
+"""Run any Python function: one item or a batch at a time, plain or async."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from fewbench._names import some
+from fewbench.errors import RunError, first_line
+from fewbench.evaluation import Stop
+from fewbench.methods import Method
+from fewbench.runners.driving import INTERRUPTED, Answered, OnProgress, run_with
+from fewbench.runners.event_loop import EventLoop
+from fewbench.runners.result import RunResult
+from fewbench.scores import Scores
+
+Answer = Callable[..., Any]
+
+
+class FunctionRunner:
+    """Runs functions as models.
+
+    Parameters
+    ----------
+    answer : callable, or mapping of target to callable
+        Takes an item id and returns its score, on the scale of the sources; with `batched`, takes
+        a list of ids and returns a mapping of id to score. May be async. An item for which it
+        raises an error, or returns None, counts as failed.
+    batched : bool
+    concurrency : int
+        Calls at the same time: in threads, or tasks of an event loop if `answer` is async.
+    """
+
+    name = "function"
+
+    def __init__(
+        self, answer: Answer | Mapping[str, Answer], *, batched: bool = False, concurrency: int = 1
+    ) -> None:
+        if concurrency < 1:
+            raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
+        self._answer, self._batched, self._concurrency = answer, batched, concurrency
+        self._loop = EventLoop()
+
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+        """Check that there is a function for every target; RunError if not."""
+        lacking = [name for name in targets if not callable(self._of(name))]
+        if lacking:
+            raise RunError(
+                f"no function answers for {some(lacking)}",
+                hint="pass answer=f, or a mapping of target to function: answer={'new': f}",
+            )
+        return []
+
+    def answer(self, target: str, items: Sequence[str]) -> Answered:
+        """Call the function for all items."""
+        call = self._of(target)
+        answers: dict[str, float] = {}
+        failed: dict[str, str] = {}
+        stopped = None
+        try:
+            for asked, found in self._results(call, items):
+                if isinstance(found, BaseException):
+                    said = f"{type(found).__name__}: {first_line(found)}"
+                    failed |= dict.fromkeys(asked, said)
+                else:
+                    answers |= {item: found[item] for item in asked if found.get(item) is not None}
+        except KeyboardInterrupt:
+            stopped = INTERRUPTED
+        return Answered(answers, failed, stopped=stopped)
+
+    def finish(self, result: RunResult) -> None:
+        """Write nothing."""
+
+    def close(self) -> None:
+        """Close the event loop."""
+        self._loop.close()
+
+    def _of(self, target: str) -> Any:
+        return self._answer.get(target) if isinstance(self._answer, Mapping) else self._answer
+
+    def _results(
+        self, call: Answer, items: Sequence[str]
+    ) -> Iterator[tuple[list[str], Mapping[str, Any] | BaseException]]:
+        """Yield items with their answers, or with the error of the function."""
+        if self._batched:
+            yield list(items), self._one(call, list(items))
+        elif inspect.iscoroutinefunction(inspect.unwrap(call)):
+            yield from self._loop.run(self._gathered(call, items))
+        elif self._concurrency == 1:
+            for item in items:
+                yield [item], self._one(call, item)
+        else:
+            with ThreadPoolExecutor(self._concurrency) as pool:
+                left = {pool.submit(self._one, call, item): item for item in items}
+                try:
+                    while left:
+                        for done in wait(left, return_when=FIRST_COMPLETED).done:
+                            yield [left.pop(done)], done.result()
+                finally:
+                    pool.shutdown(wait=False, cancel_futures=True)
+
+    def _one(self, call: Answer, given: Any) -> Mapping[str, Any] | BaseException:
+        try:
+            found = call(given)
+            if inspect.isawaitable(found):
+                found = self._loop.run(_awaited(found))
+        except Exception as error:  # of the user's function, whatever it is
+            return error
+        return _mapping(found, given, self._batched)
+
+    async def _gathered(
+        self, call: Answer, items: Sequence[str]
+    ) -> list[tuple[list[str], Mapping[str, Any] | BaseException]]:
+        free = asyncio.Semaphore(self._concurrency)
+
+        async def one(item: str) -> tuple[list[str], Mapping[str, Any] | BaseException]:
+            async with free:
+                try:
+                    return [item], {item: await call(item)}
+                except Exception as error:
+                    return [item], error
+
+        return list(await asyncio.gather(*map(one, items)))
+
+
+async def _awaited(found: Any) -> Any:
+    return await found
+
+
+def _mapping(found: Any, given: Any, batched: bool) -> Mapping[str, Any]:
+    if not batched:
+        return {given: found}
+    if isinstance(found, Mapping):
+        return found
+    raise RunError(
+        f"the function returned {type(found).__name__} for a batch, not a mapping of item to score",
+        hint="return {item: score, …}, or leave out batched=True if it takes one item",
+    )
+
+
+def run(
+    scores: Scores,
+    method: str | Method = "auto",
+    stop: Stop | int = 100,
+    answer: Answer | Mapping[str, Answer] | None = None,
+    *,
+    targets: Sequence[str] = ("target",),
+    folder: str | Path | None = None,
+    batched: bool = False,
+    batch: int | None = None,
+    concurrency: int = 1,
+    seed: int = 0,
+    tries: int = 3,
+    accept_fractions: bool = False,
+    on_progress: OnProgress | None = None,
+) -> RunResult:
+    """Run a model, given as a function, on the items that a method chooses, and estimate its score.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models.
+    method : str or Method
+        As for `Evaluation`; `auto` chooses one.
+    stop : Stop or int
+        When to stop; a number is a number of items.
+    answer : callable, or mapping of target to callable
+        Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
+        takes a list of ids and returns a mapping of id to score. May be async. An item for which
+        it raises an error, or returns None, is tried again later, and skipped after `tries` times.
+    targets : sequence of str
+        Names of the target models.
+    folder : path, optional
+        Keep every answer there. The same call goes on after a stop or a crash.
+    batched : bool
+        Whether `answer` takes a list of items.
+    batch : int, optional
+        Most items per batch (default: all that the method asks at a time).
+    concurrency : int
+        Calls at the same time, in threads or, of an async function, in tasks.
+    seed : int
+        Random seed.
+    tries : int
+        How often an item may fail until it is skipped.
+    accept_fractions : bool
+        Accept scores between right and wrong where the sources have none.
+    on_progress : callable, optional
+        Called with (run, target) after each batch; `run.progress(target)` says how far it is.
+
+    Raises
+    ------
+    RunError
+        If the folder holds another run, or another process runs there.
+    AnswersError
+        If a score does not fit the sources.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> table = simulate(21, 60, seed=1)
+    >>> sources, new = table.take(models=range(20)), table.take(models=[20])
+    >>> right = dict(zip(new.item_ids, new.values[0]))
+    >>> run(sources, "random", 10, answer=right.get).targets["target"].items_run
+    10
+    """
+    if answer is None:
+        raise RunError("no function to run", hint="pass answer=f, where f(item) returns a score")
+    return run_with(
+        FunctionRunner(answer, batched=batched, concurrency=concurrency),
+        scores,
+        method,
+        stop,
+        folder=folder,
+        targets=targets,
+        on_progress=on_progress,
+        batch=batch,
+        seed=seed,
+        tries=tries,
+        accept_fractions=accept_fractions,
+    )
