@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
+from fewbench.cli.run_inspect import inspect
 from fewbench.cli.running import (
     AcceptFractions,
     BatchSize,
@@ -32,7 +33,11 @@ def _all() -> None:
 
     \b
     fewbench run command scores.parquet -n 50 -o run -- python answer.py
+    fewbench run inspect scores.parquet -n 50 -o run -- task.py --model openai/gpt-4o
     """
+
+
+run.command()(inspect)
 
 
 @run.command()

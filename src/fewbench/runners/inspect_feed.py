@@ -9,7 +9,7 @@ at the same time.
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,7 +99,7 @@ class Pool:
 
     def adapt(self, task: Any) -> Any:
         """Return a task of Inspect that runs the samples which the run asks for."""
-        inspect_ai = _inspect_ai()
+        inspect_ai = inspect_with_sources()
         _watch_tasks()
         feed = Feed(self, task.dataset)
         self.feeds.append(feed)
@@ -171,7 +171,9 @@ class Pool:
         """Whether other tasks may bring new items to a feed that has none."""
         others = [one for one in self.feeds if one is not feed and not one.is_over]
         unstarted = any(one.spec is None for one in others)
-        of_target = [one for one in self.feeds if one.spec is not None and one.target == feed.target]
+        of_target = [
+            one for one in self.feeds if one.spec is not None and one.target == feed.target
+        ]
         orphans = [item for item in items if not any(item in one.samples for one in of_target)]
         if orphans and not unstarted:
             tasks = sorted(set(self.scores.items["task"].loc[orphans].astype(str)))
@@ -255,7 +257,7 @@ class Feed:
         self.given: set[str] = set()
         self.out: set[str] = set()  # given and not yet answered
         self.is_over = False
-        self._pool, self._dataset = pool, dataset
+        self.pool, self._dataset = pool, dataset
         self._is_checked, self._has_metric = False, False
         self._seen: dict[str, dict[int, Any]] = {}
 
@@ -268,10 +270,10 @@ class Feed:
     def end(self, log: Any) -> None:
         """Note the end of the task."""
         self.is_over, self.out = True, set()
-        if log.status == "error" and self._pool.error is None:
+        if log.status == "error" and self.pool.error is None:
             why = getattr(log.error, "message", "") or "unknown error"
-            self._pool.failures.append(f"{log.eval.task}: {first_line(RuntimeError(why))}")
-        self._pool.leave()
+            self.pool.failures.append(f"{log.eval.task}: {first_line(RuntimeError(why))}")
+        self.pool.leave()
 
     # -- called by Inspect -------------------------------------------------------------------
 
@@ -280,17 +282,17 @@ class Feed:
         try:
             if not self._is_checked:
                 self._check()
-            items = await self._pool.share(self)
-            if self.given and self._pool.error is None:
-                self._pool.show(self.target)
+            items = await self.pool.share(self)
+            if self.given and self.pool.error is None:
+                self.pool.show(self.target)
         except FewbenchError as error:
-            self._pool.fail(error)
+            self.pool.fail(error)
             items = None
-        if self._pool.error is not None and self._pool.settings.raises:
-            raise self._pool.error
+        if self.pool.error is not None and self.pool.settings.raises:
+            raise self.pool.error
         if items is None:
             self.is_over = True
-            self._pool.leave()
+            self.pool.leave()
             return None
         self.given.update(items)
         self.out.update(items)
@@ -310,7 +312,7 @@ class Feed:
         self, own_id: str, epoch: int, scores: Mapping[str, Any], failure: str, spent: _Lost
     ) -> None:
         item = self._items.get(own_id)
-        if item is None or self._pool.error is not None:
+        if item is None or self.pool.error is not None:
             return
         self._seen.setdefault(own_id, {})[epoch] = (scores, failure, spent)
         epochs = self._seen[own_id].values()
@@ -323,12 +325,12 @@ class Feed:
         try:
             value = self._value(scored) if scored else None
         except FewbenchError as error:
-            self._pool.fail(error)
+            self.pool.fail(error)
             return
         if value is None:
-            self._pool.lose(self.target, item, failure, whole)
+            self.pool.lose(self.target, item, failure, whole)
         else:
-            self._pool.take(self, item, value, whole)
+            self.pool.take(self, item, value, whole)
 
     def _value(self, epochs: list[Mapping[str, Any]]) -> float | None:
         """Return the score of a sample under the sources' metric; None if it has none."""
@@ -358,7 +360,7 @@ class Feed:
 
     def _check(self) -> None:
         """Raise FewbenchError unless the samples and settings are those of the sources."""
-        pool, spec = self._pool, self.spec
+        pool, spec = self.pool, self.spec
         if spec is None:
             raise RunError(
                 "this version of Inspect does not say when a task starts",
@@ -399,7 +401,7 @@ class Feed:
             self._recover(pool.settings.logs)
 
     def _check_conditions(self) -> None:
-        sources, settings = self._pool.scores, self._pool.settings
+        sources, settings = self.pool.scores, self.pool.settings
         items = list(self.samples)
         told = self.table(items, [0.0] * len(items), sources.scale.low)
         compared = compare_conditions(sources, told, items)
@@ -428,9 +430,9 @@ class Feed:
             models=[self.target],
             items=items,
             tasks=[self._task] * len(items),
-            scale=self._pool.scores.scale,
+            scale=self.pool.scores.scale,
         )
-        return made.with_items(made.items.assign(**{SETTINGS: self._settings}))
+        return replace(made, items=made.items.assign(**{SETTINGS: self._settings}))
 
     # -- logs of earlier runs ----------------------------------------------------------------
 
@@ -438,18 +440,18 @@ class Feed:
         """Take answers that an earlier run logged, and was killed before it recorded them."""
         from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
-        assert self._pool.run is not None
-        record, scores = self._pool.run.evaluation.record, self._pool.scores
-        if not self._pool.run.next(self.target):
+        assert self.pool.run is not None
+        record, scores = self.pool.run.evaluation.record, self.pool.scores
+        if not self.pool.run.next(self.target):
             return
         unanswered = set(scores.item_ids[record.open(self.target)].tolist())
-        for path in sorted(folder.glob("*.eval")):
+        for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
             try:
                 header = read_eval_log(str(path), header_only=True)
                 spec = header.eval
                 if spec.eval_id == self.spec.eval_id or MARK not in (spec.metadata or {}):
                     continue
-                if (spec.task, self._pool.target_of(spec.model)) != (self.spec.task, self.target):
+                if (spec.task, self.pool.target_of(spec.model)) != (self.spec.task, self.target):
                     continue
                 summaries = read_eval_log_sample_summaries(str(path))
             except Exception as error:  # of zip, zstd, JSON and pydantic: the log of a killed run
@@ -463,8 +465,7 @@ class Feed:
                 is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
                 if item in unanswered and is_whole and any(one.scores for one in epochs):
                     for one in epochs:
-                        await_free = (one.scores or {}, "", _spent_on(one))
-                        self._settle(own_id, one.epoch, *await_free)
+                        self._settle(own_id, one.epoch, one.scores or {}, "", _spent_on(one))
                     unanswered.discard(item)
 
 
@@ -472,7 +473,8 @@ def _spent_on(sample: Any) -> _Lost:
     """Return what a sample cost: dollars, where Inspect knows prices, and tokens."""
     used = (sample.model_usage or {}).values()
     return _Lost(
-        cost=sum(one.total_cost or 0.0 for one in used), tokens=sum(one.total_tokens for one in used)
+        cost=sum(one.total_cost or 0.0 for one in used),
+        tokens=sum(one.total_tokens for one in used),
     )
 
 
@@ -482,7 +484,8 @@ def _metric_of(scores: Scores, items: list[str]) -> str | None:
     return str(scores.items["metric"].loc[items[0]]) or None
 
 
-def _inspect_ai() -> Any:
+def inspect_with_sources() -> Any:
+    """Return Inspect, if it is there and can choose samples while a task runs."""
     try:
         import inspect_ai
     except ImportError as error:
