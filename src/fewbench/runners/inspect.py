@@ -17,7 +17,13 @@ from fewbench.evaluation.auto import AUTO
 from fewbench.methods import Method
 from fewbench.methods.catalogue import find_method
 from fewbench.runners.driving import INTERRUPTED, OnProgress
-from fewbench.runners.inspect_feed import Pool, Settings, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect_feed import (
+    Pool,
+    Settings,
+    close_logs,
+    feed_of_task,
+    inspect_with_sources,
+)
 from fewbench.runners.inspect_samples import task_in
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
@@ -215,9 +221,10 @@ def run_inspect(
             on_progress,
         )
         if any(run.next(name) for name in names):
-            given = _with_defaults(context.params, place / LOGS, tries, quiet)
-            given["max_tasks"] = len(names) * len(scores.tasks)  # they wait for each other
-            _evaluate(context, pool, run)
+            _set_defaults(context, place / LOGS, tries, quiet)
+            # They wait for each other.
+            context.params["max_tasks"] = len(names) * len(scores.tasks)
+            _evaluate(context, pool, run, place / LOGS)
         return run.result()
 
 
@@ -257,25 +264,33 @@ def _parsed(arguments: Sequence[str]) -> Any:
     return context
 
 
-def _with_defaults(given: dict[str, Any], logs: Path, tries: int, quiet: bool) -> dict[str, Any]:
+def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
     """Set what fewbench decides, and what the user has not: failed samples end no run."""
+    from click.core import ParameterSource
+
+    given = context.params
+    open_ = {
+        name
+        for name in ("retry_on_error", "fail_on_error", "no_fail_on_error", "continue_on_fail")
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT
+    }
     given["log_dir"] = str(logs.absolute())
-    if given["retry_on_error"] is None and tries > 1:
+    if "retry_on_error" in open_:
         given["retry_on_error"] = tries - 1
-    if given["fail_on_error"] is None and not given["continue_on_fail"]:
+    if {"fail_on_error", "no_fail_on_error", "continue_on_fail"} <= open_:
         given["no_fail_on_error"] = True
     if quiet:
         given["display"] = "none"
-    return given
 
 
-def _evaluate(context: Any, pool: Pool, run: Run) -> None:
+def _evaluate(context: Any, pool: Pool, run: Run, logs: Path) -> None:
     """Run Inspect's command on adapted tasks; raise what went wrong."""
+    why = None
     try:
         with _adapting(pool), context:
             context.command.invoke(context)
     except KeyboardInterrupt:
-        run.halt(INTERRUPTED)
+        why = ""
     except FewbenchError:
         raise
     except Exception as error:  # of Inspect, of a provider, of the task's own code
@@ -283,10 +298,12 @@ def _evaluate(context: Any, pool: Pool, run: Run) -> None:
             f"Inspect: {type(error).__name__}: {first_line(error)}",
             hint="inspect eval with the same arguments shows more",
         ) from error
+    finally:
+        why = close_logs(logs, pool.feeds) if why is None else why
     if pool.error is not None:
         raise pool.error
-    if pool.failures:
-        run.halt(f"Inspect: {pool.failures[0]}", is_failure=True)
+    if why is not None:  # Inspect takes Ctrl-C itself, and ends well
+        run.halt(f"Inspect: {why}" if why else INTERRUPTED, is_failure=bool(why))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ at the same time.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,8 +75,6 @@ class Pool:
     ----------
     error : FewbenchError, optional
         The first error. Inspect would only log it; no more samples are given out after it.
-    failures : list of str
-        Why tasks of Inspect failed, if for another reason.
     """
 
     def __init__(
@@ -89,7 +87,6 @@ class Pool:
     ) -> None:
         self.scores, self.settings, self.target_of = scores, settings, target_of
         self.error: FewbenchError | None = None
-        self.failures: list[str] = []
         self.feeds: list[Feed] = []
         self.run: Run | None = None
         self._open_run, self._on_progress = open_run, on_progress
@@ -257,6 +254,7 @@ class Feed:
         self.given: set[str] = set()
         self.out: set[str] = set()  # given and not yet answered
         self.is_over = False
+        self._host: Any = None  # the coroutine of Inspect that asks for samples
         self.pool, self._dataset = pool, dataset
         self._is_checked, self._has_metric = False, False
         self._seen: dict[str, dict[int, Any]] = {}
@@ -267,18 +265,28 @@ class Feed:
         self._is_checked = self.is_over = False
         self.given, self.out, self._seen = set(), set(), {}
 
-    def end(self, log: Any) -> None:
-        """Note the end of the task."""
-        self.is_over, self.out = True, set()
-        if log.status == "error" and self.pool.error is None:
-            why = getattr(log.error, "message", "") or "unknown error"
-            self.pool.failures.append(f"{log.eval.task}: {first_line(RuntimeError(why))}")
-        self.pool.leave()
+    def _watch_end(self) -> None:
+        """Notice the end of Inspect's task: if the task fails, nothing else says so."""
+        import asyncio
+
+        try:
+            host = asyncio.current_task()
+        except RuntimeError:  # the loop is trio's
+            return
+        if host is not None and host is not self._host:
+            self._host = host
+            host.add_done_callback(self._end)
+
+    def _end(self, host: Any = None) -> None:
+        if host is self._host:
+            self.is_over, self.out = True, set()
+            self.pool.leave()
 
     # -- called by Inspect -------------------------------------------------------------------
 
     async def next_samples(self) -> list[Any] | None:
         """Return the samples to run next; None at the end."""
+        self._watch_end()
         try:
             if not self._is_checked:
                 self._check()
@@ -291,8 +299,7 @@ class Feed:
         if self.pool.error is not None and self.pool.settings.raises:
             raise self.pool.error
         if items is None:
-            self.is_over = True
-            self.pool.leave()
+            self._end(self._host)
             return None
         self.given.update(items)
         self.out.update(items)
@@ -438,24 +445,16 @@ class Feed:
 
     def _recover(self, folder: Path) -> None:
         """Take answers that an earlier run logged, and was killed before it recorded them."""
-        from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
-
         assert self.pool.run is not None
         record, scores = self.pool.run.evaluation.record, self.pool.scores
         if not self.pool.run.next(self.target):
             return
         unanswered = set(scores.item_ids[record.open(self.target)].tolist())
-        for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
-            try:
-                header = read_eval_log(str(path), header_only=True)
-                spec = header.eval
-                if spec.eval_id == self.spec.eval_id or MARK not in (spec.metadata or {}):
-                    continue
-                if (spec.task, self.pool.target_of(spec.model)) != (self.spec.task, self.target):
-                    continue
-                summaries = read_eval_log_sample_summaries(str(path))
-            except Exception as error:  # of zip, zstd, JSON and pydantic: the log of a killed run
-                LOG.warning("%s cannot be read (%s); its samples run again", path, error)
+        for _, header, summaries in _logs_in(folder):
+            spec = header.eval
+            if spec.eval_id == self.spec.eval_id:
+                continue
+            if (spec.task, self.pool.target_of(spec.model)) != (self.spec.task, self.target):
                 continue
             logged: dict[str, list[Any]] = defaultdict(list)
             for one in summaries:
@@ -467,6 +466,36 @@ class Feed:
                     for one in epochs:
                         self._settle(own_id, one.epoch, one.scores or {}, "", _spent_on(one))
                     unanswered.discard(item)
+
+
+def _logs_in(folder: Path) -> Iterator[tuple[Path, Any, list[Any]]]:
+    """Yield the logs that fewbench's runs wrote, with header and summaries of samples."""
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
+        try:
+            header = read_eval_log(str(path), header_only=True)
+            if MARK in (header.eval.metadata or {}):
+                yield path, header, read_eval_log_sample_summaries(str(path))
+        except Exception as error:  # of zip, zstd, JSON and pydantic: the log of a killed run
+            LOG.warning("%s cannot be read (%s); its samples run again", path, error)
+
+
+def close_logs(folder: Path, feeds: Sequence[Feed]) -> str | None:
+    """Return why tasks ended early: "" if they were interrupted, None if they did not.
+
+    Deletes logs of stopped runs in which no sample was scored: nothing can read them.
+    """
+    why: str | None = None
+    ids = {feed.spec.eval_id for feed in feeds if feed.spec is not None}
+    for path, header, summaries in _logs_in(folder):
+        if header.eval.eval_id in ids and header.status != "success":
+            error = getattr(header.error, "message", None)
+            why = f"{header.eval.task}: {first_line(RuntimeError(error))}" if error else why or ""
+        is_stopped = header.status in ("started", "cancelled") or not summaries
+        if is_stopped and not any(one.scores for one in summaries):
+            path.unlink()
+    return why
 
 
 def _spent_on(sample: Any) -> _Lost:
@@ -503,8 +532,8 @@ def inspect_with_sources() -> Any:
 
 
 def _watch_tasks() -> None:
-    """Have Inspect say when a task starts and ends. Its settings are known nowhere else."""
-    from inspect_ai.hooks import Hooks, TaskEnd, TaskStart, hooks
+    """Have Inspect say when a task starts, and with which settings."""
+    from inspect_ai.hooks import Hooks, TaskStart, hooks
 
     if _watch_tasks.__dict__.get("done"):
         return
@@ -514,10 +543,6 @@ def _watch_tasks() -> None:
         async def on_task_start(self, data: TaskStart) -> None:
             if (feed := _feed_of(data.spec)) is not None:
                 feed.begin(data.spec, data.plan)
-
-        async def on_task_end(self, data: TaskEnd) -> None:
-            if (feed := _feed_of(data.log.eval)) is not None:
-                feed.end(data.log)
 
     _watch_tasks.__dict__["done"] = True
 
