@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
+from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_inspect import inspect
 from fewbench.cli.running import (
     AcceptFractions,
@@ -32,11 +33,13 @@ def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
     \b
-    fewbench run command scores.parquet -n 50 -o run -- python answer.py
-    fewbench run inspect scores.parquet -n 50 -o run -- task.py --model openai/gpt-4o
+    A program:    fewbench run command scores.parquet -n 50 -o run -- python answer.py
+    An endpoint:  fewbench run endpoint scores.parquet items.jsonl -n 50 --model M --url U -o run
+    Inspect:      fewbench run inspect scores.parquet -n 50 -o run -- task.py --model MODEL
     """
 
 
+run.command()(endpoint)
 run.command()(inspect)
 
 

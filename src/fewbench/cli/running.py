@@ -233,8 +233,9 @@ def progress_text(found: "Progress") -> str:
     if (one := found.estimate) is not None:
         ends = f"{one.interval.low:.3g} .. {one.interval.high:.3g}"
         said.append(f"{one.score:.3g} ({ends})")
+    full = found.total / max(1, found.answered)  # what all items would cost
     if found.spent.cost:
-        said.append(f"cost {found.spent.cost:,.3g}")
+        said.append(f"cost {found.spent.cost:,.3g} of {found.spent.cost * full:,.3g} in full")
     if found.spent.tokens:
-        said.append(f"{found.spent.tokens:,} tokens")
+        said.append(f"{found.spent.tokens:,} tokens of {found.spent.tokens * full:,.0f} in full")
     return " · ".join(said)

@@ -217,6 +217,8 @@ class Run:
         The same items until they are taken. Items that failed before come last. After a limit is
         reached, nothing is given out and `stopped` says which limit it was.
         """
+        if self.stopped is not None:
+            return []
         if self._out[target]:
             return list(self._out[target])
         with self._timed():
@@ -301,9 +303,7 @@ class Run:
         return most
 
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep, or the run was stopped."""
-        if self.stopped is not None:
-            return True
+        """Whether a limit is reached that only a run can keep."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             self.halt(f"the limit of {stop.seconds / 60:,.3g} minutes was reached")
@@ -414,7 +414,8 @@ class Run:
         return Progress(
             target=target,
             answered=answered,
-            of=min(self.evaluation.provenance.budget, self.evaluation.scores.n_items),
+            of=self.evaluation.provenance.budget,
+            total=self.evaluation.scores.n_items,
             estimate=estimate,
             spent=self._spent([target]),
         )
