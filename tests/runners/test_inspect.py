@@ -153,7 +153,10 @@ class TestWhatRuns:
             run(scores, tmp_path / "run", *epochs, "at_least_2")
         for reducer in ("at_least_2", "max", "mean"):
             folder = tmp_path / reducer
-            run(scores, folder, *epochs, reducer, accept_prompts=True, accept_fractions=True)
+            accepted = {"accept_prompts": True, "accept_fractions": True}
+            (found,) = run(scores, folder, *epochs, reducer, **accepted).estimates.values()
+            accepts = any("accepted answers to other" in one for one in found.warnings)
+            assert accepts == (reducer != "mean")
             (log,) = logs_of(folder)
             value_of = inspect_ai.scorer.value_to_float()
             reduced = {one.sample_id: value_of(one.value) for one in log.reductions[0].samples}
