@@ -39,6 +39,15 @@ def test_a_program_with_progress_result_and_another_go(cli, scores, ok, monkeypa
     assert json.loads(ok("estimate", "run", "--json"))["target"]["items_run"] == 39
 
 
+def test_another_program_in_the_same_folder_is_refused(cli, scores):
+    few = ("-n", 3, "-o", "run", "--tokens", 99)
+    assert "no tokens reported" in run(cli, scores, *few).err
+    said = run(cli, scores, *few, program=PROGRAM + "#")
+    assert said.code == 2
+    assert "the answers there come from program" in said.err
+    assert run(cli, scores, *few, "--accept-changes", program=PROGRAM + "#").code == 0
+
+
 def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     said = run(cli, scores, "-n", 9, "-o", "run", program="import os; os._exit(3)")
     assert said.code == 1

@@ -12,7 +12,8 @@ import pytest
 import fewbench
 from fewbench.errors import AnswersError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.runners.run import BATCHES, Run
+from fewbench.runners.batches import BATCHES
+from fewbench.runners.run import Run
 from fewbench.testing import simulate
 
 TABLE = simulate(17, 80, 2, seed=5)

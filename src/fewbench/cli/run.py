@@ -8,6 +8,7 @@ from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
 from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_inspect import inspect
 from fewbench.cli.running import (
+    AcceptChanges,
     AcceptFractions,
     BatchSize,
     Cost,
@@ -65,6 +66,7 @@ def command(
         typer.Option(help="Seconds without an answer after which the program counts as hanging."),
     ] = None,
     accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -90,6 +92,7 @@ def command(
         batch=batch,
         tries=tries,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         as_json=as_json,
     )
     run_and_print(CommandRunner(program, timeout=timeout), settings.load(), settings)

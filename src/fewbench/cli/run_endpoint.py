@@ -9,6 +9,7 @@ import typer
 
 from fewbench.cli.options import Json, ScoresPath, Seed
 from fewbench.cli.running import (
+    AcceptChanges,
     AcceptFractions,
     BatchSize,
     Cost,
@@ -103,6 +104,7 @@ def endpoint(
         ),
     ] = False,
     accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the expected cost and a prompt; send no requests."),
@@ -183,6 +185,7 @@ def endpoint(
         tries=tries,
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         as_json=as_json,
     )
     scores = settings.load()

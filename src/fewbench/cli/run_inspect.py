@@ -9,6 +9,7 @@ import typer
 from fewbench.cli.options import Json, ScoresPath, Seed
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
+    AcceptChanges,
     AcceptFractions,
     AcceptPrompts,
     BatchSize,
@@ -53,6 +54,7 @@ def inspect(
     ] = None,
     accept_prompts: AcceptPrompts = False,
     accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -80,6 +82,7 @@ def inspect(
         tries=tries,
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         as_json=as_json,
     )
     scores = settings.load()

@@ -86,6 +86,12 @@ AcceptFractions = Annotated[
         help="Take scores between right and wrong where the source models have none.",
     ),
 ]
+AcceptChanges = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes", help="Go on in the folder although the model is run in another way."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class Settings:
     tries: int = 3
     accept_prompts: bool = False
     accept_fractions: bool = False
+    accept_changes: bool = False
     as_json: bool = False
 
     def load(self) -> Scores:
@@ -111,7 +118,10 @@ class Settings:
 
     def of_run(self) -> dict[str, Any]:
         """Return those that are arguments of `Run.open`, by name."""
-        names = ("folder", "seed", "scores_path", "batch", "accept_prompts", "accept_fractions")
+        names = (
+            *("folder", "seed", "scores_path", "batch"),
+            *("accept_prompts", "accept_fractions", "accept_changes"),
+        )
         return {name: getattr(self, name) for name in names}
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ class Response(BaseModel):
 
     target: str
     item: str
-    prompt: str
+    asked: str
     value: float
     said: str | None
     prompt_tokens: int
@@ -117,6 +118,13 @@ class EndpointRunner:
         self._prices, self._concurrency = prices or Prices(), concurrency
         self._patience, self._rate = patience or Patience(), rate
         self._accept = accept_prompts
+        self.facts = {f"model of {target}": model.name for target, model in models.items()}
+        self.facts |= {
+            "metric": metric,
+            "pattern": pattern or "",
+            "most tokens": str(most or ""),
+            "template": sha256(template.model_dump_json().encode()).hexdigest()[:8],
+        }
         self._loop = EventLoop()
         self._items: dict[str, Item] = {}
         self._scores: Scores | None = None
@@ -257,8 +265,12 @@ class EndpointRunner:
         self, known: Mapping[tuple[str, str], Response], target: str, item: str
     ) -> Response | None:
         found = known.get((target, item))
-        same = found is not None and found.prompt == self._items[item].prompt_hash
-        return found if same else None
+        return found if found is not None and found.asked == self._asked(item) else None
+
+    def _asked(self, item: str) -> str:
+        """Return a hash of how an item is asked."""
+        text = f"{self.facts}\0{self._items[item].prompt}"
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     async def ask(self, target: str, item: str) -> Answer:
         """Ask one item once."""
@@ -288,7 +300,7 @@ class EndpointRunner:
         found = Response(
             target=target,
             item=item,
-            prompt=one.prompt_hash,
+            asked=self._asked(item),
             value=right,
             said=answer.said,
             prompt_tokens=answer.usage.prompt,

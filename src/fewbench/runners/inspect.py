@@ -17,13 +17,9 @@ from fewbench.evaluation.auto import AUTO
 from fewbench.methods import Method
 from fewbench.methods.catalogue import find_method
 from fewbench.runners.driving import INTERRUPTED, OnProgress
-from fewbench.runners.inspect_feed import (
-    Pool,
-    Settings,
-    close_logs,
-    feed_of_task,
-    inspect_with_sources,
-)
+from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect_kept import close_logs
+from fewbench.runners.inspect_pool import Pool, Settings
 from fewbench.runners.inspect_samples import task_in
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
@@ -56,6 +52,7 @@ def estimated(
     metric: str | None = None,
     accept_prompts: bool = False,
     accept_fractions: bool = False,
+    accept_changes: bool = False,
 ) -> Any:
     """Return a task of Inspect that runs only the samples that an estimate needs.
 
@@ -86,6 +83,8 @@ def estimated(
         Which value of the scorers (default: that of the scores).
     accept_prompts, accept_fractions : bool
         As for `fewbench.Evaluation.tell_table`.
+    accept_changes : bool
+        Go on in the folder although the model or the number of epochs has changed.
 
     Raises
     ------
@@ -111,26 +110,29 @@ def estimated(
     if isinstance(method, str) and method != AUTO:
         find_method(method)  # a name that is none is named now
 
-    def open_run(model: str) -> Run:
+    def open_run(spec: Any) -> Run:
+        facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
         return Run.open(
             table,
             method,
             limits,
             folder,
-            [target or model],
+            [target or spec.model],
             seed,
             scores_path=path,
             batch=batch,
             tries=1,  # further tries are Inspect's: --retry-on-error
+            facts=facts,
             accept_prompts=accept_prompts,
             accept_fractions=accept_fractions,
+            accept_changes=accept_changes,
         )
 
     settings = Settings(metric, accept_prompts, accept_fractions, raises=True)
     pool = Pool(table, open_run, lambda model: target or model, settings)
     if isinstance(task, list | tuple):
-        return [pool.adapt(one) for one in task]
-    return pool.adapt(task)
+        return [adapt(pool, one) for one in task]
+    return adapt(pool, task)
 
 
 def result(task: Any) -> RunResult:
@@ -202,6 +204,7 @@ def run_inspect(
     context = _parsed(arguments)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
     names = list(targets or models or ["target"])
+    target_of = dict(zip(models, names, strict=False))
     if len(names) != max(1, len(models)):
         raise RunError(
             f"{len(names)} targets for {max(1, len(models))} models",
@@ -210,13 +213,18 @@ def run_inspect(
     limits = Stop(items=stop) if isinstance(stop, int) else stop
     place = Path(folder)
     accepted = {name: settings.get(name, False) for name in ("accept_prompts", "accept_fractions")}
-    with Run.open(scores, method, limits, place, names, tries=1, **settings) as run:
+    given = context.params
+    facts = {"models": ", ".join(models) or "of the task", "epochs": str(given["epochs"] or 1)}
+    facts |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
+    facts |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
+    opened = Run.open(scores, method, limits, place, names, tries=1, facts=facts, **settings)
+    with opened as run:
         if on_notes is not None:
             on_notes(run.notes)
         pool = Pool(
             scores,
             lambda _: run,
-            lambda model: names[models.index(model)] if model in models else names[0],
+            lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
             Settings(metric, **accepted, logs=place / LOGS),
             on_progress,
         )
@@ -299,7 +307,7 @@ def _evaluate(context: Any, pool: Pool, run: Run, logs: Path) -> None:
             hint="inspect eval with the same arguments shows more",
         ) from error
     finally:
-        why = close_logs(logs, pool.feeds) if why is None else why
+        why = close_logs(logs, pool.evals()) if why is None else why
     if pool.error is not None:
         raise pool.error
     if why is not None:  # Inspect takes Ctrl-C itself, and ends well
@@ -327,7 +335,7 @@ def _adapting(pool: Pool) -> Iterator[None]:
                 hint="name all tasks of the scores, or import scores of these tasks only "
                 "(--only-tasks)",
             )
-        return [pool.adapt(task) for task in tasks]
+        return [adapt(pool, task) for task in tasks]
 
     loader.load_tasks = load
     try:

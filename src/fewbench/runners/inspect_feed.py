@@ -1,15 +1,14 @@
 """Tasks of Inspect whose samples fewbench chooses: ask and tell inside one eval.
 
 Inspect asks a `Feed` for samples whenever none is running (`SampleSource`), and tells it of every
-sample that ends. The solver, the scorer and everything else are the task's own. A `Pool` is the
-run that several feeds share: a benchmark may consist of several tasks, and several models may run
-at the same time.
+sample that ends. The solver, the scorer and everything else are the task's own. Several feeds may
+share a run (`fewbench.runners.inspect_pool`): a benchmark may consist of several tasks, and several
+models may run at the same time.
 """
 
-import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +17,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from fewbench._names import counted, some
-from fewbench.errors import FewbenchError, MissingExtraError, RunError, first_line
+from fewbench._names import some
+from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.readers.harnesses.inspect_logs import (
     MARK,
     reduce_epochs,
@@ -27,220 +26,49 @@ from fewbench.readers.harnesses.inspect_logs import (
     scores_of,
     task_settings_of,
 )
-from fewbench.runners.driving import OnProgress
+from fewbench.runners.inspect_kept import first_of, kept_logs
+from fewbench.runners.inspect_pool import Loss, Pool
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
-from fewbench.runners.run import Run
 from fewbench.scores import Scores, from_arrays
 from fewbench.scores.conditions import compare_conditions, join_settings
 from fewbench.scores.table import SETTINGS
 
-WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
-LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How answers are taken.
+def adapt(pool: Pool, task: Any) -> Any:
+    """Return a task of Inspect that runs the samples which the pool's run asks for.
 
-    - `metric`: which value of the scorers; by default that of the sources.
-    - `accept_prompts`, `accept_fractions`: as for `Evaluation.tell_table`.
-    - `logs`: folder with logs of earlier runs, whose answers are taken first.
-    - `raises`: whether an error of fewbench also fails Inspect's task.
+    Raises
+    ------
+    RunError
+        If its samples are made while it runs.
+    MissingExtraError
+        If inspect-ai is not installed, or too old.
     """
-
-    metric: str | None = None
-    accept_prompts: bool = False
-    accept_fractions: bool = False
-    logs: Path | None = None
-    raises: bool = False
-
-
-class Pool:
-    """A run, and the tasks of Inspect that share it.
-
-    Parameters
-    ----------
-    scores : Scores
-        Scores of the source models.
-    open_run : callable
-        Returns the run, given the name of a model.
-    target_of : callable
-        Returns the target, given the name of a model.
-    settings : Settings
-    on_progress : callable, optional
-        Called with (run, target) after each batch.
-
-    Attributes
-    ----------
-    error : FewbenchError, optional
-        The first error. Inspect would only log it; no more samples are given out after it.
-    """
-
-    def __init__(
-        self,
-        scores: Scores,
-        open_run: Callable[[str], Run],
-        target_of: Callable[[str], str],
-        settings: Settings,
-        on_progress: OnProgress | None = None,
-    ) -> None:
-        self.scores, self.settings, self.target_of = scores, settings, target_of
-        self.error: FewbenchError | None = None
-        self.feeds: list[Feed] = []
-        self.run: Run | None = None
-        self._open_run, self._on_progress = open_run, on_progress
-        self._is_open = False
-        self._changed: Any = None
-        self._lost: dict[str, _Lost] = defaultdict(_Lost)
-
-    def adapt(self, task: Any) -> Any:
-        """Return a task of Inspect that runs the samples which the run asks for."""
-        inspect_ai = inspect_with_sources()
-        _watch_tasks()
-        feed = Feed(self, task.dataset)
-        self.feeds.append(feed)
-        FEEDS[feed.mark] = feed
-        source = inspect_ai.SampleSource.from_samples(
-            [],
-            next_samples=feed.next_samples,
-            sample_complete=feed.sample_complete,
-            sample_abandoned=feed.sample_abandoned,
+    inspect_ai = inspect_with_sources()
+    if task.sample_source is not None:
+        raise RunError(
+            f"the samples of task {task.name!r} are made while it runs",
+            hint="pass the plain task, with a data set, and not one that estimated returned",
         )
-        mark = {"id": feed.mark, "note": "samples chosen by fewbench: their mean is no estimate"}
-        return inspect_ai.task_with(
-            task,
-            dataset=source,
-            metadata={**(task.metadata or {}), MARK: mark},
-            tags=[*(task.tags or []), MARK],
-        )
-
-    def open(self, model: str) -> Run:
-        """Open the run, unless it is open."""
-        if self.run is None or not self._is_open:
-            self.run = self._open_run(model)
-            self._is_open = True
-        return self.run
-
-    def leave(self) -> None:
-        """Close the run once all tasks have ended."""
-        self._announce()
-        if all(feed.is_over for feed in self.feeds) and self.run is not None:
-            self.run.close()
-            self._is_open = False
-
-    def fail(self, error: FewbenchError) -> None:
-        """Keep the first error, and give out no more samples."""
-        self.error = self.error or error
-        if self.run is not None:
-            self.run.halt(error.message)
-        self._announce()
-
-    async def share(self, feed: "Feed") -> list[str] | None:
-        """Return the items that a feed is to run next; None if it is done."""
-        import anyio
-
-        run, target = self.run, feed.target
-        assert run is not None
-        while self.error is None:
-            self._take_lost(target)
-            items = run.next(target)
-            if mine := [item for item in items if item in feed.samples and item not in feed.given]:
-                return mine
-            if not self._may_change(feed, items):
-                return None
-            self._changed = self._changed or anyio.Event()
-            with anyio.move_on_after(WAIT) as wait:
-                await self._changed.wait()
-            others = [one for one in self.feeds if one is not feed]
-            if wait.cancelled_caught and not any(one.out for one in others):
-                left = sum(one.spec is None for one in others)
-                self.fail(
-                    RunError(
-                        f"{counted(left, 'task')} of Inspect did not start, and the others wait "
-                        "for their samples",
-                        hint=f"pass max_tasks={len(self.feeds)} to eval",
-                    )
-                )
-        return None
-
-    def _may_change(self, feed: "Feed", items: Sequence[str]) -> bool:
-        """Whether other tasks may bring new items to a feed that has none."""
-        others = [one for one in self.feeds if one is not feed and not one.is_over]
-        unstarted = any(one.spec is None for one in others)
-        of_target = [
-            one for one in self.feeds if one.spec is not None and one.target == feed.target
-        ]
-        orphans = [item for item in items if not any(item in one.samples for one in of_target)]
-        if orphans and not unstarted:
-            tasks = sorted(set(self.scores.items["task"].loc[orphans].astype(str)))
-            raise RunError(
-                f"the items of task {some(tasks)} are in no task that Inspect runs",
-                hint="run all tasks of the scores in one eval",
-            )
-        if any(item in one.samples for item in items for one in others if one in of_target):
-            return True
-        if items and unstarted:
-            return True
-        run = self.run
-        assert run is not None
-        waits = len(run.targets) > 1 and run.stopped is None
-        return bool(waits and others and feed.target in run.evaluation.waiting())
-
-    def take(self, feed: "Feed", item: str, score: float, spent: "_Lost") -> None:
-        """Record an answer, with what failed since the last one."""
-        assert self.run is not None
-        lost = self._lost.pop(feed.target, _Lost())
-        try:
-            self.run.take(
-                feed.target,
-                feed.table([item], [score]),
-                lost.failed,
-                cost=spent.cost + lost.cost,
-                tokens=spent.tokens + lost.tokens,
-            )
-        except FewbenchError as error:
-            self.fail(error)
-        self._announce()
-
-    def lose(self, target: str, item: str, reason: str, spent: "_Lost") -> None:
-        """Note a failed item; it is recorded with the next answer or at the end of the batch."""
-        lost = self._lost[target]
-        lost.failed[item] = reason
-        lost.cost += spent.cost
-        lost.tokens += spent.tokens
-        self._announce()
-
-    def _take_lost(self, target: str) -> None:
-        if any(one.out for one in self.feeds if one.spec is not None and one.target == target):
-            return
-        if (lost := self._lost.pop(target, None)) is not None:
-            assert self.run is not None
-            self.run.take(target, {}, lost.failed, cost=lost.cost, tokens=lost.tokens)
-
-    def show(self, target: str) -> None:
-        """Show how far a target is, in Inspect's display and to the caller."""
-        from inspect_ai.util import display_counter
-
-        assert self.run is not None
-        progress = self.run.progress(target, interval=False)
-        display_counter(f"{target}: items", f"{progress.answered} of at most {progress.of}")
-        if self._on_progress is not None and progress.answered:
-            self._on_progress(self.run, target)
-
-    def _announce(self) -> None:
-        if self._changed is not None:
-            self._changed.set()
-            self._changed = None
-
-
-@dataclass
-class _Lost:
-    """Failed items with their reasons, and what samples cost."""
-
-    failed: dict[str, str] = field(default_factory=dict)
-    cost: float = 0.0
-    tokens: int = 0
+    _watch_tasks()
+    feed = Feed(pool, task.dataset)
+    pool.feeds.append(feed)
+    FEEDS[feed.mark] = feed
+    source = inspect_ai.SampleSource.from_samples(
+        [],
+        next_samples=feed.next_samples,
+        sample_complete=feed.sample_complete,
+        sample_abandoned=feed.sample_abandoned,
+    )
+    mark = {"id": feed.mark, "note": "samples chosen by fewbench: their mean is no estimate"}
+    return inspect_ai.task_with(
+        task,
+        dataset=source,
+        metadata={**(task.metadata or {}), MARK: mark},
+        tags=[*(task.tags or []), MARK],
+    )
 
 
 class Feed:
@@ -308,15 +136,15 @@ class Feed:
     async def sample_complete(self, sample: Any) -> None:
         """Take up one epoch of a sample; Inspect calls it again for reused samples."""
         own = getattr(sample.error, "message", None) or ""
-        failure = first_line(RuntimeError(own)) if sample.error else "the scorer gave no score"
+        failure = first_of(own) if sample.error else "the scorer gave no score"
         self._settle(str(sample.id), sample.epoch, sample.scores or {}, failure, _spent_on(sample))
 
     async def sample_abandoned(self, sample: Any, epoch: int) -> None:
         """Take up an epoch that was cancelled before it began."""
-        self._settle(str(sample.id), epoch, {}, "cancelled", _Lost())
+        self._settle(str(sample.id), epoch, {}, "cancelled", Loss())
 
     def _settle(
-        self, own_id: str, epoch: int, scores: Mapping[str, Any], failure: str, spent: _Lost
+        self, own_id: str, epoch: int, scores: Mapping[str, Any], failure: str, spent: Loss
     ) -> None:
         item = self._items.get(own_id)
         if item is None or self.pool.error is not None:
@@ -326,7 +154,7 @@ class Feed:
         if len(epochs) < self._epochs:
             return
         self.out.discard(item)
-        whole = _Lost(cost=sum(one.cost for *_, one in epochs))
+        whole = Loss(cost=sum(one.cost for *_, one in epochs))
         whole.tokens = sum(one.tokens for *_, one in epochs)
         scored = [one for one, _, _ in epochs if scores_of(one)]
         try:
@@ -396,7 +224,7 @@ class Feed:
             [dict(task_settings_of(SimpleNamespace(eval=spec, plan=self._plan)))]
         )
         self._check_conditions()
-        run = pool.open(spec.model)
+        run = pool.open(spec)
         if self.target not in run.targets:
             raise RunError(
                 f"{self.target!r} is not a target of this run ({some(run.targets)})",
@@ -450,7 +278,7 @@ class Feed:
         if not self.pool.run.next(self.target):
             return
         unanswered = set(scores.item_ids[record.open(self.target)].tolist())
-        for _, header, summaries in _logs_in(folder):
+        for _, header, summaries in kept_logs(folder):
             spec = header.eval
             if spec.eval_id == self.spec.eval_id:
                 continue
@@ -468,40 +296,10 @@ class Feed:
                     unanswered.discard(item)
 
 
-def _logs_in(folder: Path) -> Iterator[tuple[Path, Any, list[Any]]]:
-    """Yield the logs that fewbench's runs wrote, with header and summaries of samples."""
-    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
-
-    for path in sorted([*folder.glob("*.eval"), *folder.glob("*.json")]):
-        try:
-            header = read_eval_log(str(path), header_only=True)
-            if MARK in (header.eval.metadata or {}):
-                yield path, header, read_eval_log_sample_summaries(str(path))
-        except Exception as error:  # of zip, zstd, JSON and pydantic: the log of a killed run
-            LOG.warning("%s cannot be read (%s); its samples run again", path, error)
-
-
-def close_logs(folder: Path, feeds: Sequence[Feed]) -> str | None:
-    """Return why tasks ended early: "" if they were interrupted, None if they did not.
-
-    Deletes logs of stopped runs in which no sample was scored: nothing can read them.
-    """
-    why: str | None = None
-    ids = {feed.spec.eval_id for feed in feeds if feed.spec is not None}
-    for path, header, summaries in _logs_in(folder):
-        if header.eval.eval_id in ids and header.status != "success":
-            error = getattr(header.error, "message", None)
-            why = f"{header.eval.task}: {first_line(RuntimeError(error))}" if error else why or ""
-        is_stopped = header.status in ("started", "cancelled") or not summaries
-        if is_stopped and not any(one.scores for one in summaries):
-            path.unlink()
-    return why
-
-
-def _spent_on(sample: Any) -> _Lost:
+def _spent_on(sample: Any) -> Loss:
     """Return what a sample cost: dollars, where Inspect knows prices, and tokens."""
     used = (sample.model_usage or {}).values()
-    return _Lost(
+    return Loss(
         cost=sum(one.total_cost or 0.0 for one in used),
         tokens=sum(one.total_tokens for one in used),
     )
