@@ -10,15 +10,19 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fewbench
+from fewbench.cli import main as fewbench_main
 from fewbench.errors import RunError
 from fewbench.evaluation import Evaluation, Stop
+from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs import content_of
 from fewbench.readers.values import content_id
+from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
 from fewbench.runners.run import Run
 from fewbench.testing import simulate
 
@@ -125,7 +129,7 @@ class TestWhatRuns:
         run(scores, tmp_path / "moved", "-T", "renamed=true", accept_prompts=True)
         assert told(tmp_path / "moved") == answers
 
-    def test_several_tasks_and_models_share_a_run(self, tmp_path, asked):
+    def test_several_tasks_and_models_share_a_run(self, tmp_path, asked, monkeypatch, quiz):
         both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
         table = sources(tmp_path / "sources", both)
         models = "scripted/good-16,scripted/bad-2"
@@ -141,6 +145,21 @@ class TestWhatRuns:
         }
         with pytest.raises(RunError, match="1 targets for 2 models"):
             run(table, tmp_path / "other", both[1], model=models, targets=["new"])
+        # A task that fails does not leave the other one waiting for its samples.
+        chosen = Evaluation(table, "random", 12, ["new"]).ask()["new"]
+        first = next(item for item in chosen if item.startswith("quiz"))
+        monkeypatch.setenv("FAIL", question_of(table, first))
+        given = ["--fail-on-error", "1"]
+        failed = run(table, tmp_path / "failed", both[1], *given, method="random", stop=12, tries=1)
+        assert "the service is down" in failed.stopped
+        monkeypatch.delenv("FAIL")
+        # Tasks that wait for one that never starts say so.
+        monkeypatch.setattr("fewbench.runners.inspect_pool.WAIT", 0.1)
+        tasks = estimated([quiz.quiz(), quiz.more()], table, "random", 12)
+        log, _ = inspect_ai.eval(
+            tasks, model="scripted/a-9", max_tasks=1, log_dir=str(tmp_path), display="none"
+        )
+        assert "1 task of Inspect did not start" in log.error.message
 
     def test_epochs_are_reduced_as_inspect_does(self, scores, tmp_path):
         epochs = ("-M", "unsteady=true", "--epochs", "3", "--epochs-reducer")
@@ -226,6 +245,34 @@ class TestChecksBeforeAnythingIsSpent:
         assert set(told(tmp_path / "run")) <= set(ids)
 
 
+def test_which_sample_is_which_item(scores):
+    """Equal samples are told apart; images are compared by id; what is unknown is named."""
+
+    def sample(own_id, said="Is it so?", image=None):
+        parts = [SimpleNamespace(text=said)] + [SimpleNamespace(image=image)] * bool(image)
+        asked = [SimpleNamespace(content=parts)] if image else said
+        return SimpleNamespace(id=own_id, input=asked, choices=None, target="yes")
+
+    same = content_id(*content_of(sample("a")))
+    seen = content_id(*content_of(sample("c", image="c.png")))
+    items = [f"quiz/{same}", f"quiz/{same}#2", f"quiz/{seen}"]
+    table = fewbench.from_arrays(np.eye(3), models=list("xyz"), items=items, tasks=["quiz"] * 3)
+    known = {"harness": "inspect", "sample_id": ["a", "b", "c"]}
+    table = replace(table, items=table.items.assign(**known))
+    there = [sample("new"), sample("b"), sample("c", image="data:…")]
+    found, notes = match_samples(table, "quiz", there)
+    assert [found[item].id for item in items] == ["new", "b", "c"]
+    assert notes == [
+        "1 sample of task 'quiz' with images or other media are compared with the sources by id "
+        "only"
+    ]
+    with pytest.raises(RunError, match=r"1 sample changed: 'b'; 1 sample missing: 'c' \(of 3\)"):
+        match_samples(table, "quiz", [sample("new"), sample("b", "And it?")])
+    assert [task_in(table, name) for name in ("quiz", "own/quiz", "any")] == ["quiz"] * 3
+    with pytest.raises(RunError, match="two samples have the id '1'"):
+        with_ids([sample(1), sample("1")])
+
+
 class TestFaults:
     def test_samples_that_fail_are_tried_again_then_skipped_and_named(
         self, scores, tmp_path, asked, monkeypatch
@@ -284,10 +331,35 @@ class TestFaults:
         assert f"{kills} kills, the same estimate" in done.stdout
 
 
+def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
+    path = fewbench.save_scores(scores, tmp_path / "scores.parquet")
+    folder = tmp_path / "run"
+
+    def say(*words):
+        monkeypatch.setattr("sys.argv", ["fewbench", *map(str, words)])
+        with pytest.raises(SystemExit) as exit_:
+            fewbench_main()
+        said = capsys.readouterr()
+        return exit_.value.code or 0, said.out, said.err
+
+    given = ("run", "inspect", path, "-m", "random", "-n", 6, "-o", folder)
+    code, out, err = say(*given, "--json", "--", f"{QUIZ}@quiz", "--model", "scripted/new-9")
+    assert code == 0, err
+    assert json.loads(out)["targets"]["scripted/new-9"]["items_run"] == 6
+    assert (say("tell", folder, folder / "logs")[1]).startswith("recorded 0 answers")
+    for arguments, what in (
+        (["--limit", "3", f"{QUIZ}@quiz"], "fewbench: error: --limit chooses samples"),
+        ([f"{QUIZ}@quiz", "--model", "scripted/new-9", "-T", "n=9"], "21 samples missing"),
+        (["--model", "scripted/new-9"], "no task for Inspect"),
+    ):
+        code, _, err = say(*given[:-1], tmp_path / "other", "--", *arguments)
+        assert (code, "Traceback" in err) == (2, False)
+        assert what in err
+    assert len(asked()) == 6
+
+
 class TestOwnTask:
     def test_two_lines_in_a_task_of_ones_own(self, scores, tmp_path, quiz, asked):
-        from fewbench.inspect import estimated, result
-
         fewbench.save_scores(scores, tmp_path / "scores.parquet")
 
         @inspect_ai.task(name="quiz")
@@ -312,8 +384,6 @@ class TestOwnTask:
             result(quiz.quiz())
 
     def test_a_retry_tells_reused_samples_again(self, scores, tmp_path, quiz, asked, monkeypatch):
-        from fewbench.inspect import estimated, result
-
         made = []
 
         @inspect_ai.task(name="quiz")
@@ -333,8 +403,6 @@ class TestOwnTask:
         assert len(asked()) == 9  # the one that failed, twice
 
     def test_mistakes_end_the_task_with_their_reason(self, scores, tmp_path, quiz, asked):
-        from fewbench.inspect import estimated
-
         options = {"model": "scripted/new-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
         for given, evaluated, what in (
             ({"changed": "q3"}, {}, "1 sample changed: 'q3'"),
