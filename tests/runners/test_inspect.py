@@ -323,7 +323,7 @@ class TestFaults:
     def test_killed_and_interrupted_at_any_moment(self, scores, tmp_path):
         """Nothing recorded is asked again, and the estimate is that of a run left in peace."""
         fewbench.save_scores(scores, tmp_path / "scores.parquet")
-        kills = os.environ.get("FEWBENCH_KILLS", "3")
+        kills = os.environ.get("FEWBENCH_KILLS", "2")
         done = subprocess.run(
             [sys.executable, __file__, kills], cwd=tmp_path, capture_output=True, text=True
         )

@@ -9,6 +9,7 @@ import typer
 from fewbench.cli.options import Json, ScoresPath, Seed
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
+    MEASURING,
     AcceptChanges,
     AcceptFractions,
     AcceptPrompts,
@@ -29,6 +30,7 @@ from fewbench.cli.running import (
     print_result,
     stop_of,
 )
+from fewbench.cli.text import say
 
 
 def inspect(
@@ -88,7 +90,7 @@ def inspect(
     scores = settings.load()
     told = Notes()
     # On a terminal, Inspect shows the progress itself.
-    shown = nullcontext(_nothing) if sys.stderr.isatty() else status_line("running inspect")
+    shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
     with shown as update:
         result = run_inspect(
             arguments,
@@ -101,10 +103,13 @@ def inspect(
             quiet=as_json,
             on_notes=told.tell,
             on_progress=ProgressLine(update),
+            on_end=lambda: update(MEASURING),
             **settings.of_run(),
         )
     print_result(result, scores, settings, told)
 
 
-def _nothing(text: str) -> None:
-    """Show nothing."""
+def _only_end(text: str) -> None:
+    """Say what happens after Inspect's own display."""
+    if text == MEASURING:
+        say(text)

@@ -71,7 +71,12 @@ class Runner(Protocol):
         """Release all that the runner holds. Called once, also after an error."""
 
 
-def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> RunResult:
+def drive(
+    run: Run,
+    runner: Runner,
+    on_progress: OnProgress | None = None,
+    on_end: Callable[[], None] | None = None,
+) -> RunResult:
     """Run items until the run ends, and return what was found.
 
     Ctrl-C ends it after the items that are recorded; the result says so.
@@ -83,6 +88,8 @@ def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> Ru
         Prepared by `Runner.prepare`.
     on_progress : callable, optional
         Called with (run, target) after each batch.
+    on_end : callable, optional
+        Called before the final estimates, which may take long on large tables.
 
     Raises
     ------
@@ -96,6 +103,8 @@ def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> Ru
             pass
     except KeyboardInterrupt:
         run.halt(INTERRUPTED)
+    if on_end is not None:
+        on_end()
     result = run.result()
     runner.finish(result)
     return result
@@ -145,6 +154,7 @@ def run_with(
     targets: Sequence[str] = ("target",),
     on_notes: Callable[[list[str]], None] | None = None,
     on_progress: OnProgress | None = None,
+    on_end: Callable[[], None] | None = None,
     **settings: Any,
 ) -> RunResult:
     """Prepare a runner, open the run, drive it, and close both.
@@ -156,7 +166,7 @@ def run_with(
         As for `Run.open`; a number as `stop` is a number of items.
     on_notes : callable, optional
         Called with the notes of `Runner.prepare` and of the method, before anything is run.
-    on_progress : callable, optional
+    on_progress, on_end : callable, optional
         As for `drive`.
     **settings
         Further arguments of `Run.open`.
@@ -169,7 +179,7 @@ def run_with(
             run.notes += notes
             if on_notes is not None:
                 on_notes(run.notes)
-            return drive(run, runner, on_progress)
+            return drive(run, runner, on_progress, on_end)
     finally:
         runner.close()
 

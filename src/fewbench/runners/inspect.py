@@ -169,6 +169,7 @@ def run_inspect(
     quiet: bool = False,
     on_notes: Callable[[list[str]], None] | None = None,
     on_progress: OnProgress | None = None,
+    on_end: Callable[[], None] | None = None,
     **settings: Any,
 ) -> RunResult:
     """Run `inspect eval` on chosen samples, and estimate the score.
@@ -189,7 +190,7 @@ def run_inspect(
         How often a sample may fail until its item is skipped.
     quiet : bool
         Whether Inspect shows nothing.
-    on_notes, on_progress
+    on_notes, on_progress, on_end
         As for `fewbench.runners.driving.run_with`.
     **settings
         Further arguments of `Run.open`.
@@ -233,6 +234,8 @@ def run_inspect(
             # They wait for each other.
             context.params["max_tasks"] = len(names) * len(scores.tasks)
             _evaluate(context, pool, run, place / LOGS)
+        if on_end is not None:
+            on_end()
         return run.result()
 
 

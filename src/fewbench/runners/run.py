@@ -173,8 +173,10 @@ class Run:
             )
             run.notes += notes
             if facts is not None:
-                changed = run._batches.check_facts(facts, accept=accept_changes)
-                run.notes += [] if changed is None else [changed]
+                record = evaluation.record
+                is_new = not any(len(record.answered(name)) for name in evaluation.targets)
+                changed = run._batches.check_facts(facts, accept=accept_changes or is_new)
+                run.notes += [] if changed is None or is_new else [changed]
             run._since, run._own = started, time.monotonic() - started
             run._held = held.pop_all()
         return run
@@ -371,19 +373,26 @@ class Run:
 
     # -- what was found ----------------------------------------------------------------------
 
-    def progress(self, target: str, *, interval: bool = True) -> Progress:
-        """Return how far a target is; without `interval`, only counts, which takes no time."""
+    def progress(self, target: str, *, interval: bool = True, score: bool = True) -> Progress:
+        """Return how far a target is.
+
+        An interval takes long on large tables, a score alone a moment, counts no time.
+        """
         record = self.evaluation.record
         answered = len(record.answered(target))
-        estimate = None
-        if interval and answered:
-            with self._timed():
+        estimate, found = None, None
+        with self._timed():
+            if interval and answered:
                 estimate = self.evaluation.estimate(self._level, [target])[target]
+                found = estimate.score
+            elif score and answered:
+                found = self.evaluation.predict(target)
         return Progress(
             target=target,
             answered=answered,
             of=self.evaluation.provenance.budget,
             total=self.evaluation.scores.n_items,
+            score=found,
             estimate=estimate,
             spent=self._spent([target]),
         )
