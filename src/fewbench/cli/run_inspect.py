@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from fewbench.cli.evaluate import MEASURING
 from fewbench.cli.options import Json, ScoresPath, Seed
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
-    MEASURING,
     AcceptChanges,
     AcceptFractions,
     AcceptPrompts,
