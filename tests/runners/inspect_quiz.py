@@ -8,13 +8,23 @@ import asyncio
 import hashlib
 import math
 import os
+import re
 from pathlib import Path
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import GenerateConfig, ModelAPI, ModelOutput, ModelUsage, modelapi
-from inspect_ai.scorer import Score, accuracy, match, scorer
-from inspect_ai.solver import generate, system_message
+from inspect_ai.model import (
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    TopLogprob,
+    modelapi,
+)
+from inspect_ai.scorer import Score, accuracy, choice, match, scorer
+from inspect_ai.solver import generate, multiple_choice, system_message
 
 
 def chance(*words):
@@ -30,7 +40,7 @@ class Scripted(ModelAPI):
         self.unsteady, self.times = bool(args.get("unsteady")), {}
 
     async def generate(self, input, tools, tool_choice, config):
-        question = input[-1].text
+        question = re.search(r"Is \d+ so\?|What else\?", input[-1].text)[0]
         if path := os.environ.get("ASKED"):
             with Path(path).open("a") as file:
                 file.write(f"{question}\n")
@@ -40,10 +50,27 @@ class Scripted(ModelAPI):
         skill = float(self.model_name.rpartition("-")[2]) / 5 - 2
         time = self.times[question] = self.times.get(question, 0) + 1
         drawn = chance(self.model_name, question, str(time) if self.unsteady else "")
-        right = drawn < 1 / (1 + math.exp(2 - 4 * chance("ease", question) - skill))
+        likely = 1 / (1 + math.exp(2 - 4 * chance("ease", question) - skill))
+        right = drawn < likely
+        if config.logprobs:
+            return letters_output(self.model_name, math.log(likely), math.log(1 - likely))
         output = ModelOutput.from_content(self.model_name, "yes" if right else "no")
         output.usage = ModelUsage(input_tokens=10, output_tokens=1, total_tokens=11)
         return output
+
+
+def letters_output(model, *chances):
+    """Return the more likely one of two letters, with the log-probabilities of both."""
+    top = [TopLogprob(token=one, logprob=chance) for one, chance in zip("AB", chances, strict=True)]
+    best = max(top, key=lambda one: one.logprob)
+    tokens = [
+        Logprob(token="ANSWER: ", logprob=0.0),
+        Logprob(token=best.token, logprob=best.logprob, top_logprobs=top),
+    ]
+    output = ModelOutput.from_content(model, f"ANSWER: {best.token}")
+    output.choices[0].logprobs = Logprobs(content=tokens)
+    output.usage = ModelUsage(input_tokens=10, output_tokens=1, total_tokens=11)
+    return output
 
 
 def questions(first, n, *, renamed=False, changed=""):
@@ -86,3 +113,13 @@ def polite():
 @task
 def more():
     return Task(dataset=questions(100, 20), solver=generate(), scorer=match())
+
+
+@task
+def letters():
+    samples = [
+        Sample(id=f"q{at}", input=f"Is {at} so?", choices=["yes", "no"], target="A")
+        for at in range(12)
+    ]
+    config = GenerateConfig(logprobs=True, top_logprobs=2)
+    return Task(dataset=samples, solver=multiple_choice(), scorer=choice(), config=config)

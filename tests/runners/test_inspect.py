@@ -205,6 +205,21 @@ class TestWhatRuns:
                     arguments, plain, "random", 8, folder=tmp_path / "m", metric=metric, quiet=True
                 )
 
+    def test_option_probabilities_for_methods_that_compare_them(self, tmp_path, quiz):
+        given = {"display": "none", "max_tasks": 9, "log_dir": str(tmp_path / "sources")}
+        models = [f"scripted/m{at}-{2 * at}" for at in range(9)]
+        inspect_ai.eval(f"{QUIZ}@letters", model=models, **given)
+        table = fewbench.import_results(tmp_path / "sources").scores
+        assert table.probabilities is not None
+        run(table, tmp_path / "run", task="letters", method="random-signature-knn", stop=6)
+        lines = Path(tmp_path, "run", "answers.jsonl").read_text().splitlines()
+        told = [entry for entry in map(json.loads, lines) if "scores" in entry]
+        assert len(told) == 6
+        for entry in told:
+            (((first, second),), (score,)) = entry["probabilities"], entry["scores"]
+            assert first + second == pytest.approx(1)
+            assert (first > 0.5) == (score == 1)
+
 
 class TestChecksBeforeAnythingIsSpent:
     def test_what_is_refused(self, scores, tmp_path, asked):

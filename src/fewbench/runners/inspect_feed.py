@@ -18,14 +18,17 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from fewbench._names import some
+from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
 from fewbench.readers.harnesses.inspect_logs import (
     MARK,
+    option_table,
     reduce_epochs,
     reducer_of,
     scores_of,
     task_settings_of,
 )
+from fewbench.readers.options import OptionTable, compared, softmax
 from fewbench.runners.inspect_kept import first_of, kept_logs
 from fewbench.runners.inspect_pool import Loss, Pool
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
@@ -137,14 +140,21 @@ class Feed:
         """Take up one epoch of a sample; Inspect calls it again for reused samples."""
         own = getattr(sample.error, "message", None) or ""
         failure = first_of(own) if sample.error else "the scorer gave no score"
-        self._settle(str(sample.id), sample.epoch, sample.scores or {}, failure, _spent_on(sample))
+        scores, spent = sample.scores or {}, _spent_on(sample)
+        self._settle(str(sample.id), sample.epoch, scores, failure, spent, option_table(sample))
 
     async def sample_abandoned(self, sample: Any, epoch: int) -> None:
         """Take up an epoch that was cancelled before it began."""
         self._settle(str(sample.id), epoch, {}, "cancelled", Loss())
 
     def _settle(
-        self, own_id: str, epoch: int, scores: Mapping[str, Any], failure: str, spent: Loss
+        self,
+        own_id: str,
+        epoch: int,
+        scores: Mapping[str, Any],
+        failure: str,
+        spent: Loss,
+        options: OptionTable | None = None,
     ) -> None:
         item = self._items.get(own_id)
         if item is None or self.pool.error is not None:
@@ -165,7 +175,16 @@ class Feed:
         if value is None:
             self.pool.lose(self.target, item, failure, whole)
         else:
-            self.pool.take(self, item, value, whole)
+            chances = self._chances(options if self._epochs == 1 else None)
+            self.pool.take(self.target, self._table([item], [value], chances), whole)
+
+    def _chances(self, options: OptionTable | None) -> FloatArray | None:
+        """Return option probabilities, shape (1, 1, options), if the sources have them too."""
+        if options is None or self.pool.scores.probabilities is None:
+            return None
+        columns = OptionTable.columns([options])
+        found = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
+        return None if np.isnan(found).any() else found[None].astype(np.float64)
 
     def _value(self, epochs: list[Mapping[str, Any]]) -> float | None:
         """Return the score of a sample under the sources' metric; None if it has none."""
@@ -238,7 +257,7 @@ class Feed:
     def _check_conditions(self) -> None:
         sources, settings = self.pool.scores, self.pool.settings
         items = list(self.samples)
-        told = self.table(items, [0.0] * len(items), sources.scale.low)
+        told = self._table(items, [sources.scale.low] * len(items))
         compared = compare_conditions(sources, told, items)
         if compared.differences and not settings.accept_prompts:
             raise RunError(
@@ -257,14 +276,16 @@ class Feed:
                 "accept_fractions=True)",
             )
 
-    def table(self, items: list[str], values: list[float], low: float | None = None) -> Scores:
+    def _table(
+        self, items: list[str], values: list[float], chances: FloatArray | None = None
+    ) -> Scores:
         """Return answers as scores read from a log, with the settings of the task."""
-        given = [low] * len(items) if low is not None else values
         made = from_arrays(
-            np.array([given], dtype=np.float64),
+            np.array([values], dtype=np.float64),
             models=[self.target],
             items=items,
             tasks=[self._task] * len(items),
+            probabilities=chances,
             scale=self.pool.scores.scale,
         )
         return replace(made, items=made.items.assign(**{SETTINGS: self._settings}))

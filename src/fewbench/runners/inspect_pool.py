@@ -155,18 +155,19 @@ class Pool:
         waits = len(run.targets) > 1 and run.stopped is None
         return bool(waits and others and feed.target in run.evaluation.waiting())
 
-    def take(self, feed: "Feed", item: str, score: float, spent: Loss) -> None:
-        """Record an answer, with what failed since the last one."""
+    def take(self, target: str, answer: Scores, spent: Loss) -> None:
+        """Record the answer to an item, with what failed since the last one."""
         assert self.run is not None
-        lost = self._lost.pop(feed.target, Loss())
+        item = str(answer.item_ids[0])
+        lost = self._lost.pop(target, Loss())
         lost.failed.pop(item, None)  # it was run again
         record = self.run.evaluation.record
-        if self.scores.positions([item])[0] in record.answered(feed.target):
+        if self.scores.positions([item])[0] in record.answered(target):
             spent = Loss()  # a reused sample of an earlier try
         try:
             self.run.take(
-                feed.target,
-                feed.table([item], [score]),
+                target,
+                answer,
                 lost.failed,
                 cost=spent.cost + lost.cost,
                 tokens=spent.tokens + lost.tokens,
