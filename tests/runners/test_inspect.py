@@ -207,7 +207,7 @@ class TestWhatRuns:
 
     def test_option_probabilities_for_methods_that_compare_them(self, tmp_path, quiz):
         given = {"display": "none", "max_tasks": 9, "log_dir": str(tmp_path / "sources")}
-        models = [f"scripted/m{at}-{2 * at}" for at in range(9)]
+        models = [f"scripted/m{at}-{3 * at}" for at in range(6)]
         inspect_ai.eval(f"{QUIZ}@letters", model=models, **given)
         table = fewbench.import_results(tmp_path / "sources").scores
         assert table.probabilities is not None

@@ -48,9 +48,9 @@ class InspectLogs:
 
     An item is a sample, identified by its input, choices and right answers. Each scorer is a
     metric, SCORER.KEY if it returns several values; C, P, I and N count 1, 0.5, 0 and 0. Epochs are
-    averaged. Samples with an error or without a score count as not run. Runs with other task
-    arguments or another solver are not re-runs. Whole samples are read only if the summaries
-    truncate a text, or for option probabilities.
+    reduced by the task's reducer, or averaged if it has several. Samples with an error or without a
+    score count as not run. Runs with other task arguments or another solver are not re-runs. Whole
+    samples are read only if the summaries truncate a text, or for option probabilities.
     """
 
     name = "inspect"
