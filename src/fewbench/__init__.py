@@ -74,6 +74,7 @@ _NAMES = {
     "audit": ("Audit",),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
+    "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "readers": ("Columns",),
     "report": ("write_report",),

@@ -6,6 +6,7 @@ import typer
 
 from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
 from fewbench.cli.run_endpoint import endpoint
+from fewbench.cli.run_inspect import inspect
 from fewbench.cli.running import (
     AcceptChanges,
     AcceptFractions,
@@ -35,10 +36,12 @@ def _all() -> None:
     \b
     A program:    fewbench run command scores.parquet -n 50 -o run -- python answer.py
     An endpoint:  fewbench run endpoint scores.parquet items.jsonl -n 50 --model M --url U -o run
+    Inspect:      fewbench run inspect scores.parquet -n 50 -o run -- task.py --model MODEL
     """
 
 
 run.command()(endpoint)
+run.command()(inspect)
 
 
 @run.command()

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -74,6 +74,14 @@ Output = Annotated[
         "--output", "-o", help="Folder of the evaluation. The same command goes on there."
     ),
 ]
+AcceptPrompts = Annotated[
+    bool,
+    typer.Option(
+        "--accept-prompts",
+        help="Take answers under other settings than those of the source models. Estimates then "
+        "carry a warning.",
+    ),
+]
 AcceptFractions = Annotated[
     bool,
     typer.Option(
@@ -110,6 +118,14 @@ class Settings:
         """Check the folder, and read the scores."""
         check_output_folder(self.folder, inputs=[self.scores_path])
         return load(self.scores_path)
+
+    def of_run(self) -> dict[str, Any]:
+        """Return those that are arguments of `Run.open`, by name."""
+        names = (
+            *("folder", "seed", "scores_path", "batch"),
+            *("accept_prompts", "accept_fractions", "accept_changes"),
+        )
+        return {name: getattr(self, name) for name in names}
 
 
 def stop_of(
@@ -149,41 +165,49 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
 
     Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
     """
-    from fewbench.runners.driving import INTERRUPTED, run_with
+    from fewbench.runners.driving import run_with
 
-    told: list[str] = []
-
-    def tell_notes(notes: Sequence[str]) -> None:
-        for note in notes:
-            say(f"note: {note}")
-            told.append(note)
-
-    title = f"running {runner.name}"
-    with status_line(title) as update:
+    told = Notes()
+    with status_line(f"running {runner.name}") as update:
         result = run_with(
             runner,
             scores,
             settings.method,
             settings.stop,
-            folder=settings.folder,
             targets=settings.targets,
-            seed=settings.seed,
-            scores_path=settings.scores_path,
-            batch=settings.batch,
             tries=settings.tries,
-            accept_prompts=settings.accept_prompts,
-            accept_fractions=settings.accept_fractions,
-            accept_changes=settings.accept_changes,
-            on_notes=tell_notes,
+            on_notes=told.tell,
             on_progress=ProgressLine(update),
             on_end=lambda: update(MEASURING),
+            **settings.of_run(),
         )
+    print_result(result, scores, settings, told)
+
+
+class Notes:
+    """Prints each note once."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, notes: Sequence[str]) -> None:
+        """Print those of the notes that are new."""
+        for note in notes:
+            if note not in self._told:
+                say(f"note: {note}")
+            self._told.add(note)
+
+
+def print_result(result: "RunResult", scores: Scores, settings: Settings, told: Notes) -> None:
+    """Print a result, write it to the folder, and exit with its code if it is not whole."""
+    from fewbench.runners.driving import INTERRUPTED
+
     path = result.save(settings.folder / RESULT)
     if settings.as_json:
         print(result.to_json())
     else:
         print(describe_result(result, scores))
-    tell_notes([note for note in result.notes if note not in told])
+    told.tell(result.notes)
     say(f"result: {path}. More answers, other levels: fewbench estimate {settings.folder}")
     if result.stopped == INTERRUPTED:
         say("The same command goes on from here.")

@@ -18,11 +18,11 @@ from fewbench._files import only_process
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.auto import AUTO
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import COST, FEWEST
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
+from fewbench.methods.catalogue import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Scores
@@ -173,8 +173,10 @@ class Run:
             )
             run.notes += notes
             if facts is not None:
-                changed = run._batches.check_facts(facts, accept=accept_changes)
-                run.notes += [] if changed is None else [changed]
+                record = evaluation.record
+                is_new = not any(len(record.answered(name)) for name in evaluation.targets)
+                changed = run._batches.check_facts(facts, accept=accept_changes or is_new)
+                run.notes += [] if changed is None or is_new else [changed]
             run._since, run._own = started, time.monotonic() - started
             run._held = held.pop_all()
         return run

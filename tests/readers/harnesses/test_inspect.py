@@ -201,13 +201,20 @@ class TestScores:
             failed["scores"] = {}
             failed["error"] = {"message": "m", "traceback": "", "traceback_ansi": ""}
             log["samples"] += [again, failed]
-            log["eval"]["config"] |= {"epochs": 3, "epochs_reducer": ["max"]}
+            log["eval"]["config"] |= {"epochs": 3, "epochs_reducer": reducers}
 
-        run = read_one(changed_json(tmp_path, repeat))
-        assert run.numbers("choice").tolist() == [0.5, 0.0]
-        assert run.notes == (
-            "scores are means over 2 epochs, fewer for some items; Inspect's own score takes max",
-        )
+        means = "scores are means over 2 epochs, fewer for some items; Inspect's own score takes "
+        for reducers, score, note in (
+            (["max"], 1.0, "scores are max of 2 epochs, fewer for some items"),
+            (["at_least_2"], 0.0, "scores are at_least_2 of 2 epochs, fewer for some items"),
+            (["mean", "max"], 0.5, f"{means}mean, max"),  # several: none is the task's
+            (["mypackage/own"], 0.5, f"{means}mypackage/own"),
+        ):
+            run = read_one(changed_json(tmp_path, repeat))
+            assert run.numbers("choice").tolist() == [score, 0.0]
+            assert run.notes == (note,)
+            setting = dict(run.task_settings).get("epochs: reducer")
+            assert setting == (reducers[0] if len(reducers) == 1 else None)
 
     def test_scored_although_it_failed(self, tmp_path):
         def fail(log):

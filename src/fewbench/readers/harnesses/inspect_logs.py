@@ -5,7 +5,7 @@ import math
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
@@ -34,6 +34,8 @@ ARGUMENTS = (
 LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
 JSON_LOG = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
 LETTERS = string.ascii_uppercase
+MARK = "fewbench"
+"""Entry of a log's metadata that says that fewbench chose the samples."""
 MEDIA = ("image", "audio", "video", "document", "data")
 NOT_LOGGED = "<base64-data-removed>"
 BEFORE = re.compile(r"answer\s*:\s*[*$({]*\s*$", re.IGNORECASE)
@@ -46,9 +48,9 @@ class InspectLogs:
 
     An item is a sample, identified by its input, choices and right answers. Each scorer is a
     metric, SCORER.KEY if it returns several values; C, P, I and N count 1, 0.5, 0 and 0. Epochs are
-    averaged. Samples with an error or without a score count as not run. Runs with other task
-    arguments or another solver are not re-runs. Whole samples are read only if the summaries
-    truncate a text, or for option probabilities.
+    reduced by the task's reducer, or averaged if it has several. Samples with an error or without a
+    score count as not run. Runs with other task arguments or another solver are not re-runs. Whole
+    samples are read only if the summaries truncate a text, or for option probabilities.
     """
 
     name = "inspect"
@@ -63,7 +65,7 @@ class InspectLogs:
         path = unit.path
         log = _read_log(path, wants.key)
         header = log.header
-        scored = _score_samples(log.samples)
+        scored = _score_samples(log.samples, header.eval.config.epochs_reducer)
         if not scored.items:
             why = f"status {header.status!r}, {len(log.samples)} samples without one"
             if not log.samples and header.eval.config.log_samples is False:
@@ -91,7 +93,7 @@ class InspectLogs:
                 where = f"{path}, sample {item.place} (id {sample.id!r})"
                 content = field_value(fields, wants.key, where)
             else:
-                content = content_id(*_content(sample))
+                content = content_id(*content_of(sample))
             rows.append(
                 content,
                 item.scores,
@@ -109,7 +111,7 @@ class InspectLogs:
                 total=total,
                 version=str(header.eval.task_version),
                 settings=_settings_of(header),
-                task_settings=_task_settings_of(header),
+                task_settings=task_settings_of(header),
                 harness_version=str(header.eval.packages.get("inspect_ai", "")),
                 notes=_notes_on(header, scored),
             )
@@ -204,7 +206,8 @@ def _settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     return tuple((key, shortened(_text(found[key]))) for key in sorted(found))
 
 
-def _task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
+def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
+    """Return the settings of a task that change answers; `header` has an eval and a plan."""
     spec, plan = header.eval, header.plan
     solvers = []
     for step in plan.steps:
@@ -227,6 +230,8 @@ def _task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     for name in LIMITS:
         if getattr(spec.config, name, None) is not None:
             found[f"limit: {name}"] = setting(getattr(spec.config, name))
+    if reducer := _own_reducer(spec.config.epochs_reducer):
+        found["epochs: reducer"] = reducer  # other than the mean, it makes another metric
     return tuple(sorted(found.items()))
 
 
@@ -257,12 +262,17 @@ def _notes_on(header: Any, scored: "_Scored") -> tuple[str, ...]:
             f"{stopping.manager!r} stopped the run after {len(scored.items)} items because of "
             "their scores, so their mean is not the task's"
         )
+    if MARK in (header.eval.metadata or {}):
+        notes.append("fewbench chose the items, so their mean is not the task's")
     epochs = {item.epochs for item in scored.items}
     if epochs - {1}:
         reducers = header.eval.config.epochs_reducer or ["mean"]
         own = "" if reducers == ["mean"] else f"; Inspect's own score takes {', '.join(reducers)}"
         uneven = ", fewer for some items" if len(epochs) > 1 else ""
-        notes.append(f"scores are means over {max(epochs)} epochs{uneven}{own}")
+        if reducer_of(reducers) is not None:
+            notes.append(f"scores are {reducers[0]} of {max(epochs)} epochs{uneven}")
+        else:
+            notes.append(f"scores are means over {max(epochs)} epochs{uneven}{own}")
     for own_ids, why in (
         (scored.failed, "ended in an error"),
         (scored.unscored, "have no score"),
@@ -302,7 +312,8 @@ def _answer_indices(sample: Any) -> list[int]:
     return [LETTERS.index(one) for one in letters]
 
 
-def _content(sample: Any) -> list[str]:
+def content_of(sample: Any) -> list[str]:
+    """Return the texts that identify a sample: input, choices, right answers, media."""
     choices = [str(choice).strip() for choice in sample.choices or []]
     right = [choices[at] for at in _answer_indices(sample)]
     if not right:
@@ -385,8 +396,8 @@ class _Scored:
     despite_errors: int = 0
 
 
-def _score_samples(samples: Sequence[Any]) -> _Scored:
-    """Return the items that have all scores, averaged over epochs.
+def _score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> _Scored:
+    """Return the items that have all scores, reduced over epochs.
 
     An item without an answer, or without a score that most items have, counts as not run.
     """
@@ -395,7 +406,7 @@ def _score_samples(samples: Sequence[Any]) -> _Scored:
     troubled: dict[str, bool] = {}
     for place, sample in enumerate(samples, start=1):
         own_id = str(sample.id)
-        scores = _flat(sample.scores or {})
+        scores = scores_of(sample.scores or {})
         if scores:
             by_id[own_id].append((place, sample, scores))
             found.despite_errors += bool(sample.error)
@@ -407,9 +418,13 @@ def _score_samples(samples: Sequence[Any]) -> _Scored:
     counts: Counter[str] = Counter()
     for rows in by_id.values():
         counts.update({metric for _, _, scores in rows for metric in scores})
+    reducer = reducer_of(reducers)
     usual = [metric for metric, n in counts.items() if 2 * n > len(by_id)]
     for own_id, rows in by_id.items():
-        scores = _mean([scores for _, _, scores in rows])
+        if reducer is None:
+            scores = _mean([scores for _, _, scores in rows])
+        else:
+            scores = reduce_epochs([sample.scores for _, sample, _ in rows], reducer)
         absent = [metric for metric in usual if metric not in scores]
         for metric in absent:
             found.lacking.setdefault(metric, []).append(own_id)
@@ -419,7 +434,39 @@ def _score_samples(samples: Sequence[Any]) -> _Scored:
     return found
 
 
-def _flat(scores: dict[str, Any]) -> dict[str, Any]:
+def reduce_epochs(epochs: Sequence[Mapping[str, Any]], reducer: Any = None) -> dict[str, Any]:
+    """Return metric → value of a sample, from the scores (scorer → score) of each of its epochs.
+
+    Means, unless there is another reducer (see `reducer_of`).
+    """
+    if reducer is None:
+        return _mean([scores_of(scores) for scores in epochs])
+    scorers = dict.fromkeys(name for scores in epochs for name in scores)
+    return scores_of(
+        {name: reducer([one[name] for one in epochs if name in one]) for name in scorers}
+    )
+
+
+def _own_reducer(reducers: Sequence[str] | None) -> str:
+    return reducers[0] if reducers and len(reducers) == 1 and reducers[0] != "mean" else ""
+
+
+def reducer_of(reducers: Sequence[str] | None) -> Any:
+    """Return Inspect's reducer of a name, if it is the only one and not the mean.
+
+    None also for a task's own reducer, which is known only where the task is loaded.
+    """
+    name = _own_reducer(reducers)
+    if not name:
+        return None
+    try:
+        found = import_module("inspect_ai").Epochs(1, [name]).reducer
+    except Exception:  # of the registry, by version
+        return None
+    return found[0]
+
+
+def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
     """Return metric → value: a scorer's own name, or SCORER.KEY where it scores several things.
 
     Examples
@@ -427,8 +474,8 @@ def _flat(scores: dict[str, Any]) -> dict[str, Any]:
     >>> class Score:
     ...     def __init__(self, value):
     ...         self.value = value
-    >>> _flat({"match": Score("C"), "parts": Score({"f1": 0.5, "em": "I"}), "both": Score([1, 0])})
-    {'match': 1.0, 'parts.f1': 0.5, 'parts.em': 0.0, 'both': [1, 0]}
+    >>> scores_of({"match": Score("C"), "parts": Score({"f1": 0.5, "em": "I"}), "b": Score([1])})
+    {'match': 1.0, 'parts.f1': 0.5, 'parts.em': 0.0, 'b': [1]}
     """
     found: dict[str, Any] = {}
     for name, score in scores.items():

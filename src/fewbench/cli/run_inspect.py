@@ -1,0 +1,115 @@
+"""fewbench run inspect: run chosen samples of Inspect tasks."""
+
+import sys
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from fewbench.cli.evaluate import MEASURING
+from fewbench.cli.options import Json, ScoresPath, Seed
+from fewbench.cli.progress import status_line
+from fewbench.cli.running import (
+    AcceptChanges,
+    AcceptFractions,
+    AcceptPrompts,
+    BatchSize,
+    Cost,
+    HalfWidth,
+    Items,
+    Level,
+    Method,
+    Minutes,
+    Notes,
+    Output,
+    ProgressLine,
+    Settings,
+    Targets,
+    Tokens,
+    Tries,
+    print_result,
+    stop_of,
+)
+from fewbench.cli.text import say
+
+
+def inspect(
+    scores_path: ScoresPath,
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="ARGUMENTS…", help="Tasks and options of inspect eval, after --."),
+    ],
+    output: Output,
+    method: Method = "auto",
+    budget: Items = None,
+    half_width: HalfWidth = None,
+    level: Level = 0.9,
+    cost: Cost = None,
+    tokens: Tokens = None,
+    minutes: Minutes = None,
+    batch: BatchSize = None,
+    target: Targets = None,
+    tries: Tries = 3,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Which value of the scorers (default: that of the source models)."),
+    ] = None,
+    accept_prompts: AcceptPrompts = False,
+    accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Run chosen samples of Inspect tasks.
+
+    What follows -- is as for inspect eval: tasks, --model, -T, --epochs and other options. Samples
+    and settings are compared with those of the source models before anything is spent. Logs are
+    in DIR/logs. The same command goes on after a stop.
+
+    \b
+    fewbench run inspect scores.parquet -n 50 -o run -- task.py --model openai/gpt-4o
+    fewbench run inspect scores.parquet -m fluid --half-width 0.03 -o run -- task.py@name \\
+        --model openai/gpt-4o -T level=hard --max-connections 20
+    """
+    from fewbench.runners.inspect import run_inspect
+
+    settings = Settings(
+        scores_path=scores_path,
+        method=method,
+        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        targets=target or [],
+        seed=seed,
+        folder=output,
+        batch=batch,
+        tries=tries,
+        accept_prompts=accept_prompts,
+        accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
+        as_json=as_json,
+    )
+    scores = settings.load()
+    told = Notes()
+    # On a terminal, Inspect shows the progress itself.
+    shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
+    with shown as update:
+        result = run_inspect(
+            arguments,
+            scores,
+            settings.method,
+            settings.stop,
+            targets=settings.targets or None,
+            metric=metric,
+            tries=settings.tries,
+            quiet=as_json,
+            on_notes=told.tell,
+            on_progress=ProgressLine(update),
+            on_end=lambda: update(MEASURING),
+            **settings.of_run(),
+        )
+    print_result(result, scores, settings, told)
+
+
+def _only_end(text: str) -> None:
+    """Say what happens after Inspect's own display."""
+    if text == MEASURING:
+        say(text)

@@ -1,0 +1,347 @@
+"""Run chosen samples in Inspect: `estimated` for a task of one's own, `run_inspect` for any.
+
+Inspect runs the model; its loop asks for samples (see `fewbench.runners.inspect_feed`). Each
+answer is in the folder before the next is taken up, and logs are ordinary logs of Inspect.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fewbench._names import some
+from fewbench.errors import FewbenchError, RunError, first_line
+from fewbench.evaluation import Stop
+from fewbench.evaluation.auto import AUTO
+from fewbench.methods import Method
+from fewbench.methods.catalogue import find_method
+from fewbench.runners.driving import INTERRUPTED, OnProgress
+from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sources
+from fewbench.runners.inspect_kept import close_logs
+from fewbench.runners.inspect_pool import Pool, Settings
+from fewbench.runners.inspect_samples import task_in
+from fewbench.runners.result import RunResult
+from fewbench.runners.run import Run
+from fewbench.scores import Scores, open_scores
+from fewbench.scores.table import check_is_scores
+
+LOGS = "logs"
+"""Folder of the logs, in that of the evaluation."""
+REFUSED = {
+    "limit": "--limit chooses samples, and fewbench chooses them too; give fewbench's -n instead",
+    "sample_id": "--sample-id chooses samples, and fewbench chooses them too; leave it out",
+    "sample_shuffle": "--sample-shuffle has no effect: fewbench chooses the order; leave it out",
+    "no_score": "--no-score leaves answers without scores; leave it out",
+    "no_log_samples": "--no-log-samples leaves logs that nobody can check; leave it out",
+    "detach": "--detach starts another process; leave it out",
+    "json_output": "--json is fewbench's own option here; give it before the --",
+}
+
+
+def estimated(
+    task: Any,
+    scores: Scores | str | Path,
+    method: str | Method = AUTO,
+    stop: Stop | int = 100,
+    *,
+    folder: str | Path | None = None,
+    target: str | None = None,
+    seed: int = 0,
+    batch: int | None = None,
+    metric: str | None = None,
+    accept_prompts: bool = False,
+    accept_fractions: bool = False,
+    accept_changes: bool = False,
+) -> Any:
+    """Return a task of Inspect that runs only the samples that an estimate needs.
+
+    Solver, scorer and all else stay the task's own. Evaluate the task as always; then `result`
+    gives the estimate, and so does `fewbench estimate FOLDER`. An eval that was stopped goes on in
+    the folder when it runs again.
+
+    Parameters
+    ----------
+    task : Task, or list of Task
+        Changed in place. A benchmark of several tasks needs all of them, and `max_tasks` of `eval`
+        must be their number.
+    scores : Scores or path
+        Scores of the source models, imported from logs of the task.
+    method : str or Method
+        As for `fewbench.Evaluation`; `auto` chooses one.
+    stop : Stop or int
+        When to stop; a number is a number of items.
+    folder : path, optional
+        Folder of the evaluation, for one model. In memory without.
+    target : str, optional
+        Name of the target (default: Inspect's name of the model).
+    seed : int
+        Random seed.
+    batch : int, optional
+        Most samples at a time (default: all that the method asks at a time).
+    metric : str, optional
+        Which value of the scorers (default: that of the scores).
+    accept_prompts, accept_fractions : bool
+        As for `fewbench.Evaluation.tell_table`.
+    accept_changes : bool
+        Go on in the folder although the model or the number of epochs has changed.
+
+    Raises
+    ------
+    RunError
+        In `eval`, before any sample runs: if a sample says something else than in the source runs,
+        or settings differ.
+    MissingExtraError
+        If inspect-ai is not installed, or too old.
+
+    Examples
+    --------
+    >>> from inspect_ai import Task
+    >>> from inspect_ai.dataset import Sample
+    >>> from fewbench.testing import simulate
+    >>> scores = simulate(20, 60, seed=1)
+    >>> own = Task([Sample(id=item, input=f"Is {item} so?") for item in scores.item_ids])
+    >>> task = estimated(own, scores, "random", 8)
+    >>> len(task.dataset), task.tags  # fewbench gives out the samples as the task runs
+    (0, ['fewbench'])
+    """
+    table, path = _opened(scores)
+    limits = Stop(items=stop) if isinstance(stop, int) else stop
+    if isinstance(method, str) and method != AUTO:
+        find_method(method)  # a name that is none is named now
+
+    def open_run(spec: Any) -> Run:
+        facts = {"model": str(spec.model), "epochs": str(spec.config.epochs or 1)}
+        return Run.open(
+            table,
+            method,
+            limits,
+            folder,
+            [target or spec.model],
+            seed,
+            scores_path=path,
+            batch=batch,
+            tries=1,  # further tries are Inspect's: --retry-on-error
+            facts=facts,
+            accept_prompts=accept_prompts,
+            accept_fractions=accept_fractions,
+            accept_changes=accept_changes,
+        )
+
+    settings = Settings(metric, accept_prompts, accept_fractions, raises=True)
+    pool = Pool(table, open_run, lambda model: target or model, settings)
+    if isinstance(task, list | tuple):
+        return [adapt(pool, one) for one in task]
+    return adapt(pool, task)
+
+
+def result(task: Any) -> RunResult:
+    """Return what an eval of an estimated task found so far.
+
+    Parameters
+    ----------
+    task : Task
+        Made by `estimated`.
+
+    Raises
+    ------
+    RunError
+        If it is no such task, or was not evaluated.
+    """
+    feed = feed_of_task(task)
+    if feed is None:
+        raise RunError("not a task made by estimated", hint="pass the task that estimated returns")
+    if feed.pool.run is None:
+        raise RunError("the task was not evaluated", hint="evaluate it first: eval(task, model=…)")
+    return feed.pool.run.result()
+
+
+def run_inspect(
+    arguments: Sequence[str],
+    scores: Scores,
+    method: str | Method = AUTO,
+    stop: Stop | int = 100,
+    *,
+    folder: str | Path,
+    targets: Sequence[str] | None = None,
+    metric: str | None = None,
+    tries: int = 3,
+    quiet: bool = False,
+    on_notes: Callable[[list[str]], None] | None = None,
+    on_progress: OnProgress | None = None,
+    on_end: Callable[[], None] | None = None,
+    **settings: Any,
+) -> RunResult:
+    """Run `inspect eval` on chosen samples, and estimate the score.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Arguments of `inspect eval`: tasks, `--model`, …
+    scores, method, stop
+        As for `estimated`.
+    folder : path
+        Folder of the evaluation; logs are in its folder `logs`.
+    targets : sequence of str, optional
+        Names of the models of `--model`, in their order (default: the same).
+    metric : str, optional
+        As for `estimated`.
+    tries : int
+        How often a sample may fail until its item is skipped.
+    quiet : bool
+        Whether Inspect shows nothing.
+    on_notes, on_progress, on_end
+        As for `fewbench.runners.driving.run_with`.
+    **settings
+        Further arguments of `Run.open`.
+
+    Raises
+    ------
+    RunError
+        If an argument cannot be used, a sample or a setting differs from the source runs, or
+        Inspect fails.
+    """
+    inspect_with_sources()
+    context = _parsed(arguments)
+    models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
+    names = list(targets or models or ["target"])
+    target_of = dict(zip(models, names, strict=False))
+    if len(names) != max(1, len(models)):
+        raise RunError(
+            f"{len(names)} targets for {max(1, len(models))} models",
+            hint="name each model of --model, in their order, or none",
+        )
+    limits = Stop(items=stop) if isinstance(stop, int) else stop
+    place = Path(folder)
+    accepted = {name: settings.get(name, False) for name in ("accept_prompts", "accept_fractions")}
+    given = context.params
+    facts = {"models": ", ".join(models) or "of the task", "epochs": str(given["epochs"] or 1)}
+    facts |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
+    facts |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
+    opened = Run.open(scores, method, limits, place, names, tries=1, facts=facts, **settings)
+    with opened as run:
+        if on_notes is not None:
+            on_notes(run.notes)
+        pool = Pool(
+            scores,
+            lambda _: run,
+            lambda model: names[0] if len(names) == 1 else target_of.get(model, model),
+            Settings(metric, **accepted, logs=place / LOGS),
+            on_progress,
+        )
+        if any(run.next(name) for name in names):
+            _set_defaults(context, place / LOGS, tries, quiet)
+            # They wait for each other.
+            context.params["max_tasks"] = len(names) * len(scores.tasks)
+            _evaluate(context, pool, run, place / LOGS)
+        if on_end is not None:
+            on_end()
+        return run.result()
+
+
+def _opened(scores: Scores | str | Path) -> tuple[Scores, Path | None]:
+    if isinstance(scores, str | Path):
+        return open_scores(Path(scores)), Path(scores)
+    check_is_scores(scores)
+    return scores, None
+
+
+def _parsed(arguments: Sequence[str]) -> Any:
+    """Return the arguments as Inspect's own command reads them; RunError if it cannot."""
+    import click
+
+    command = import_module("inspect_ai._cli.eval").eval_command
+    import_module("inspect_ai._util.dotenv").init_dotenv()
+    try:
+        context = command.make_context(
+            "inspect eval", list(arguments), auto_envvar_prefix="INSPECT_EVAL"
+        )
+    except click.ClickException as error:
+        raise RunError(
+            f"Inspect: {error.format_message()}", hint="inspect eval --help lists its options"
+        ) from error
+    if not context.params["tasks"]:
+        raise RunError(
+            "no task for Inspect", hint="name it after --, as in -- task.py --model openai/gpt-4o"
+        )
+    for name, why in REFUSED.items():
+        if context.params.get(name) not in (None, False):
+            said, _, hint = why.partition("; ")
+            raise RunError(said, hint=hint)
+    if context.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE:
+        raise RunError(
+            f"logs are written to the folder {LOGS} of the evaluation", hint="leave out --log-dir"
+        )
+    return context
+
+
+def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
+    """Set what fewbench decides, and what the user has not: failed samples end no run."""
+    from click.core import ParameterSource
+
+    given = context.params
+    open_ = {
+        name
+        for name in ("retry_on_error", "fail_on_error", "no_fail_on_error", "continue_on_fail")
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT
+    }
+    given["log_dir"] = str(logs.absolute())
+    if "retry_on_error" in open_:
+        given["retry_on_error"] = tries - 1
+    if {"fail_on_error", "no_fail_on_error", "continue_on_fail"} <= open_:
+        given["no_fail_on_error"] = True
+    if quiet:
+        given["display"] = "none"
+
+
+def _evaluate(context: Any, pool: Pool, run: Run, logs: Path) -> None:
+    """Run Inspect's command on adapted tasks; raise what went wrong."""
+    why = None
+    try:
+        with _adapting(pool), context:
+            context.command.invoke(context)
+    except KeyboardInterrupt:
+        why = ""
+    except FewbenchError:
+        raise
+    except Exception as error:  # of Inspect, of a provider, of the task's own code
+        raise RunError(
+            f"Inspect: {type(error).__name__}: {first_line(error)}",
+            hint="inspect eval with the same arguments shows more",
+        ) from error
+    finally:
+        why = close_logs(logs, pool.evals()) if why is None else why
+    if pool.error is not None:
+        raise pool.error
+    if why is not None:  # Inspect takes Ctrl-C itself, and ends well
+        run.halt(f"Inspect: {why}" if why else INTERRUPTED, is_failure=bool(why))
+
+
+@contextmanager
+def _adapting(pool: Pool) -> Iterator[None]:
+    """Have Inspect's loader return tasks whose samples fewbench chooses.
+
+    Only there are tasks in the hands of the caller between their creation, which may depend on the
+    model, and their start.
+    """
+    loader: Any = import_module("inspect_ai._eval.loader")
+    plain = loader.load_tasks
+
+    def load(*given: Any, **named: Any) -> list[Any]:
+        tasks = plain(*given, **named)
+        names = [task.name for task in tasks]
+        there = {task_in(pool.scores, name) for name in names}
+        if lacking := sorted(set(pool.scores.tasks) - there):
+            raise RunError(
+                f"Inspect would run {some(names)}, but the scores have items of "
+                f"{some(lacking)} too",
+                hint="name all tasks of the scores, or import scores of these tasks only "
+                "(--only-tasks)",
+            )
+        return [adapt(pool, task) for task in tasks]
+
+    loader.load_tasks = load
+    try:
+        yield
+    finally:
+        loader.load_tasks = plain

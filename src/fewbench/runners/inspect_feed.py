@@ -1,0 +1,376 @@
+"""Tasks of Inspect whose samples fewbench chooses: ask and tell inside one eval.
+
+Inspect asks a `Feed` for samples whenever none is running (`SampleSource`), and tells it of every
+sample that ends. The solver, the scorer and everything else are the task's own. Several feeds may
+share a run (`fewbench.runners.inspect_pool`): a benchmark may consist of several tasks, and several
+models may run at the same time.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from fewbench._names import some
+from fewbench._types import FloatArray
+from fewbench.errors import FewbenchError, MissingExtraError, RunError
+from fewbench.readers.harnesses.inspect_logs import (
+    MARK,
+    option_table,
+    reduce_epochs,
+    reducer_of,
+    scores_of,
+    task_settings_of,
+)
+from fewbench.readers.options import OptionTable, compared, softmax
+from fewbench.runners.inspect_kept import first_of, kept_logs
+from fewbench.runners.inspect_pool import Loss, Pool
+from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
+from fewbench.scores import Scores, from_arrays
+from fewbench.scores.conditions import compare_conditions, join_settings
+from fewbench.scores.table import SETTINGS
+
+FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
+
+
+def adapt(pool: Pool, task: Any) -> Any:
+    """Return a task of Inspect that runs the samples which the pool's run asks for.
+
+    Raises
+    ------
+    RunError
+        If its samples are made while it runs.
+    MissingExtraError
+        If inspect-ai is not installed, or too old.
+    """
+    inspect_ai = inspect_with_sources()
+    if task.sample_source is not None:
+        raise RunError(
+            f"the samples of task {task.name!r} are made while it runs",
+            hint="pass the plain task, with a data set, and not one that estimated returned",
+        )
+    _watch_tasks()
+    feed = Feed(pool, task.dataset)
+    pool.feeds.append(feed)
+    FEEDS[feed.mark] = feed
+    source = inspect_ai.SampleSource.from_samples(
+        [],
+        next_samples=feed.next_samples,
+        sample_complete=feed.sample_complete,
+        sample_abandoned=feed.sample_abandoned,
+    )
+    mark = {"id": feed.mark, "note": "samples chosen by fewbench: their mean is no estimate"}
+    return inspect_ai.task_with(
+        task,
+        dataset=source,
+        metadata={**(task.metadata or {}), MARK: mark},
+        tags=[*(task.tags or []), MARK],
+    )
+
+
+class Feed:
+    """The samples of one task of Inspect, given out as the run asks for their items."""
+
+    def __init__(self, pool: Pool, dataset: Sequence[Any]) -> None:
+        self.mark = uuid4().hex
+        self.spec: Any = None
+        self.target = ""
+        self.samples: dict[str, Any] = {}  # item → sample
+        self.given: set[str] = set()
+        self.out: set[str] = set()  # given and not yet answered
+        self.is_over = False
+        self._host: Any = None  # the coroutine of Inspect that asks for samples
+        self.pool, self._dataset = pool, dataset
+        self._is_checked, self._has_metric = False, False
+        self._seen: dict[str, dict[int, Any]] = {}
+
+    def begin(self, spec: Any, plan: Any) -> None:
+        """Take up what Inspect says at the start of the task, also of a retry."""
+        self.spec, self._plan = spec, plan
+        self._is_checked = self.is_over = False
+        self.given, self.out, self._seen = set(), set(), {}
+
+    def _watch_end(self) -> None:
+        """Notice the end of Inspect's task: if the task fails, nothing else says so."""
+        import asyncio
+
+        try:
+            host = asyncio.current_task()
+        except RuntimeError:  # the loop is trio's
+            return
+        if host is not None and host is not self._host:
+            self._host = host
+            host.add_done_callback(self._end)
+
+    def _end(self, host: Any = None) -> None:
+        if host is self._host:
+            self.is_over, self.out = True, set()
+            self.pool.leave()
+
+    # -- called by Inspect -------------------------------------------------------------------
+
+    async def next_samples(self) -> list[Any] | None:
+        """Return the samples to run next; None at the end."""
+        self._watch_end()
+        try:
+            if not self._is_checked:
+                self._check()
+            items = await self.pool.share(self)
+            if self.given and self.pool.error is None:
+                self.pool.show(self.target)
+        except FewbenchError as error:
+            self.pool.fail(error)
+            items = None
+        if self.pool.error is not None and self.pool.settings.raises:
+            raise self.pool.error
+        if items is None:
+            self._end(self._host)
+            return None
+        self.given.update(items)
+        self.out.update(items)
+        return [self.samples[item].model_copy() for item in items]
+
+    async def sample_complete(self, sample: Any) -> None:
+        """Take up one epoch of a sample; Inspect calls it again for reused samples."""
+        own = getattr(sample.error, "message", None) or ""
+        failure = first_of(own) if sample.error else "the scorer gave no score"
+        scores, spent = sample.scores or {}, _spent_on(sample)
+        self._settle(str(sample.id), sample.epoch, scores, failure, spent, option_table(sample))
+
+    async def sample_abandoned(self, sample: Any, epoch: int) -> None:
+        """Take up an epoch that was cancelled before it began."""
+        self._settle(str(sample.id), epoch, {}, "cancelled", Loss())
+
+    def _settle(
+        self,
+        own_id: str,
+        epoch: int,
+        scores: Mapping[str, Any],
+        failure: str,
+        spent: Loss,
+        options: OptionTable | None = None,
+    ) -> None:
+        item = self._items.get(own_id)
+        if item is None or self.pool.error is not None:
+            return
+        self._seen.setdefault(own_id, {})[epoch] = (scores, failure, spent)
+        epochs = self._seen[own_id].values()
+        if len(epochs) < self._epochs:
+            return
+        self.out.discard(item)
+        whole = Loss(cost=sum(one.cost for *_, one in epochs))
+        whole.tokens = sum(one.tokens for *_, one in epochs)
+        scored = [one for one, _, _ in epochs if scores_of(one)]
+        try:
+            value = self._value(scored) if scored else None
+        except FewbenchError as error:
+            self.pool.fail(error)
+            return
+        if value is None:
+            self.pool.lose(self.target, item, failure, whole)
+        else:
+            chances = self._chances(options if self._epochs == 1 else None)
+            self.pool.take(self.target, self._table([item], [value], chances), whole)
+
+    def _chances(self, options: OptionTable | None) -> FloatArray | None:
+        """Return option probabilities, shape (1, 1, options), if the sources have them too."""
+        if options is None or self.pool.scores.probabilities is None:
+            return None
+        columns = OptionTable.columns([options])
+        found = softmax(compared(columns["options"], self._metric or ""), columns["counts"])
+        return None if np.isnan(found).any() else found[None].astype(np.float64)
+
+    def _value(self, epochs: list[Mapping[str, Any]]) -> float | None:
+        """Return the score of a sample under the sources' metric; None if it has none."""
+        found = reduce_epochs(epochs, self._reducer)
+        metric = self._metric
+        if metric is None and len(found) == 1:
+            metric = next(iter(found))
+        if metric not in found:
+            if self._has_metric or not found:
+                return None
+            said = "the sources do not say which metric" if metric is None else f"no {metric!r}"
+            raise RunError(
+                f"task {self.spec.task!r}: {said}; its scorers give {some(list(found))}",
+                hint="score with the scorer of the sources, or name one of these with --metric "
+                "(in Python metric=…)",
+            )
+        self._has_metric = True
+        value = found[metric]
+        if not isinstance(value, float):
+            raise RunError(
+                f"task {self.spec.task!r}: {metric!r} is {value!r}, not one number",
+                hint="name another metric",
+            )
+        return value
+
+    # -- checks before anything is spent -----------------------------------------------------
+
+    def _check(self) -> None:
+        """Raise FewbenchError unless the samples and settings are those of the sources."""
+        pool, spec = self.pool, self.spec
+        if spec is None:
+            raise RunError(
+                "this version of Inspect does not say when a task starts",
+                hint="pip install -U 'fewbench[inspect]'",
+            )
+        config = spec.config
+        if config.limit is not None or config.sample_id is not None:
+            raise RunError(
+                "--limit and --sample-id (in Python limit and sample_id) choose samples, and "
+                "fewbench chooses them too",
+                hint="leave them out; say how many items to run with fewbench's own limits",
+            )
+        if config.log_samples is False:
+            raise RunError(
+                "without samples in the log, nobody can check the answers",
+                hint="leave out --no-log-samples",
+            )
+        self.target = pool.target_of(spec.model)
+        self._task = task_in(pool.scores, spec.task)
+        self.samples, notes = match_samples(pool.scores, self._task, with_ids(self._dataset))
+        self._items = {str(sample.id): item for item, sample in self.samples.items()}
+        self._epochs = config.epochs or 1
+        self._reducer = reducer_of(config.epochs_reducer)
+        self._metric = pool.settings.metric or _metric_of(pool.scores, list(self.samples))
+        self._settings = join_settings(
+            [dict(task_settings_of(SimpleNamespace(eval=spec, plan=self._plan)))]
+        )
+        self._check_conditions()
+        run = pool.open(spec)
+        if self.target not in run.targets:
+            raise RunError(
+                f"{self.target!r} is not a target of this run ({some(run.targets)})",
+                hint="run one model per folder, or name the target",
+            )
+        run.notes += [note for note in notes if note not in run.notes]
+        self._is_checked = True
+        if pool.settings.logs is not None:
+            self._recover(pool.settings.logs)
+
+    def _check_conditions(self) -> None:
+        sources, settings = self.pool.scores, self.pool.settings
+        items = list(self.samples)
+        told = self._table(items, [sources.scale.low] * len(items))
+        compared = compare_conditions(sources, told, items)
+        if compared.differences and not settings.accept_prompts:
+            raise RunError(
+                "settings differ from the source models': " + "; ".join(compared.differences),
+                hint="run the task as for the source models, or pass --accept-prompts to use the "
+                "answers anyway (in Python accept_prompts=True)",
+            )
+        values = sources.values[:, sources.positions(items)]
+        whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
+        means = self._epochs > 1 and self._reducer is None
+        if means and whole and not settings.accept_fractions:
+            raise RunError(
+                f"means over {self._epochs} epochs are fractions, but the source models' answers "
+                f"to task {self._task!r} are right or wrong",
+                hint="run one epoch, or pass --accept-fractions to use the means anyway (in Python "
+                "accept_fractions=True)",
+            )
+
+    def _table(
+        self, items: list[str], values: list[float], chances: FloatArray | None = None
+    ) -> Scores:
+        """Return answers as scores read from a log, with the settings of the task."""
+        made = from_arrays(
+            np.array([values], dtype=np.float64),
+            models=[self.target],
+            items=items,
+            tasks=[self._task] * len(items),
+            probabilities=chances,
+            scale=self.pool.scores.scale,
+        )
+        return replace(made, items=made.items.assign(**{SETTINGS: self._settings}))
+
+    # -- logs of earlier runs ----------------------------------------------------------------
+
+    def _recover(self, folder: Path) -> None:
+        """Take answers that an earlier run logged, and was killed before it recorded them."""
+        assert self.pool.run is not None
+        record, scores = self.pool.run.evaluation.record, self.pool.scores
+        if not self.pool.run.next(self.target):
+            return
+        unanswered = set(scores.item_ids[record.open(self.target)].tolist())
+        for _, header, summaries in kept_logs(folder):
+            spec = header.eval
+            if spec.eval_id == self.spec.eval_id:
+                continue
+            if (spec.task, self.pool.target_of(spec.model)) != (self.spec.task, self.target):
+                continue
+            logged: dict[str, list[Any]] = defaultdict(list)
+            for one in summaries:
+                logged[str(one.id)].append(one)
+            for own_id, epochs in logged.items():
+                item = self._items.get(own_id)
+                is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
+                if item in unanswered and is_whole and any(one.scores for one in epochs):
+                    for one in epochs:
+                        self._settle(own_id, one.epoch, one.scores or {}, "", _spent_on(one))
+                    unanswered.discard(item)
+
+
+def _spent_on(sample: Any) -> Loss:
+    """Return what a sample cost: dollars, where Inspect knows prices, and tokens."""
+    used = (sample.model_usage or {}).values()
+    return Loss(
+        cost=sum(one.total_cost or 0.0 for one in used),
+        tokens=sum(one.total_tokens for one in used),
+    )
+
+
+def _metric_of(scores: Scores, items: list[str]) -> str | None:
+    if "metric" not in scores.items or not items:
+        return None
+    return str(scores.items["metric"].loc[items[0]]) or None
+
+
+def inspect_with_sources() -> Any:
+    """Return Inspect, if it is there and can choose samples while a task runs."""
+    try:
+        import inspect_ai
+    except ImportError as error:
+        raise MissingExtraError(
+            "running in Inspect needs inspect-ai, which is not installed",
+            hint="pip install 'fewbench[inspect]'",
+        ) from error
+    if not hasattr(inspect_ai, "SampleSource"):
+        raise MissingExtraError(
+            f"inspect-ai {inspect_ai.__version__} cannot choose samples while a task runs (it has "
+            "no SampleSource)",
+            hint="pip install -U inspect-ai",
+        )
+    return inspect_ai
+
+
+def _watch_tasks() -> None:
+    """Have Inspect say when a task starts, and with which settings."""
+    from inspect_ai.hooks import Hooks, TaskStart, hooks
+
+    if _watch_tasks.__dict__.get("done"):
+        return
+
+    @hooks(name="fewbench", description="chooses the samples of estimated tasks")
+    class Watch(Hooks):
+        async def on_task_start(self, data: TaskStart) -> None:
+            if (feed := _feed_of(data.spec)) is not None:
+                feed.begin(data.spec, data.plan)
+
+    _watch_tasks.__dict__["done"] = True
+
+
+def _feed_of(spec: Any) -> Feed | None:
+    mark = (spec.metadata or {}).get(MARK)
+    return FEEDS.get(mark.get("id", "")) if isinstance(mark, dict) else None
+
+
+def feed_of_task(task: Any) -> Feed | None:
+    """Return the feed of a task that `Pool.adapt` made."""
+    return _feed_of(task)

@@ -1,0 +1,207 @@
+"""The run that several tasks of Inspect share: what each runs next, and what became of it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fewbench._names import counted, some
+from fewbench.errors import FewbenchError, RunError
+from fewbench.runners.driving import OnProgress
+from fewbench.runners.run import Run
+from fewbench.scores import Scores
+
+if TYPE_CHECKING:
+    from fewbench.runners.inspect_feed import Feed
+
+WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks before it looks
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How answers are taken.
+
+    - `metric`: which value of the scorers; by default that of the sources.
+    - `accept_prompts`, `accept_fractions`: as for `Evaluation.tell_table`.
+    - `logs`: folder with logs of earlier runs, whose answers are taken first.
+    - `raises`: whether an error of fewbench also fails Inspect's task.
+    """
+
+    metric: str | None = None
+    accept_prompts: bool = False
+    accept_fractions: bool = False
+    logs: Path | None = None
+    raises: bool = False
+
+
+@dataclass
+class Loss:
+    """What samples cost, and which items failed, with their reasons."""
+
+    failed: dict[str, str] = field(default_factory=dict)
+    cost: float = 0.0
+    tokens: int = 0
+
+
+class Pool:
+    """A run, and the tasks of Inspect that share it.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models.
+    open_run : callable
+        Returns the run, given Inspect's specification of an eval.
+    target_of : callable
+        Returns the target, given the name of a model.
+    settings : Settings
+    on_progress : callable, optional
+        Called with (run, target) after each batch.
+
+    Attributes
+    ----------
+    error : FewbenchError, optional
+        The first error. Inspect would only log it; no more samples are given out after it.
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        open_run: Callable[[Any], Run],
+        target_of: Callable[[str], str],
+        settings: Settings,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        self.scores, self.settings, self.target_of = scores, settings, target_of
+        self.error: FewbenchError | None = None
+        self.feeds: list[Feed] = []
+        self.run: Run | None = None
+        self._open_run, self._on_progress = open_run, on_progress
+        self._is_open = False
+        self._changed: Any = None
+        self._lost: dict[str, Loss] = defaultdict(Loss)
+
+    def evals(self) -> set[str]:
+        """Return Inspect's ids of the evals that have started."""
+        return {feed.spec.eval_id for feed in self.feeds if feed.spec is not None}
+
+    def open(self, spec: Any) -> Run:
+        """Open the run, unless it is open."""
+        if self.run is None or not self._is_open:
+            self.run = self._open_run(spec)
+            self._is_open = True
+        return self.run
+
+    def leave(self) -> None:
+        """Close the run once all tasks have ended."""
+        self._announce()
+        if all(feed.is_over for feed in self.feeds) and self.run is not None:
+            self.run.close()
+            self._is_open = False
+
+    def fail(self, error: FewbenchError) -> None:
+        """Keep the first error, and give out no more samples."""
+        self.error = self.error or error
+        if self.run is not None:
+            self.run.halt(error.message)
+        self._announce()
+
+    async def share(self, feed: "Feed") -> list[str] | None:
+        """Return the items that a feed is to run next; None if it is done."""
+        import anyio
+
+        run, target = self.run, feed.target
+        assert run is not None
+        while self.error is None:
+            self._take_lost(target)
+            items = run.next(target)
+            if mine := [item for item in items if item in feed.samples and item not in feed.given]:
+                return mine
+            if not self._may_change(feed, items):
+                return None
+            self._changed = self._changed or anyio.Event()
+            with anyio.move_on_after(WAIT) as wait:
+                await self._changed.wait()
+            left = sum(one.spec is None for one in self.feeds)
+            if wait.cancelled_caught and left and not any(one.out for one in self.feeds):
+                raise RunError(
+                    f"{counted(left, 'task')} of Inspect did not start, and the others wait for "
+                    "their samples",
+                    hint=f"pass max_tasks={len(self.feeds)} to eval",
+                )
+        return None
+
+    def _may_change(self, feed: "Feed", items: Sequence[str]) -> bool:
+        """Whether other tasks may bring new items to a feed that has none."""
+        others = [one for one in self.feeds if one is not feed and not one.is_over]
+        unstarted = any(one.spec is None for one in others)
+        of_target = [
+            one for one in self.feeds if one.spec is not None and one.target == feed.target
+        ]
+        orphans = [item for item in items if not any(item in one.samples for one in of_target)]
+        if orphans and not unstarted:
+            tasks = sorted(set(self.scores.items["task"].loc[orphans].astype(str)))
+            raise RunError(
+                f"the items of task {some(tasks)} are in no task that Inspect runs",
+                hint="run all tasks of the scores in one eval",
+            )
+        if any(item in one.samples for item in items for one in others if one in of_target):
+            return True
+        if items and unstarted:
+            return True
+        run = self.run
+        assert run is not None
+        waits = len(run.targets) > 1 and run.stopped is None
+        return bool(waits and others and feed.target in run.evaluation.waiting())
+
+    def take(self, target: str, answer: Scores, spent: Loss) -> None:
+        """Record the answer to an item, with what failed since the last one."""
+        assert self.run is not None
+        item = str(answer.item_ids[0])
+        lost = self._lost.pop(target, Loss())
+        lost.failed.pop(item, None)  # it was run again
+        record = self.run.evaluation.record
+        if self.scores.positions([item])[0] in record.answered(target):
+            spent = Loss()  # a reused sample of an earlier try
+        try:
+            self.run.take(
+                target,
+                answer,
+                lost.failed,
+                cost=spent.cost + lost.cost,
+                tokens=spent.tokens + lost.tokens,
+            )
+        except FewbenchError as error:
+            self.fail(error)
+        self._announce()
+
+    def lose(self, target: str, item: str, reason: str, spent: Loss) -> None:
+        """Note a failed item; it is recorded with the next answer or at the end of the batch."""
+        lost = self._lost[target]
+        lost.failed[item] = reason
+        lost.cost += spent.cost
+        lost.tokens += spent.tokens
+        self._announce()
+
+    def _take_lost(self, target: str) -> None:
+        if any(one.out for one in self.feeds if one.spec is not None and one.target == target):
+            return
+        if (lost := self._lost.pop(target, None)) is not None:
+            assert self.run is not None
+            self.run.take(target, {}, lost.failed, cost=lost.cost, tokens=lost.tokens)
+
+    def show(self, target: str) -> None:
+        """Show how far a target is, in Inspect's display and to the caller."""
+        from inspect_ai.util import display_counter
+
+        assert self.run is not None
+        progress = self.run.progress(target, interval=False)
+        display_counter(f"{target}: items", f"{progress.answered} of at most {progress.of}")
+        if self._on_progress is not None and progress.answered:
+            self._on_progress(self.run, target)
+
+    def _announce(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None

@@ -1,0 +1,161 @@
+"""Which sample of an Inspect task is which item of the scores.
+
+Items of imported Inspect logs are named by a hash of what the sample says. A sample that moved, or
+got another id, is found by that hash; a sample that says something else is refused.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewbench._names import counted, some
+from fewbench.errors import RunError
+from fewbench.readers.harnesses.inspect_logs import content_of
+from fewbench.readers.values import content_id
+from fewbench.scores import Scores
+
+HASHED = re.compile(r"(?:^|/)([0-9a-f]{16})(?:#(\d+))?$")
+OWN_ID = "sample_id"
+
+
+def task_in(scores: Scores, name: str) -> str:
+    """Return the scores' task that is an Inspect task; RunError if there is none.
+
+    Names with and without a package are the same. Scores of one task belong to any task: its
+    samples are compared.
+    """
+    tasks = scores.tasks
+    if name in tasks:
+        return name
+    short = [task for task in tasks if task.rpartition("/")[2] == name.rpartition("/")[2]]
+    if len(short) == 1:
+        return short[0]
+    if len(tasks) == 1:
+        return tasks[0]
+    raise RunError(
+        f"the scores have no items of task {name!r}; their tasks are {some(tasks)}",
+        hint="run the tasks of the source models, under the same names",
+    )
+
+
+def with_ids(samples: Sequence[Any]) -> list[Any]:
+    """Return samples with ids, numbered from 1 where they have none, as Inspect does.
+
+    Raises RunError if two samples have one id.
+    """
+    found: dict[str, Any] = {}
+    for number, sample in enumerate(samples, start=1):
+        named = sample if sample.id is not None else sample.model_copy(update={"id": number})
+        if str(named.id) in found:
+            raise RunError(f"two samples have the id {named.id!r}", hint="give each its own id")
+        found[str(named.id)] = named
+    return list(found.values())
+
+
+def match_samples(
+    scores: Scores, task: str, samples: Sequence[Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the sample of each item of a task, and notes on what cannot be compared.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models.
+    task : str
+        One of their tasks.
+    samples : sequence of Sample
+        The samples of the Inspect task, with ids.
+
+    Raises
+    ------
+    RunError
+        If an item has no sample, or its sample says something else than in the source runs.
+    """
+    rows = scores.items[scores.items["task"].astype(str) == task]
+    own_ids = rows[OWN_ID].astype(str).tolist() if OWN_ID in rows else [""] * len(rows)
+    own_of = dict(zip(rows.index.astype(str).tolist(), own_ids, strict=True))
+    harness = set(rows["harness"]) if "harness" in rows else set()
+    if harness - {"inspect", ""}:
+        raise RunError(
+            f"the items of task {task!r} come from logs of {some(sorted(harness))}, not of inspect",
+            hint="run them there, or import logs of Inspect",
+        )
+    by_id = {str(sample.id): sample for sample in samples}
+    if harness and all(HASHED.search(item) for item in own_of):
+        return _by_content(task, own_of, by_id)
+    return _by_id(task, own_of, by_id)
+
+
+def _by_content(
+    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    same: dict[str, dict[str, Any]] = defaultdict(dict)
+    for own_id, sample in by_id.items():
+        same[content_id(*content_of(sample))][own_id] = sample
+    found: dict[str, Any] = {}
+    changed: list[str] = []
+    gone: list[str] = []
+    media: list[str] = []
+    for item, own_id in own_of.items():
+        match = HASHED.search(item)
+        assert match is not None
+        alike = same.get(match[1], {})
+        before = int(match[2] or 1) - 1  # of equal samples
+        if own_id in alike:
+            found[item] = alike[own_id]
+        elif before < len(alike):
+            found[item] = list(alike.values())[before]
+        elif own_id in by_id and _has_media(by_id[own_id]):
+            found[item] = by_id[own_id]
+            media.append(own_id)
+        else:
+            (changed if own_id in by_id else gone).append(own_id or item)
+    if changed or gone:
+        said = [f"{counted(len(changed), 'sample')} changed: {some(changed)}"] if changed else []
+        said += [f"{counted(len(gone), 'sample')} missing: {some(gone)}"] if gone else []
+        raise RunError(
+            f"task {task!r} is not the task that the source models ran: {'; '.join(said)} (of "
+            f"{len(own_of)})",
+            hint="run the same version of the task and its data, with the same task arguments; or "
+            "remove these items from the scores",
+        )
+    notes = []
+    if media:
+        notes.append(
+            f"{counted(len(media), 'sample')} of task {task!r} with images or other media are "
+            "compared with the sources by id only"
+        )
+    return found, notes
+
+
+def _by_id(
+    task: str, own_of: Mapping[str, str], by_id: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    found, unknown = {}, []
+    for item, own_id in own_of.items():
+        for name in (own_id, item, item.removeprefix(f"{task}/")):
+            if name in by_id:
+                found[item] = by_id[name]
+                break
+        else:
+            unknown.append(item)
+    if unknown:
+        raise RunError(
+            f"{counted(len(unknown), 'item')} of {len(own_of)} are no sample of task {task!r}: "
+            f"{some(unknown)}; its samples are {some(list(by_id))}",
+            hint="the ids of items must be those of the samples",
+        )
+    note = f"samples of task {task!r} are compared with the sources by id only"
+    return found, [f"{note}: the scores do not record what the samples say"]
+
+
+def _has_media(sample: Any) -> bool:
+    if isinstance(sample.input, str):
+        return False
+    return any(
+        getattr(part, "text", None) is None
+        for message in sample.input
+        if not isinstance(message.content, str)
+        for part in message.content
+    )

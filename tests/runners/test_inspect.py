@@ -1,0 +1,462 @@
+"""Runs in the real Inspect, with a scripted model: chosen samples, checks, faults."""
+
+import importlib.util
+import json
+import os
+import random
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.cli import main as fewbench_main
+from fewbench.errors import RunError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.inspect import estimated, result
+from fewbench.readers.harnesses.inspect_logs import content_of
+from fewbench.readers.values import content_id
+from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
+from fewbench.runners.run import Run
+from fewbench.testing import simulate
+
+inspect_ai = pytest.importorskip("inspect_ai")
+pytest.importorskip("inspect_ai.scorer")
+QUIZ = Path(__file__).with_name("inspect_quiz.py")
+ADAPTIVE = "fluid"
+# Of tenacity, as Inspect 0.3.285 uses it.
+pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+
+
+def quiz_module():
+    spec = importlib.util.spec_from_file_location("inspect_quiz", QUIZ)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def quiz():
+    return quiz_module()
+
+
+def sources(folder, tasks):
+    """Scores of simulated models, on the items of a real log."""
+    for log in inspect_ai.eval(tasks, model="scripted/one-9", log_dir=str(folder), display="none"):
+        assert log.status == "success", log.error
+    read = fewbench.import_results(folder).scores
+    made = simulate(24, read.n_items, seed=4)
+    values = np.where(np.isin(read.values, (0, 1)).all(), made.values, 0.5 + 0.5 * made.values)
+    table = fewbench.from_arrays(
+        values, models=made.model_ids, items=read.item_ids, tasks=read.items["task"].tolist()
+    )
+    return replace(table, items=read.items)
+
+
+@pytest.fixture(scope="module")
+def scores(quiz, tmp_path_factory):
+    return sources(tmp_path_factory.mktemp("sources"), [f"{QUIZ}@quiz"])
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """The questions that the model was asked so far."""
+    path = tmp_path / "asked.txt"
+    monkeypatch.setenv("ASKED", str(path))
+    return lambda: path.read_text().splitlines() if path.exists() else []
+
+
+def run(scores, folder, *arguments, task="quiz", model="scripted/new-9", **settings):
+    from fewbench.runners.inspect import run_inspect
+
+    given = {"method": ADAPTIVE, "stop": 8} | settings
+    arguments = [f"{QUIZ}@{task}", "--model", model, *arguments]
+    return run_inspect(arguments, scores, folder=folder, quiet=True, **given)
+
+
+def logs_of(folder):
+    from inspect_ai.log import read_eval_log
+
+    return [read_eval_log(str(path)) for path in sorted(Path(folder, "logs").iterdir())]
+
+
+def told(folder):
+    """Item → score, as the folder has them."""
+    path = Path(folder, "answers.jsonl")
+    lines = path.read_text().splitlines() if path.exists() else []
+    entries = [json.loads(line) for line in lines if line.endswith("}")]
+    return {
+        item: score
+        for entry in entries
+        if "scores" in entry
+        for item, score in zip(entry["items"], entry["scores"], strict=True)
+    }
+
+
+def question_of(scores, item):
+    return f"Is {scores.items['sample_id'][item].removeprefix('q')} so?"
+
+
+class TestWhatRuns:
+    def test_the_chosen_samples_run_once_and_nothing_else(self, scores, tmp_path, asked, quiz):
+        seen = []
+        result = run(scores, tmp_path / "run", on_progress=lambda run, name: seen.append(name))
+        answers = told(tmp_path / "run")
+        assert len(answers) == 8
+        assert sorted(asked()) == sorted(question_of(scores, item) for item in answers)
+        (log,) = logs_of(tmp_path / "run")
+        assert log.status == "success"
+        assert {f"quiz/{content_id(*content_of(one))}" for one in log.samples} == set(answers)
+        assert [step.solver for step in log.plan.steps] == ["generate"]
+        assert log.eval.metadata["fewbench"]["note"].startswith("samples chosen by fewbench")
+        one = result.targets["scripted/new-9"]
+        assert (one.items_run, one.tokens, one.failed) == (8, 88, {})
+        assert len(seen) > 1  # an adaptive method: several batches in one eval
+        # By hand, with the log: the same.
+        by_hand = Evaluation(scores, ADAPTIVE, 8, ["scripted/new-9"])
+        reading = fewbench.import_results(tmp_path / "run" / "logs", like=scores)
+        assert any("fewbench chose the items" in note for note in reading.notes)
+        while by_hand.ask():
+            assert by_hand.tell_table(reading.scores).answers
+        assert by_hand.estimate()["scripted/new-9"].score == one.estimate.score
+        # Samples that moved and got other ids are found by what they say.
+        run(scores, tmp_path / "moved", "-T", "renamed=true", accept_prompts=True)
+        assert told(tmp_path / "moved") == answers
+
+    def test_several_tasks_and_models_share_a_run(self, tmp_path, asked, monkeypatch, quiz):
+        both = [f"{QUIZ}@quiz", f"{QUIZ}@more"]
+        table = sources(tmp_path / "sources", both)
+        models = "scripted/good-16,scripted/bad-2"
+        with pytest.raises(RunError, match=r"Inspect would run 'quiz', .* items of 'more' too"):
+            run(table, tmp_path / "run", model=models, stop=12)
+        asked_before = len(asked())
+        found = run(table, tmp_path / "run", both[1], model=models, stop=12).estimates
+        assert len(asked()) - asked_before == 24
+        assert found["scripted/good-16"].score > found["scripted/bad-2"].score
+        logs = logs_of(tmp_path / "run")
+        assert {(log.eval.task, log.eval.model, log.status) for log in logs} == {
+            (task, model, "success") for task in ("quiz", "more") for model in models.split(",")
+        }
+        with pytest.raises(RunError, match="1 targets for 2 models"):
+            run(table, tmp_path / "other", both[1], model=models, targets=["new"])
+        # A task that fails does not leave the other one waiting for its samples.
+        chosen = Evaluation(table, "random", 12, ["new"]).ask()["new"]
+        first = next(item for item in chosen if item.startswith("quiz"))
+        monkeypatch.setenv("FAIL", question_of(table, first))
+        given = ["--fail-on-error", "1"]
+        failed = run(table, tmp_path / "failed", both[1], *given, method="random", stop=12, tries=1)
+        assert "the service is down" in failed.stopped
+        monkeypatch.delenv("FAIL")
+        # Tasks that wait for one that never starts say so.
+        monkeypatch.setattr("fewbench.runners.inspect_pool.WAIT", 0.1)
+        tasks = estimated([quiz.quiz(), quiz.more()], table, "random", 12)
+        log, _ = inspect_ai.eval(
+            tasks, model="scripted/a-9", max_tasks=1, log_dir=str(tmp_path), display="none"
+        )
+        assert "1 task of Inspect did not start" in log.error.message
+
+    def test_epochs_are_reduced_as_inspect_does(self, scores, tmp_path):
+        epochs = ("-M", "unsteady=true", "--epochs", "3", "--epochs-reducer")
+        with pytest.raises(
+            RunError, match="reducer of task 'quiz': at_least_2 in the answers, not"
+        ):
+            run(scores, tmp_path / "run", *epochs, "at_least_2")
+        for reducer in ("at_least_2", "mean"):
+            folder = tmp_path / reducer
+            accepted = {"accept_prompts": True, "accept_fractions": True}
+            (found,) = run(scores, folder, *epochs, reducer, **accepted).estimates.values()
+            accepts = any("accepted answers to other" in one for one in found.warnings)
+            assert accepts == (reducer != "mean")
+            (log,) = logs_of(folder)
+            value_of = inspect_ai.scorer.value_to_float()
+            reduced = {one.sample_id: value_of(one.value) for one in log.reductions[0].samples}
+            own = {scores.items["sample_id"][i]: value for i, value in told(folder).items()}
+            assert own == pytest.approx(reduced)
+        with pytest.raises(RunError, match="means over 3 epochs are fractions"):
+            run(scores, tmp_path / "run", "--epochs", "3")
+
+    def test_a_scorer_of_several_values(self, tmp_path):
+        from fewbench.runners.inspect import run_inspect
+
+        inspect_ai.eval(
+            str(QUIZ) + "@quiz",
+            model="scripted/one-9",
+            task_args={"scored": "parts"},
+            log_dir=str(tmp_path / "sources"),
+            display="none",
+        )
+        read = fewbench.import_results(tmp_path / "sources", metric="parts.right").scores
+        values = np.repeat(read.values, 20, axis=0)
+        table = fewbench.from_arrays(
+            values, models=[f"m{at}" for at in range(20)], items=read.item_ids, tasks=["quiz"] * 30
+        )
+        table = replace(table, items=read.items)
+        run(table, tmp_path / "run", "-T", "scored=parts", method="random")
+        assert set(told(tmp_path / "run").values()) == {0.5, 1.0}
+        plain = replace(table, items=table.items.drop(columns="metric"))
+        arguments = [f"{QUIZ}@quiz", "--model", "scripted/new-9", "-T", "scored=parts"]
+        for metric, what in ((None, "do not say which metric"), ("match", "no 'match'")):
+            with pytest.raises(RunError, match=f"{what}; its scorers give 'parts.right', 'par"):
+                run_inspect(
+                    arguments, plain, "random", 8, folder=tmp_path / "m", metric=metric, quiet=True
+                )
+
+    def test_option_probabilities_for_methods_that_compare_them(self, tmp_path, quiz):
+        given = {"display": "none", "max_tasks": 9, "log_dir": str(tmp_path / "sources")}
+        models = [f"scripted/m{at}-{3 * at}" for at in range(6)]
+        inspect_ai.eval(f"{QUIZ}@letters", model=models, **given)
+        table = fewbench.import_results(tmp_path / "sources").scores
+        assert table.probabilities is not None
+        run(table, tmp_path / "run", task="letters", method="random-signature-knn", stop=6)
+        lines = Path(tmp_path, "run", "answers.jsonl").read_text().splitlines()
+        told = [entry for entry in map(json.loads, lines) if "scores" in entry]
+        assert len(told) == 6
+        for entry in told:
+            (((first, second),), (score,)) = entry["probabilities"], entry["scores"]
+            assert first + second == pytest.approx(1)
+            assert (first > 0.5) == (score == 1)
+
+
+class TestChecksBeforeAnythingIsSpent:
+    def test_what_is_refused(self, scores, tmp_path, asked):
+        other = scores.items.assign(harness="lm-eval")
+        plain = scores.items.drop(columns=["harness", "sample_id"]).rename(index=lambda i: f"x{i}")
+        for arguments, settings, what in (
+            (["-T", "changed=q7"], {}, r"1 sample changed: 'q7' \(of 30\)"),
+            (["-T", "n=28"], {}, r"2 samples missing: 'q28', 'q29'"),
+            (["-T", "n=28"], {"accept_prompts": True}, r"2 samples missing: 'q28', 'q29'"),
+            (["--temperature", "0.5"], {}, r"temperature of task 'quiz': 0.5 in the answers, not"),
+            (["--token-limit", "50"], {}, r"token_limit of task 'quiz': 50"),
+            ([], {"task": "polite"}, r"solver of task 'quiz': system_message"),
+            (["--limit", "5"], {}, r"--limit chooses samples"),
+            (["--sample-id", "q1"], {}, r"--sample-id chooses"),
+            (["--no-score"], {}, r"--no-score"),
+            (["--log-dir", "x"], {}, r"logs are written to the folder logs"),
+            (["--what"], {}, r"Inspect: No such option '--what'"),
+            ([], {"task": "nothing"}, r"Inspect: .*nothing"),
+            ([], {"model": "scripted"}, r"Inspect: "),
+            ([], {"scores": replace(scores, items=other)}, r"come from logs of 'lm-eval', not"),
+            ([], {"scores": replace(scores, items=plain)}, r"30 items of 30 are no sample of"),
+        ):
+            given = {"scores": scores, "folder": tmp_path / "run"} | settings
+            with pytest.raises(RunError, match=what):
+                run(given.pop("scores"), given.pop("folder"), *arguments, **given)
+            assert not told(tmp_path / "run")
+            for path in (tmp_path / "run").glob("*.json*"):
+                path.unlink()
+        assert not asked()
+
+    def test_scores_of_a_plain_table_are_matched_by_id(self, scores, tmp_path):
+        ids = scores.items["sample_id"].tolist()
+        plain = fewbench.from_arrays(scores.values, models=scores.model_ids, items=ids)
+        result = run(plain, tmp_path / "run")
+        assert any("compared with the sources by id only" in note for note in result.notes)
+        assert set(told(tmp_path / "run")) <= set(ids)
+
+
+def test_which_sample_is_which_item(scores):
+    """Equal samples are told apart; images are compared by id; what is unknown is named."""
+
+    def sample(own_id, said="Is it so?", image=None):
+        parts = [SimpleNamespace(text=said)] + [SimpleNamespace(image=image)] * bool(image)
+        asked = [SimpleNamespace(content=parts)] if image else said
+        return SimpleNamespace(id=own_id, input=asked, choices=None, target="yes")
+
+    same = content_id(*content_of(sample("a")))
+    seen = content_id(*content_of(sample("c", image="c.png")))
+    items = [f"quiz/{same}", f"quiz/{same}#2", f"quiz/{seen}"]
+    table = fewbench.from_arrays(np.eye(3), models=list("xyz"), items=items, tasks=["quiz"] * 3)
+    known = {"harness": "inspect", "sample_id": ["a", "b", "c"]}
+    table = replace(table, items=table.items.assign(**known))
+    there = [sample("new"), sample("b"), sample("c", image="data:…")]
+    found, notes = match_samples(table, "quiz", there)
+    assert [found[item].id for item in items] == ["new", "b", "c"]
+    assert notes == [
+        "1 sample of task 'quiz' with images or other media are compared with the sources by id "
+        "only"
+    ]
+    with pytest.raises(RunError, match=r"1 sample changed: 'b'; 1 sample missing: 'c' \(of 3\)"):
+        match_samples(table, "quiz", [sample("new"), sample("b", "And it?")])
+    assert [task_in(table, name) for name in ("quiz", "own/quiz", "any")] == ["quiz"] * 3
+    with pytest.raises(RunError, match="two samples have the id '1'"):
+        with_ids([sample(1), sample("1")])
+
+
+class TestFaults:
+    def test_samples_that_fail_are_tried_again_then_skipped_and_named(
+        self, scores, tmp_path, asked, monkeypatch
+    ):
+        chosen = Evaluation(scores, "random", 8, ["new"]).ask()["new"]
+        failing = [question_of(scores, item) for item in chosen[:2]]
+        monkeypatch.setenv("FAIL", ",".join(failing))
+        found = run(scores, tmp_path / "run", method="random", targets=["new"])
+        assert set(found.targets["new"].failed) == set(chosen[:2])
+        assert "the service is down" in found.targets["new"].failed[chosen[0]]
+        assert [asked().count(one) for one in failing] == [3, 3]
+        assert (found.targets["new"].items_run, found.stopped) == (6, None)
+        # The user's own policy counts: the first error ends the eval.
+        own = run(scores, tmp_path / "own", "--fail-on-error", "1", method="random", tries=1)
+        assert own.is_failed
+        assert own.stopped == "Inspect: quiz: RuntimeError('the service is down')"
+
+    def test_a_model_that_always_fails_ends_the_run(self, scores, tmp_path, monkeypatch):
+        monkeypatch.setenv("DIE", "1")
+        found = run(scores, tmp_path / "run", method="random", tries=1)
+        assert found.is_failed
+        assert "failed on" in found.stopped
+        monkeypatch.delenv("DIE")
+        assert (
+            run(scores, tmp_path / "run", method="random").targets["scripted/new-9"].items_run == 8
+        )
+
+    def test_what_only_the_log_has_is_read_from_it(self, scores, tmp_path, asked):
+        name = "scripted/new-9"
+        first = run(scores, tmp_path / "run", method="random")
+        path = tmp_path / "run" / "answers.jsonl"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+        assert len(told(tmp_path / "run")) == 3
+        again = run(scores, tmp_path / "run", method="random")
+        assert len(asked()) == 8
+        assert len(logs_of(tmp_path / "run")) == 1  # a log without samples is of no use
+        with pytest.raises(RunError, match="models scripted/new-9, not scripted/other-3"):
+            run(scores, tmp_path / "run", method="random", model="scripted/other-3", targets=[name])
+        assert again.estimates[name].score == first.estimates[name].score
+        assert run(scores, tmp_path / "run", method="random").targets[name].items_run == 8
+
+    def test_two_processes_in_one_folder(self, scores, tmp_path):
+        stop = Stop(items=8)
+        first = Run.open(scores, ADAPTIVE, stop, tmp_path / "run", ["scripted/new-9"])
+        with first, pytest.raises(RunError, match="another fewbench run is at work"):
+            run(scores, tmp_path / "run")
+
+    # From Python 3.12 on, fork warns of threads; Inspect's are idle between evals.
+    @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+    def test_killed_and_interrupted_at_any_moment(self, scores, tmp_path, asked, monkeypatch):
+        """Nothing recorded is asked again or lost, and the estimate is that of a run in peace."""
+        left = kills = int(os.environ.get("FEWBENCH_KILLS", "3"))
+        monkeypatch.setenv("SLOW", ".03")
+        started = time.monotonic()
+        peace = estimate_of(scores, tmp_path / "peace")
+        longest = time.monotonic() - started
+        rng = random.Random(1)
+        while left:
+            folder, kept, out = tmp_path / f"run{left}", {}, tmp_path / f"estimate{left}"
+            while not out.exists():
+                before = len(asked())
+                pid = forked(scores, folder, out)
+                if left:
+                    time.sleep(rng.uniform(0.1, 0.9) * longest)
+                    os.kill(pid, signal.SIGINT if left == kills - 1 else signal.SIGKILL)
+                    left -= 1
+                os.waitpid(pid, 0)
+                assert not {question_of(scores, item) for item in kept} & set(asked()[before:])
+                assert not {item for item in kept if told(folder).get(item) != kept[item]}
+                kept = told(folder)
+            assert out.read_text() == str(peace)
+
+
+def estimate_of(scores, folder):
+    found = run(scores, folder, "--max-samples", "2", stop=12, batch=6)
+    return None if found.stopped else found.estimates["scripted/new-9"].score
+
+
+def forked(scores, folder, out):
+    """Start a run in a process of its own; it writes its estimate to a file."""
+    if pid := os.fork():
+        return pid
+    try:
+        if (found := estimate_of(scores, folder)) is not None:
+            out.write_text(str(found))
+    finally:
+        os._exit(0)
+
+
+def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
+    path = fewbench.save_scores(scores, tmp_path / "scores.parquet")
+    folder = tmp_path / "run"
+
+    def say(*words):
+        monkeypatch.setattr("sys.argv", ["fewbench", *map(str, words)])
+        with pytest.raises(SystemExit) as exit_:
+            fewbench_main()
+        said = capsys.readouterr()
+        return exit_.value.code or 0, said.out, said.err
+
+    given = ("run", "inspect", path, "-m", "random", "-n", 6, "-o", folder)
+    code, out, err = say(*given, "--json", "--", f"{QUIZ}@quiz", "--model", "scripted/new-9")
+    assert code == 0, err
+    assert json.loads(out)["targets"]["scripted/new-9"]["items_run"] == 6
+    assert (say("tell", folder, folder / "logs")[1]).startswith("recorded 0 answers")
+    for arguments, what in (
+        (["--limit", "3", f"{QUIZ}@quiz"], "fewbench: error: --limit chooses samples"),
+        ([f"{QUIZ}@quiz", "--model", "scripted/new-9", "-T", "n=9"], "21 samples missing"),
+        (["--model", "scripted/new-9"], "no task for Inspect"),
+    ):
+        code, _, err = say(*given[:-1], tmp_path / "other", "--", *arguments)
+        assert (code, "Traceback" in err) == (2, False)
+        assert what in err
+    assert len(asked()) == 6
+
+
+class TestOwnTask:
+    def test_two_lines_in_a_task_of_ones_own(self, scores, tmp_path, quiz, asked):
+        fewbench.save_scores(scores, tmp_path / "scores.parquet")
+
+        @inspect_ai.task(name="quiz")
+        def own():
+            plain = quiz.quiz()
+            return estimated(
+                plain, tmp_path / "scores.parquet", ADAPTIVE, 8, folder=tmp_path / "run"
+            )
+
+        options = {"model": "scripted/new-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
+        task = own()
+        with pytest.raises(RunError, match="not evaluated"):
+            result(task)
+        (log,) = inspect_ai.eval(task, **options)
+        assert (log.status, len(log.samples)) == ("success", 8)
+        kept = Evaluation.open(tmp_path / "run").estimate()["scripted/new-9"].score
+        assert result(task).estimates["scripted/new-9"].score == kept
+        before = len(asked())
+        inspect_ai.eval(own(), **options)  # the folder has all answers
+        assert len(asked()) == before
+        with pytest.raises(RunError, match="not a task made by estimated"):
+            result(quiz.quiz())
+
+    def test_a_retry_tells_reused_samples_again(self, scores, tmp_path, quiz, asked, monkeypatch):
+        made = []
+
+        @inspect_ai.task(name="quiz")
+        def own():
+            made.append(estimated(quiz.quiz(), scores, "random", 8))
+            return made[-1]
+
+        chosen = Evaluation(scores, "random", 8, ["new"]).ask()["new"]
+        monkeypatch.setenv("FAIL", question_of(scores, chosen[-1]))
+        options = {"log_dir": str(tmp_path / "logs"), "display": "none"}
+        (log,) = inspect_ai.eval(own(), model="scripted/new-9", max_samples=1, **options)
+        assert log.status == "error"
+        monkeypatch.delenv("FAIL")
+        (again,) = inspect_ai.eval_retry(log, **options)
+        assert again.status == "success"
+        assert result(made[-1]).targets["scripted/new-9"].items_run == 8
+        assert len(asked()) == 9  # the one that failed, twice
+
+    def test_mistakes_end_the_task_with_their_reason(self, scores, tmp_path, quiz, asked):
+        options = {"model": "scripted/new-9", "log_dir": str(tmp_path / "logs"), "display": "none"}
+        for given, evaluated, what in (
+            ({"changed": "q3"}, {}, "1 sample changed: 'q3'"),
+            ({}, {"limit": 4}, "fewbench chooses them too"),
+            ({}, {"log_samples": False}, "nobody can check"),
+        ):
+            task = estimated(quiz.quiz(**given), scores, ADAPTIVE, 8)
+            (log,) = inspect_ai.eval(task, **options, **evaluated)
+            assert log.status == "error"
+            assert what in log.error.message
+        assert not asked()
+        with pytest.raises(fewbench.FewbenchError, match="did you mean"):
+            estimated(quiz.quiz(), scores, "fluidd", 8)
