@@ -31,6 +31,7 @@ BELOW = {
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "readers": {"readers", "scores"},
+    "public": {"public", "readers", "audit", "scores"},
     "runners": {"runners", "scores"},
     "transfer": {"transfer", "runners", "methods", "scores"},
     "report": {"report"},
@@ -89,6 +90,7 @@ def test_no_room_reaches_into_another_s_private_names():
 HEAVY = {
     *("sklearn", "scipy.stats", "scipy.spatial", "pyarrow.parquet", "matplotlib", "typer", "rich"),
     *("joblib", "openai", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "transformers"),
+    *("huggingface_hub", "httpx2"),
     *("pytest", "hypothesis"),
 }
 
