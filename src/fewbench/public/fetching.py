@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
@@ -52,6 +53,10 @@ class Later(Exception):
         super().__init__(reason)
         self.seconds = seconds
         self.tries = tries
+
+
+class Unreachable(PublicError):
+    """A host that does not answer, or not now: unlike a missing file, a reason to stop."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,12 @@ def http() -> Any:
     return httpx2
 
 
+@lru_cache(maxsize=1)
+def _certificates() -> Any:
+    """Return the system's certificates, which take long to read."""
+    return http().create_ssl_context()
+
+
 class Fetcher:
     """Requests to public hosts with retries and few connections; use it in a `with` block.
 
@@ -111,8 +122,9 @@ class Fetcher:
         self._library = http()
         self._client = self._library.Client(
             headers={"User-Agent": AGENT},
-            timeout=self._library.Timeout(60.0, connect=15.0),
+            timeout=self._library.Timeout(30.0, connect=15.0),
             follow_redirects=True,
+            verify=_certificates(),
         )
         self.progress = progress
         self._lock = threading.Lock()
@@ -145,13 +157,11 @@ class Fetcher:
             asked = later.seconds or 0.0
             if asked > LONGEST:
                 minutes = f"{asked / 60:,.0f} minutes"
-                raise PublicError(f"{what}: {later}; the host asks for a pause of {minutes}") from (
-                    later
-                )
+                said = f"{what}: {later}; the host asks for a pause of {minutes}"
+                raise Unreachable(said, hint=NEXT) from later
             if number >= (later.tries or TRIES):
-                raise PublicError(
-                    f"{what}: {later}, {counted(number, 'try', 'tries')}", hint=NEXT
-                ) from later
+                said = f"{what}: {later}, {counted(number, 'try', 'tries')}"
+                raise Unreachable(said, hint=NEXT) from later
             if later.seconds is not None:  # the pause is for all requests to this host
                 self._not_before[host] = time.monotonic() + later.seconds
             self._sleep(asked or BACKOFF * 2 ** (number - 1))
@@ -159,7 +169,7 @@ class Fetcher:
 
     def _sleep(self, seconds: float) -> None:
         if self._stopped.wait(max(seconds, 0.0)):
-            raise PublicError("stopped", hint=NEXT)
+            raise Unreachable("stopped", hint=NEXT)
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> bytes:
         """Return a small document, such as a listing.
@@ -283,11 +293,11 @@ class Fetcher:
             if start and not goes_on:
                 self._report(-start)
             with part.open("ab" if goes_on else "wb") as file:
-                for block in response.iter_raw(CHUNK):
+                for block in response.iter_raw():
                     file.write(block)
                     self._report(len(block))
                     if self._stopped.is_set():
-                        raise PublicError("stopped", hint=NEXT)
+                        raise Unreachable("stopped", hint=NEXT)
             encoding = str(response.headers.get("Content-Encoding", "")).lower()
         size = part.stat().st_size
         if remote.size is not None and size < remote.size:
@@ -308,7 +318,7 @@ def check(response: Any, url: str) -> None:
     if status in RETRIED or spent:
         later = Later(f"HTTP {status}", pause(headers, spent))
         if spent and (later.seconds or 0) > LONGEST:
-            raise PublicError(
+            raise Unreachable(
                 f"{url}: the host's limit of requests is reached",
                 hint="set GITHUB_TOKEN to a personal access token, or wait for an hour",
             )

@@ -11,7 +11,17 @@ from urllib.parse import quote, urlencode
 from fewbench._names import did_you_mean
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
-from fewbench.public.fetching import GATED, MOVED, RETRIED, Fetcher, Later, Remote, laid_out, pause
+from fewbench.public.fetching import (
+    GATED,
+    MOVED,
+    RETRIED,
+    Fetcher,
+    Later,
+    Remote,
+    Unreachable,
+    laid_out,
+    pause,
+)
 
 # Tests put local servers in their place.
 HOSTS = {
@@ -79,7 +89,11 @@ class Hub:
 
     def commit(self, repo: str, revision: str | None = None) -> str:
         """Return the commit that a revision names."""
-        return str(self._call(repo, lambda: self._api.dataset_info(repo, revision=revision)).sha)
+        return str(
+            self._call(
+                repo, lambda: self._api.dataset_info(repo, revision=revision, expand=["sha"])
+            ).sha
+        )
 
     def folder(self, repo: str, commit: str, path: str) -> tuple[list[Remote], list[str]]:
         """Return the files and the folders in one folder of a large repository."""
@@ -256,9 +270,11 @@ def zenodo_files(fetcher: Fetcher, record: str) -> Listing:
 
 
 def or_note(call: Callable[[], T], left_out: list[str]) -> T | None:
-    """Return what `call` returns; None and a reason in `left_out` if it raises."""
+    """Return what `call` returns; None and a reason in `left_out` if something is not there."""
     try:
         return call()
+    except Unreachable:
+        raise
     except FewbenchError as error:
         left_out.append(error.message)
         return None

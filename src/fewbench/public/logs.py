@@ -201,6 +201,7 @@ V2 = {
     "musr": "acc_norm",
     "mmlu_pro": "acc",
 }
+V2_DAYS = ("Upload To Hub Date", "Submission Date")
 V2_AUTHOR = "open-llm-leaderboard"
 V2_TIME = re.compile(r"samples_leaderboard_(.+)_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl?")
 
@@ -215,11 +216,10 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
         rows = pd.read_parquet(io.BytesIO(fetcher.get(table[0].url, table[0].headers)))
         attributes = {
             str(row["fullname"]): {
-                "date": day_of(str(row.get("Upload To Hub Date") or row.get("Submission Date"))),
-                "family": _text(row.get("Base Model")),
+                "date": next(filter(None, (day_of(str(row.get(one))) for one in V2_DAYS)), ""),
+                "family": row.get("Base Model"),
                 "size": row.get("#Params (B)"),
-                "merged": _text(row.get("Merged")),
-                "leaderboard_average": _text(row.get("Average ⬆️")),
+                "merged": row.get("Merged"),
             }
             for row in rows.to_dict("records")
         }
@@ -256,10 +256,6 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
         raise PublicError(reasons[0], hint=GATED)
     files = [one for run in listed for one in run or ()]
     return Found(files, "latest", attributes, left_out(reasons, len(chosen), "model"))
-
-
-def _text(value: Any) -> str:
-    return "" if value is None or value != value else str(value)
 
 
 def _read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
@@ -354,7 +350,8 @@ def _read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
     form = ask.form if ask.form in HARNESSES else None
     reading = _read_logs(ask, found, list(named), form)
     if logs.others:
-        what = f"{counted(len(logs.others), 'file')} of the repository are not logs"
+        what = f"{counted(len(logs.others), 'file')} left out that {form or 'no harness'} "
+        what += "did not write" if form else "is known to have written"
         reading = replace(reading, notes=(*reading.notes, what))
     return reading
 

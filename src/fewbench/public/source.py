@@ -145,11 +145,11 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
     names = dict.fromkeys(name for one in attributes.values() for name in one)
     for name in names:
         values = [attributes.get(model, {}).get(name) for model in scores.model_ids]
-        if any(value not in (None, "") for value in values):
-            if name == "size":
-                models[name] = pd.to_numeric(pd.Series(values, index=models.index), errors="coerce")
-            else:
-                models[name] = ["" if value is None else str(value) for value in values]
+        texts = ["" if value is None or value != value else str(value) for value in values]
+        if name == "size":
+            models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
+        elif any(texts):
+            models[name] = texts
     if "size" not in models:
         sizes = np.array([size_of(model) for model in scores.model_ids])
         if np.isfinite(sizes).any():
@@ -184,6 +184,9 @@ def from_rows(
     """
     if not len(rows):
         raise PublicError(f"{what}: no results", hint="pass another --benchmark or --split")
+    for name in ("model", "item"):
+        if rows[name].isna().any():
+            raise PublicError(f"{what}: {int(rows[name].isna().sum())} rows without a {name}")
     numbers = pd.to_numeric(rows["score"], errors="coerce")
     bad = numbers.isna() & rows["score"].notna()
     if bad.any():

@@ -165,7 +165,7 @@ def _read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
     with laid_out(where):
         for own, scores in zip(table["response_id"], table["scores"], strict=True):
             item, model = _response_of(str(own), known)
-            if not item.lower().startswith(wanted):
+            if not _is_of(item, wanted):
                 continue
             for metric, value in zip(scores["metric"], scores["value"], strict=True):
                 metrics[str(metric["name"])] += 1
@@ -180,7 +180,13 @@ def _read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
         raise PublicError("OpenEval: which metric?", hint=f"pass --metric {'|'.join(metrics)}")
     frame = pd.DataFrame(rows, columns=["model", "item", "metric", "score"])
     frame = _only(frame, "metric", ask.metric, "metric").assign(task=ask.benchmark)
-    return from_rows(frame, models=ask.models, what=str(where))
+    return _told(from_rows(frame, models=ask.models, what=str(where)), {})
+
+
+def _is_of(item: str, benchmark: str) -> bool:
+    """Whether the id of an item begins with a benchmark's name."""
+    rest = item[len(benchmark) :]
+    return item.lower().startswith(benchmark) and not rest[:1].isalnum()
 
 
 def _response_of(own: str, items: set[str]) -> tuple[str, str]:
@@ -222,11 +228,10 @@ def _read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
             for one in load_table(path, []).to_dict("records"):
                 keys = ("display_name", "name", "subject_name", "model", "hub_repo")
                 own = str(one["subject_id"])
-                names[own] = next((str(one[key]) for key in keys if one.get(key)), own)
-                day = one.get("release_date")
+                names[own] = next((one[key] for key in keys if isinstance(one.get(key), str)), own)
                 attributes[names[own]] = {
-                    "date": day_of(str(day)) if day is not None else "",
-                    "family": one.get("family") or one.get("provider") or "",
+                    "date": day_of(str(one.get("release_date"))),
+                    "family": one.get("family"),
                 }
     if len(set(names.values())) < len(names):  # names that two subjects share tell nothing
         names, attributes = {}, {}
@@ -273,7 +278,7 @@ def _read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
             ]
     frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
     frame = _only(frame, "task", ask.split, "split")
-    return from_rows(frame, what="MMLU-Pro")
+    return _told(from_rows(frame, what="MMLU-Pro"), {})
 
 
 def _is_right(row: dict[str, Any]) -> float:
@@ -358,9 +363,7 @@ def _read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
             {
                 "model": rows["source"],
                 "item": rows["item"],
-                "score": rows["correct"].map({"TRUE": 1, "FALSE": 0}.get)
-                if rows["correct"].dtype == object
-                else rows["correct"].astype(float),
+                "score": rows["correct"].astype(float),
                 "task": str(ask.benchmark),
             }
         )
