@@ -28,6 +28,9 @@ def site(monkeypatch, tmp_path):
         monkeypatch.setenv("HF_ENDPOINT", address)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        # The Hub's client asks a server of its own which programs it knows.
+        monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
         monkeypatch.delenv("GITHUB_TOKEN", raising=False)
         monkeypatch.setattr(fetching, "BACKOFF", 0.001)
         monkeypatch.chdir(tmp_path)

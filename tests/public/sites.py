@@ -176,7 +176,8 @@ class Handler(BaseHTTPRequestHandler):
             site.busiest = max(site.busiest, site.busy)
             fault = site.faults[path].pop(0) if site.faults[path] else None
         try:
-            assert self.headers["User-Agent"].split(";")[0].startswith("fewbench/")
+            agent = self.headers["User-Agent"]
+            assert agent.startswith("fewbench/"), (agent, path)
             time.sleep(site.pause)
             self.reply(site, path, fault, *site.answer(path, query, body))
         except (BrokenPipeError, ConnectionResetError):
@@ -209,9 +210,8 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "truncated":
             content = content[: len(content) // 2]
             self.close_connection = True
-        site.sent[path] += len(content)
         for at in range(0, len(content), 1 << 14):
-            self.wfile.write(content[at : at + (1 << 14)])
+            site.sent[path] += self.wfile.write(content[at : at + (1 << 14)])
             time.sleep(site.pause)
 
 

@@ -1,14 +1,20 @@
 """Every layout is fetched from an imitation of its site, with the failures that sites have."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 from published import ITEMS, MODELS, RIGHT, plain
 
 import fewbench
+from fewbench.cli import main
 from fewbench.errors import FewbenchError, PublicError
 from fewbench.public import SOURCES, fetching
+from fewbench.study import make_split
 
 # Arguments, (models, items), and attributes of one model.
 LAYOUTS = {
@@ -262,6 +268,88 @@ def test_paths_of_a_listing_stay_in_the_folder():
 
 def test_the_scores_split_by_date_and_family(site):
     scores = fewbench.get("swe-bench").scores
-    assert np.isfinite(scores.values).all()
     assert list(scores.items["repository"]) == ["org/repo"] * 6
-    assert fewbench.SplitSettings("chronological").kind == "chronological"
+    newest = make_split(scores, fewbench.SplitSettings("chronological", targets=0.3), 0, 0)
+    assert [scores.model_ids[at] for at in newest.targets] == ["20240103_m3"]
+    family = make_split(scores, fewbench.SplitSettings("group", targets=0.3), 0, 0)
+    assert len(family.targets) == 1
+    assert scores.models.loc["20240103_m3", "family"] == "20240103_m3"  # no metadata
+
+
+def test_killed_three_times_and_continued(site, tmp_path):
+    """By the system, and by Ctrl-C: what came is kept, and the end is that of one run."""
+    values = np.random.default_rng(0).random((100, 2500))
+    table = fewbench.from_arrays(values, models=[f"m{at}" for at in range(100)])
+    path = fewbench.save_scores(table, tmp_path / "big.parquet")
+    size = path.stat().st_size
+    assert size > 10**6
+    site.hub["me/big"] = {"big.parquet": path.read_bytes()}
+    url = f"/datasets/me/big/resolve/{'c' * 40}/big.parquet"
+    command = [sys.executable, "-m", "fewbench", "get", "hub:me/big", "-o", "s.parquet"]
+    site.pause = 0.02
+    for end in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
+        known, deadline = site.sent[url], time.monotonic() + 60
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while site.sent[url] < known + size / 6:
+                assert time.monotonic() < deadline
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.005)
+            process.send_signal(end)
+            said = process.communicate()[1]
+        assert not (tmp_path / "s.parquet").exists()
+        if end == signal.SIGINT:
+            assert process.returncode == 130
+            assert "no file is damaged" in said
+            assert "Traceback" not in said
+    site.pause = 0.0
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "fetching" in ran.stderr
+    assert "wrote s.parquet" in ran.stdout
+    assert fewbench.load_scores("s.parquet").equals(fewbench.load_scores(path))
+    assert size <= site.sent[url] < 1.6 * size  # nothing that was kept is fetched again
+
+
+def test_the_command(site, monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["fewbench", "get", *words])
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        said = capsys.readouterr()
+        return exit_.value.code or 0, said.out, said.err
+
+    code, out, _ = run("list")
+    assert code == 0
+    assert all(name in out for name in SOURCES)
+    assert {one["name"] for one in json.loads(run("list", "--json")[1])} == set(SOURCES)
+    assert run("list", "--force")[0] == 2
+    code, out, _ = run("livebench", "--dry-run")
+    assert code == 0
+    assert "1 file, 5 kB" in out
+    assert "5 kB to fetch into" in out
+    said = json.loads(run("livebench", "--dry-run", "--json")[1])
+    assert said["bytes"] == said["files"][0]["bytes"] > 1000
+    assert not site.paths("/resolve/")  # nothing but listings
+    code, out, err = run("livebench", "--benchmark", "coding")
+    assert code == 0
+    assert "wrote livebench-coding.parquet" in out
+    assert "license: not stated; cite: White" in out
+    assert "Use these methods" in out  # the audit
+    assert "note: questions rotate" in err
+    code, _, err = run("livebench", "--benchmark", "coding")
+    assert code == 2
+    assert "already exists" in err
+    code, out, _ = run("livebench", "--benchmark", "coding", "--force", "--json")
+    assert json.loads(out)["written"] == "livebench-coding.parquet"
+    assert json.loads(out)["audit"]["table"]["models"] == 3
+    code, _, err = run("livebench", "--benchmark", "math", "-o", "m.parquet")
+    assert code == 2
+    assert "coding, language" in err
+    assert "Traceback" not in err
+
+
+def test_without_the_extra(monkeypatch):
+    for module, name in (("huggingface_hub", "livebench"), ("httpx2", "livecodebench")):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(fewbench.FewbenchError, match="needs huggingface_hub") as found:
+            fewbench.get(name)
+        assert "fewbench[hub]" in found.value.hint

@@ -149,6 +149,8 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
         if name == "size":
             models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
         elif any(texts):
+            if name == "family":  # a model of unknown family is one of its own, for group splits
+                texts = [one or own for one, own in zip(texts, scores.model_ids, strict=True)]
             models[name] = texts
     if "size" not in models:
         sizes = np.array([size_of(model) for model in scores.model_ids])
