@@ -426,7 +426,7 @@ def sampled(names: Iterable[str], most: int | None) -> list[str]:
     Examples
     --------
     >>> sampled(["a", "b", "c", "d"], 2), sampled(["a", "b", "c", "d"], 3)
-    (['a', 'd'], ['a', 'b', 'd'])
+    (['c', 'd'], ['b', 'c', 'd'])
     """
     every = sorted(set(names))
     if most is None or most >= len(every):

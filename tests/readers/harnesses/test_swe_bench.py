@@ -66,11 +66,11 @@ def test_details_need_no_table(split):
 def test_what_cannot_be_read(tmp_path, name, content, said):
     write(tmp_path / "evaluation" / "lite" / "20240101_a" / name, content)
     if "which" not in said:
-        (tmp_path / "instances.csv").write_text("instance_id\n" + "\n".join(IDS))
+        rows = pd.DataFrame({"instance_id": IDS})
+        rows.to_json(tmp_path / "instances.jsonl", orient="records", lines=True)
     with pytest.raises(ReaderError, match=said):
         read(tmp_path)
-    table = tmp_path / "instances.csv"
-    table.write_text("instance_id\na\na\n")
+    (tmp_path / "instances.jsonl").write_text('{"instance_id": "a"}\n' * 2)
     write(tmp_path / "evaluation" / "lite" / "20240101_a" / name, {"resolved": []})
     with pytest.raises(ReaderError, match="repeated ids"):
         read(tmp_path, form="swe-bench")

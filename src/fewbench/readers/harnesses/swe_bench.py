@@ -17,7 +17,7 @@ LISTS, DETAILS = "results.json", "per_instance_details.json"
 KEYS = ("resolved", "no_generation", "no_logs")
 INSTANCE, RESOLVED = "instance_id", b'"resolved"'
 SPLITS = ("verified", "lite", "test", "multimodal", "multilingual", "bash-only")
-TABLES = (".parquet", ".csv", ".jsonl")
+TABLES = (".parquet", ".jsonl")  # a cut .csv could not be told from a whole one
 DATED = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)_")
 
 
@@ -43,7 +43,7 @@ class SweBench:
 
     A model is a submission, which is an agent with one or several models. An instance that a
     submission does not list as resolved has score 0. The lists do not say which instances there
-    are. A table of them (.parquet, .csv, .jsonl) with a column `instance_id`, such as the data set
+    are. A table of them (.parquet, .jsonl) with a column `instance_id`, such as the data set
     on the Hugging Face Hub, must be among the files that are read.
     """
 
