@@ -7,8 +7,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-pytest.importorskip("huggingface_hub")
-
 
 @pytest.fixture
 def site(monkeypatch, tmp_path):

@@ -14,7 +14,7 @@ from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, github_files, or_note
 from fewbench.public.source import Ask, Found, Source, day_of, from_rows, with_attributes
 from fewbench.readers import Reading, read
-from fewbench.readers.files import load_json, load_object, object_at
+from fewbench.readers.files import at, load_json, load_object, object_at
 from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, SPLITS, date_of
 
 # The data set that says which instances a split has.
@@ -99,22 +99,23 @@ def _system(path: Path) -> dict[str, Any]:
 
     with laid_out(path):
         said = yaml.safe_load(path.read_text(encoding="utf-8"))
-        models = object_at(said, "tags").get("model") or []
-        names = [str(one).rstrip("/").split("/")[-1] for one in _listed(models)]
-        agents = [str(one) for one in _listed(object_at(said, "tags").get("agent"))]
-        llm = "+".join(names)
+        agent = "+".join(_texts(at(said, "tags", "agent")))
+        models = _texts(at(said, "tags", "model"))
+        llm = "+".join(one.rstrip("/").split("/")[-1] for one in models)
         return {
-            "system": object_at(said, "info").get("name") or "",
-            "agent": "+".join(agents),
+            "system": "".join(_texts(at(said, "info", "name"))),
+            "agent": agent,
             "llm": llm,
-            "attempts": object_at(said, "tags", "system").get("attempts") or "",
+            "attempts": "".join(_texts(at(said, "tags", "system", "attempts"))),
             # Systems with the same model resemble each other more than systems of one agent.
-            "family": llm or "+".join(agents) or path.parent.name,
+            "family": llm or agent,
         }
 
 
-def _listed(value: Any) -> list[Any]:
-    return [] if value is None else value if isinstance(value, list) else [value]
+def _texts(value: Any) -> list[str]:
+    """Return a text or number, or those of a list, as texts; nothing else."""
+    listed = value if isinstance(value, list) else [value]
+    return [str(one) for one in listed if isinstance(one, str | int | float)]
 
 
 # -- Terminal-Bench --------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def _read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
     rows: list[tuple[str, str, float]] = []
     attributes: dict[str, dict[str, Any]] = {}
     untold = 0
-    for at, one in enumerate(found.files):
+    for number, one in enumerate(found.files):
         path = folder / one.path
         data = load_object(path, "an object with the results of a job")
         parts = PurePosixPath(one.path).parts
@@ -180,7 +181,7 @@ def _read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
             else:
                 agent, _, model = parts[3].rpartition("__")
                 scored = _rewards(data)
-                absent = [trial for trial in found.known[at] if trial not in scored]
+                absent = [trial for trial in found.known[number] if trial not in scored]
                 untold += len(absent)
                 scored |= dict.fromkeys(absent, 0.0)
                 trials = [(name.rpartition("__")[0], score) for name, score in scored.items()]

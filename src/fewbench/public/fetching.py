@@ -5,6 +5,7 @@ its own name is always whole. A stopped download continues from NAME.part where 
 """
 
 import hashlib
+import re
 import shutil
 import threading
 import time
@@ -183,12 +184,12 @@ class Fetcher:
         def attempt() -> bytes:
             with self._client.stream("GET", url, headers=headers or {}) as response:
                 check(response, url)
-                said = b""
+                said = bytearray()
                 for block in response.iter_bytes():
                     said += block
                     if len(said) > LARGEST_LISTING:
                         raise PublicError(f"{url}: larger than any listing", hint=MOVED)
-                return said
+                return bytes(said)
 
         return self.retried(attempt, url)
 
@@ -333,15 +334,20 @@ def check(response: Any, url: str) -> None:
 
 
 def pause(headers: Any, spent: bool = False) -> float | None:
-    """Return the seconds that a host asks us to wait.
+    """Return the seconds that a host asks us to wait: by Retry-After, as the Hub or GitHub says it.
 
     Examples
     --------
     >>> pause({"Retry-After": "7"}), pause({"Retry-After": "soon"})
     (7.0, None)
+    >>> pause({"RateLimit": '"api";r=0;t=55'})
+    55.0
     """
     said = headers.get("Retry-After")
+    left = re.search(r"r=0;\s*t=(\d+)", headers.get("RateLimit", ""))
     try:
+        if said is None and left:
+            return float(left[1])
         if said is not None and said.strip().isdecimal():
             return float(said)
         if said is not None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fewbench._files import written_whole
@@ -137,8 +138,9 @@ class PublicFiles:
             reading = self.source.read(self.ask, self.found, self.folder)
         scores, most = reading.scores, self.ask.models
         if most is not None and scores.n_models > most:
-            kept = set(sampled(scores.model_ids, most))
-            scores = scores.take([at for at, one in enumerate(scores.model_ids) if one in kept])
+            kept = scores.model_positions(sampled(scores.model_ids, most))
+            answered = ~np.isnan(scores.values[kept]).all(axis=0)
+            scores = scores.take(kept, np.flatnonzero(answered))
         return PublicResults(scores, self, reading.notes)
 
 
