@@ -1,12 +1,15 @@
 """A little of what every source publishes, in its own layout, with made-up models and items."""
 
-import gzip
+import hashlib
 import io
 import json
 import zipfile
 from pathlib import Path
 
 import pandas as pd
+
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
 
 FIXTURES = Path(__file__).parents[1] / "readers" / "fixtures"
 MODELS = ["org/m1-7b", "org/m2-70b", "lab/m3"]
@@ -205,8 +208,6 @@ def tau2(site):
 def metabench(site, address):
     lines = [f"{plain(model)},{ITEMS.index(item) + 1},{int(s)}" for model, item, s in cells()]
     data = "\n".join(["source,item,correct", *lines]).encode()
-    import hashlib
-
     url = f"{address}/zenodo/files/gsm8k.csv"
     one = {"key": "gsm8k.csv", "size": len(data), "links": {"self": url}}
     one["checksum"] = f"md5:{hashlib.md5(data).hexdigest()}"
@@ -295,11 +296,5 @@ def repositories(site):
         for one in sorted(folder.rglob("*"))
         if one.is_file() and one.suffix in (".json", ".jsonl") and "ifeval" not in one.name
     } | {"config.json": b"{}", "README.md": b"x"}
-    from fewbench.scores import save_scores
-    from fewbench.testing import simulate
-
     path = save_scores(simulate(5, 8, seed=1), Path("saved.parquet"))
     site.hub["me/scores"] = {"scores.parquet": path.read_bytes()}
-
-
-assert gzip

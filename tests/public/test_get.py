@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from published import ITEMS, MODELS, RIGHT, plain
+from published import ITEMS, MODELS, RIGHT, parquet, plain
 
 import fewbench
 from fewbench.cli import main
@@ -24,7 +24,7 @@ LAYOUTS = {
     "livecodebench": ({}, (3, 6), ("m3", {"date": "2020-09-13"})),
     "openeval": ({"benchmark": "ifeval"}, (3, 6), None),
     "measurement-db": ({"benchmark": "toy"}, (3, 6), ("lab/m3", {"date": "2024-03-01"})),
-    "mmlu-pro": ({}, (3, 6), ("m1-7b", {"size": 7.0})),
+    "mmlu-pro": ({}, (3, 6), ("m1-7b_5shots", {"size": 7.0})),
     "alpaca-eval": ({}, (3, 6), None),
     "metabench": ({"benchmark": "gsm8k"}, (3, 6), None),
     "swe-bench": (
@@ -242,6 +242,31 @@ def test_malformed_listings(site, kind):
         if name != "livecodebench":  # has no listing
             with pytest.raises(FewbenchError):
                 fewbench.get(name, **asked)
+
+
+def test_numbers_that_would_be_wrong(site):
+    """What a source promises of its scores, items and instances is checked before it is used."""
+    hub = site.hub
+    path = "lcb/performances_generation.json"
+    site.plain[path] = site.plain[path].replace(b"100.0", b"1.0")
+    hub["human-centered-eval/OpenEval"]["item/train-1.parquet"] = parquet(
+        {"item_id": ["ifeval_q0_m1-7b"]}
+    )
+    kind = {"benchmark_id": ["toy"], "response_type": ["continuous"], "granularity": ["item"]}
+    hub["aims-foundations/measurement-db"]["toy/benchmarks.parquet"] = parquet(kind)
+    hub["SWE-bench/SWE-bench_Verified"]["data/test-1.parquet"] = b"more instances"
+    alpaca = site.github["tatsu-lab/alpaca_eval"]
+    for path in [one for one in alpaca if "annotations" in one]:
+        alpaca[path] = alpaca[path].replace(b"2.0", b"20.0")
+    for name, said in (
+        ("livecodebench", "not from 0 to 100"),
+        ("openeval", "fits 2 items"),
+        ("measurement-db", "continuous"),
+        ("swe-bench", "2 files data/test"),
+        ("alpaca-eval", "outside the stated range"),
+    ):
+        with pytest.raises(FewbenchError, match=said):
+            fewbench.get(name, **LAYOUTS[name][0])
 
 
 def test_what_cannot_be_asked():

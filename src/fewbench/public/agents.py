@@ -59,8 +59,9 @@ def _find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
         raise PublicError(f"SWE-bench: no results in {under}", hint=MOVED)
     data = Hub(fetcher).files(INSTANCES[split])
     tables = [one for one in data.files if one.path.startswith("data/test")]
-    if not tables:
-        raise PublicError(f"{INSTANCES[split]}: no file data/test*", hint=MOVED)
+    if len(tables) != 1:
+        what = f"{INSTANCES[split]}: {len(tables)} files data/test*, not one"
+        raise PublicError(what, hint=MOVED)
     table = replace(tables[0], path=f"evaluation/{split}/instances-{data.commit[:12]}.parquet")
     files = [one for name in chosen for one in results[name]]
     lacking = len(by_system) - len(results)
@@ -147,7 +148,8 @@ def _find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
         for job in hub.folder(TERMINAL_2, commit, folder)[1]:
             files, trials = hub.folder(TERMINAL_2, commit, job)
             result = [one for one in files if PurePosixPath(one.path).name == "result.json"]
-            jobs += [(one, [PurePosixPath(trial).name for trial in trials]) for one in result]
+            names = [PurePosixPath(trial).name for trial in trials]
+            jobs += [(one, [name for name in names if "__" in name]) for one in result]
         if not jobs:
             raise PublicError(f"{folder}: no result.json of a job")
         return jobs

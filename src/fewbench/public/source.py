@@ -201,13 +201,12 @@ def from_rows(
     if models is not None:
         rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
     columns = ["task", *item_columns]
-    n_rows = len(rows)
-    averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
-        {"score": "mean", **dict.fromkeys(columns, "first")}
-    )
-    notes = []
-    if len(averaged) < n_rows:
-        trials = n_rows / len(averaged)
+    notes, averaged = [], rows
+    if rows.duplicated(["model", "item"]).any():
+        averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
+            {"score": "mean", **dict.fromkeys(columns, "first")}
+        )
+        trials = len(rows) / len(averaged)
         notes.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
     empty = averaged.groupby("model")["score"].count()
     if (without := empty.index[empty == 0]).size:

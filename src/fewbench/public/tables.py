@@ -1,6 +1,5 @@
 """Sources that publish tables or lists of scores."""
 
-import io
 import json
 import re
 import zipfile
@@ -137,6 +136,8 @@ def _read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
             str(one["model_repr"]): {"date": day_of(one.get("release_date"))}
             for one in data["models"]
         }
+        if 0 < rows["score"].max() <= 0.01:
+            raise ValueError("pass@1 is not from 0 to 100")
     extra = ["difficulty", "contest_date"]
     return _told(from_rows(rows, models=ask.models, item_columns=extra, what=str(path)), released)
 
@@ -191,13 +192,13 @@ def _is_of(item: str, benchmark: str) -> bool:
 
 def _response_of(own: str, items: set[str]) -> tuple[str, str]:
     """Return item and model of ITEMID_MODEL_RUN; both may hold underscores, so items decide."""
-    body = own.rpartition("_")[0]
-    at = body.rfind("_")
-    while at > 0:
-        if body[:at] in items:
-            return body[:at], body[at + 1 :]
-        at = body.rfind("_", 0, at)
-    raise PublicError(f"OpenEval: response {own!r} is of no known item", hint=MOVED)
+    parts = own.split("_")[:-1]
+    cuts = [("_".join(parts[:at]), "_".join(parts[at:])) for at in range(1, len(parts))]
+    fitting = [(item, model) for item, model in cuts if item in items and model]
+    if len(fitting) != 1:
+        what = f"OpenEval: response {own!r} fits {len(fitting)} items"
+        raise PublicError(what, hint="the source names responses in a new way")
+    return fitting[0]
 
 
 # -- measurement-db --------------------------------------------------------------------------
@@ -236,13 +237,14 @@ def _read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
     if len(set(names.values())) < len(names):  # names that two subjects share tell nothing
         names, attributes = {}, {}
     if "benchmark" in named:
+        told = set(rows["benchmark_id"])
         path = folder / named["benchmark"].path
         with laid_out(path):
             for one in load_table(path, []).to_dict("records"):
-                kind, grain = one.get("response_type"), one.get("granularity")
-                if kind not in (None, "binary") or grain not in (None, "item"):
+                said = {key: one.get(key) for key in ("response_type", "granularity")}
+                if one["benchmark_id"] in told and list(said.values()) != ["binary", "item"]:
                     raise PublicError(
-                        f"{path}: responses are {kind} by {grain}, not right or wrong by item",
+                        f"{path}: responses are not right or wrong by item ({said})",
                         hint="pass another --benchmark",
                     )
     with laid_out(where):
@@ -270,7 +272,7 @@ def _read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
     rows = []
     for one in found.files:
         path = folder / one.path
-        model = re.sub(r"^model_outputs_|_\d+shots?$", "", path.stem)
+        model = path.stem.removeprefix("model_outputs_")
         with laid_out(path):
             rows += [
                 (model, str(row["question_id"]), _is_right(row), str(row["category"]))
@@ -297,9 +299,7 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
         if not inside or sum(one.file_size for one in inside) > LARGEST_JSON:
             raise PublicError(f"{path}: no JSON in the archive, or too much", hint=MOVED)
         for one in inside:
-            with archive.open(one) as file:
-                said = io.BytesIO(file.read(LARGEST_JSON + 1)).getvalue()
-            listed = json.loads(said)
+            listed = json.loads(archive.read(one))
             if not isinstance(listed, list):
                 raise TypeError("not a list of answers")
             rows += listed

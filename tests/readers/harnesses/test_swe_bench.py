@@ -57,6 +57,7 @@ def test_details_need_no_table(split):
     ("name", "content", "said"),
     [
         ("results/results.json", {"resolved": IDS}, "not which instances there are"),
+        ("results/results.json", {"resolved": ["a"]}, "none of its resolved instances is in"),
         ("results/results.json", {"resolved": [1, 2]}, "not a list of instance ids"),
         ("results/results.json", {"no_logs": []}, "not a list of instance ids"),
         ("per_instance_details.json", {IDS[0]: {"resolved": "yes"}}, "not true or false"),

@@ -83,6 +83,11 @@ class SweBench:
                     "the data set SWE-bench/SWE-bench_Verified",
                 )
         every = list(known or listed)
+        if resolved and not resolved & set(every):
+            raise ReaderError(
+                f"{path}: none of its resolved instances is in {unit.beside[0]}",
+                hint="pass the table of the data set that was run",
+            )
         if others := sorted((resolved | set(listed)) - set(every)):
             notes.append(f"{counted(len(others), 'instance')} not in the table: {some(others)}")
         if known and listed and (lacking := sorted(set(known) - set(listed))):
