@@ -6,12 +6,15 @@ import pytest
 
 from fewbench import study
 from fewbench.cli import main
+from fewbench.datasets import load_zoo
 
 
 @pytest.mark.slow
 def test_demo(monkeypatch, capsys, tmp_path):
-    """As a user runs it, but for fewer items at most and one repeat of its comparison."""
-    full = study.compare
+    """As a user runs it, but for fewer source models and items, and one repeat to compare."""
+    full, zoo = study.compare, load_zoo()
+    few = zoo.take(models=range(0, zoo.n_models, 3))
+    monkeypatch.setattr("fewbench.datasets.load_zoo", lambda: few)
     monkeypatch.setattr(study, "compare", lambda *a, **k: full(*a, **{**k, "repeats": 1}))
     monkeypatch.setattr("fewbench.cli.demo.BUDGET", 40)
     monkeypatch.chdir(tmp_path)

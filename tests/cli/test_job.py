@@ -256,6 +256,7 @@ def test_methods(ok):
     lines = ok("methods").splitlines()
     for row in listed:
         assert any(line.startswith(row["name"]) and row["summary"] in line for line in lines)
+    assert any("start and select use auto: it backtests" in line for line in lines)
     page = ok("methods", "greedy-ridge")
     assert "greedy+answers+ridge" in page
     assert "`alpha`: The penalty" in page
@@ -265,6 +266,7 @@ def test_methods(ok):
 
 def test_a_method_by_a_wrong_name(cli):
     assert "did you mean greedy-ridge?" in cli("methods", "gredy-ridge").err
+    assert "use auto with fewbench start" in cli("methods", "auto").err
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -30,12 +30,12 @@ def test_models_that_only_guess_get_random_sampling():
 def test_items_without_anything_in_common_get_random_sampling():
     """Models differ in ability, but all items are alike: no choice of items can help much."""
     chosen = []
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         answers = rng.random((30, 300)) < rng.uniform(0.1, 0.9, 30)[:, None]
         table = from_arrays(answers, models=[f"m{i}" for i in range(30)])
         chosen.append(choose_method(table, 40).method)
-    assert chosen.count("random") >= 8
+    assert chosen.count("random") >= 5
 
 
 def test_few_models_or_copies_get_random_sampling():

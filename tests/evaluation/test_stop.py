@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fewbench.errors import EvaluationError, MethodError
+from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.opening import Stop
 from fewbench.testing import simulate
@@ -91,13 +91,20 @@ def test_a_cost_is_never_exceeded(sources, targets, method):
     assert 20 - 10 < len(record.answered(name)) < 20 + 10
 
 
-def test_costs_that_are_missing(sources):
-    with pytest.raises(EvaluationError, match="no column 'cost'"):
-        Evaluation(sources, "random", stop=Stop(cost=5))
-    costs = np.ones(400)
-    costs[3] = -1
-    priced = replace(sources, items=sources.items.assign(cost=costs))
-    with pytest.raises(EvaluationError, match=r"1 item without a cost of 0 or more.*'item-3'"):
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [
+        ({}, "no column 'cost'.*--items FILE"),
+        ({"Cost": 1.0}, "no column 'cost'.*did you mean Cost"),
+        ({"cost": [-1.0] + [1.0] * 399}, "1 item without a cost of 0 or more in .*: 'item-0"),
+        ({"cost": ["dear"] + [1.0] * 399}, "1 item without a cost"),
+        ({"cost": [np.inf, np.nan] + [1.0] * 398}, "2 items without a cost"),
+        ({"cost": 0.0}, "all items cost 0"),
+    ],
+)
+def test_costs_that_are_missing(sources, costs, said):
+    priced = replace(sources, items=sources.items.assign(**costs))
+    with pytest.raises(ScoresError, match=said):
         Evaluation(priced, "random", stop=Stop(cost=5))
 
 

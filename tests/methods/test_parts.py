@@ -87,6 +87,7 @@ def test_settings_are_typed():
     ("text", "says"),
     [
         ("nonsense", "unknown method 'nonsense'"),
+        ("auto", "auto is not a method"),
         ("random+nonsense", "unknown method or part 'nonsense'"),
         ("", "cannot read"),
         ("random++mean", "cannot read"),

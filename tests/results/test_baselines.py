@@ -17,7 +17,7 @@ def like(real):
     methods = ["random", "random-ridge", "greedy-ridge", "gp-irt-anchor", "fluid"]
     methods += ["metabench-unfiltered", "best-for-validation", "anchor-irt", "p-irt"]
     return {
-        name: compare(real(name), methods, [10, 30], LIKE, 5, level=None)
+        name: compare(real(name), methods, [10, 30], LIKE, 3, level=None)
         for name in ("gsm8k_150", "glue_rte")
     }
 
@@ -55,7 +55,7 @@ def test_choosing_items_beats_regression_on_random_ones(like):
 def test_only_aipw_does_not_fail_where_targets_are_stronger(real, table):
     """Zhang, Dorner & Hardt 2025, their extrapolation."""
     outcome = compare(
-        real(table), ["random", "aipw", "random-ridge", "p-irt"], [30], STRONGER, 6, level=None
+        real(table), ["random", "aipw", "random-ridge", "p-irt"], [30], STRONGER, 3, level=None
     )
     random = error(outcome, "random", 30)
     assert error(outcome, "aipw", 30) < 1.15 * random
@@ -67,7 +67,7 @@ def test_fluid_does_not_mislead_where_one_ability_is_not_the_score(real, table):
     """As printed it errs more than twice as much as random sampling, and worse with more items."""
     scores = real(table)
     methods = ["random", "fluid", "fluid-as-printed"]
-    outcome = compare(scores, methods, [50, 100], STRONGER, 3, level=None)
+    outcome = compare(scores, methods, [50, 100], STRONGER, 2, level=None)
     targets = make_split(scores, STRONGER, 0, 0).targets
     for budget in (50, 100):
         plain = expected_random_mae(scores, budget, targets).mean()
@@ -79,6 +79,6 @@ def test_strata_of_like_difficulty_err_less_than_random_sampling(real):
     """SSEPY, over tables: its estimate is unbiased wherever the targets stand."""
     ratios = []
     for table in ("gsm8k_150", "helm_gsm", "helm_med_qa", "openllm2_math_musr"):
-        outcome = compare(real(table), ["random", "ssepy"], [50], LIKE, 8, level=None)
+        outcome = compare(real(table), ["random", "ssepy"], [50], LIKE, 5, level=None)
         ratios.append(error(outcome, "ssepy", 50) / error(outcome, "random", 50))
     assert np.exp(np.mean(np.log(ratios))) < 0.95

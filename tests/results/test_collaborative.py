@@ -54,7 +54,7 @@ def test_transport_helps_where_tasks_are_alike(real):
         ["collaborative", "collaborative-no-transport"],
         [140, 175],
         RANDOM,
-        8,
+        5,
         level=None,
     )
     assert (ahead(outcome, "collaborative", "collaborative-no-transport", "task_mae") > 2).all()

@@ -32,28 +32,28 @@ def coverage(real, methods, tables):
     return {name: covered[name] / met[name] for name in covered}
 
 
-# A share of 320 targets of 90 % has a standard error near 2 points. Intervals a fifth too narrow
+# A share of 240 targets of 90 % has a standard error near 2 points. Intervals a fifth too narrow
 # hold 81 %.
 def test_random_splits(real):
-    share = coverage(real, METHODS, {"gsm8k_150": 4, "helm_med_qa": 4, "helm_math": 4})
+    share = coverage(real, METHODS, {"gsm8k_150": 3, "helm_med_qa": 3, "helm_math": 3})
     assert min(share.values()) >= 0.86, share
 
 
 def test_random_splits_with_methods_that_adapt(real):
-    share = coverage(real, ["tailored", "collaborative-low-rank"], {"helm_math": 5})
+    share = coverage(real, ["tailored", "collaborative-low-rank"], {"helm_math": 3})
     assert min(share.values()) >= 0.84, share
 
 
 def test_a_forest_on_a_real_table(real):
     forest = "pds+signature+pca+forest(trees=15)"
-    assert coverage(real, [forest], {"gsm8k_150": 4})[forest] >= 0.85
+    assert coverage(real, [forest], {"gsm8k_150": 3})[forest] >= 0.85
 
 
 # Of three tables the weaker models foretell the stronger, or do in part, or only guess.
 SIX = ("gsm8k_150", "helm_gsm", "helm_med_qa", "helm_math", "glue_sst2", "glue_rte")
 SPLITS = [
     *((name, "performance", 0) for name in ("helm_math", "helm_med_qa", "glue_rte")),
-    *((name, "random", repeat) for name in SIX for repeat in range(2)),
+    *((name, "random", 0) for name in SIX),
 ]
 LEARNING = ["greedy-ridge", "anchor-points", "disco-jsd-ridge"]
 

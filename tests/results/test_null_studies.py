@@ -21,7 +21,7 @@ from fewbench.study.inference import (
 from fewbench.testing import simulate
 
 pytestmark = pytest.mark.slow
-STUDIES, REPEATS, RESAMPLES = 200, 10, 499
+STUDIES, REPEATS, RESAMPLES = 120, 10, 299
 TABLES = ("simulated", "gsm8k_150", "openllm2_math_musr")
 BUDGETS = (20, 50)
 
@@ -125,7 +125,7 @@ def test_compare_itself_claims_no_difference_between_the_same(kind):
 
     scores = simulate(60, 120, seed=5)
     held = []
-    for seed in range(12):
+    for seed in range(8):
         found = compare(scores, [Other(1)], [15], SplitSettings(kind), 4, seed, level=None)
         cells = found.cells.set_index("method")
         gap = found.paired("other-1", "random", 15)

@@ -22,7 +22,7 @@ def test_random_sampling_errs_as_theory_says(real, n):
         for role in ("source", "target")
     )
     truth, few = targets.full_scores(), sources.take(models=[0, 1])
-    said = np.array([replay(find_method("random"), few, targets, n, s).scores for s in range(200)])
+    said = np.array([replay(find_method("random"), few, targets, n, s).scores for s in range(100)])
     theory = np.sqrt(2 / np.pi * truth * (1 - truth) / n * (1 - n / scores.n_items)).mean()
     assert np.abs(said - truth).mean() == pytest.approx(theory, rel=0.06)
 
@@ -34,7 +34,7 @@ def gsm8k(real):
         ["anchor-points", "kmedoids-ridge"],
         [40],
         SplitSettings("given"),
-        repeats=20,
+        repeats=10,
         level=None,
     )
     return outcome.cells.set_index("method")
@@ -79,7 +79,7 @@ def test_disco_on_checkpoints_held_out(real):
 def test_near_twins_leak_and_are_warned_of(real):
     scores, method = real("llmub_mmlu"), "random-signature-knn"
     leaky, held_out = (
-        compare(scores, [method], [100], SplitSettings(kind), 4, level=None)
+        compare(scores, [method], [100], SplitSettings(kind), 2, level=None)
         for kind in ("random", "group")
     )
     errors = [100 * one.cells.set_index("method").loc[method, "mae"] for one in (leaky, held_out)]

@@ -163,20 +163,19 @@ def broken(how):
 
 
 @pytest.mark.parametrize(
-    ("how", "workers", "reason"),
+    ("how", "workers", "repeats", "reason"),
     [
-        ("refuse", 1, "not today (hint: come back)"),
-        ("mistake", 2, "KeyError: 'left'"),
-        ("die", 2, "its process ended"),
+        ("refuse", 1, 2, "not today (hint: come back)"),
+        ("mistake", 2, 2, "KeyError: 'left'"),
+        ("die", 2, 1, "its process ended"),
     ],
 )
-def test_a_failing_cell_leaves_all_others_standing(scores, how, workers, reason):
-    repeats = 2
+def test_a_failing_cell_leaves_all_others_standing(scores, how, workers, repeats, reason):
     found = compare(scores, [broken(how)], [5, 6], repeats=repeats, level=None, workers=workers)
     without = compare(scores, [], [5, 6], repeats=repeats, level=None)
     failures = found.failures
     assert failures["reason"].str.startswith(reason).all()
-    assert failures["repeat"].tolist() == [0, 1]
+    assert failures["repeat"].tolist() == [*range(repeats)]
     cells = found.cells.set_index(["method", "budget"])
     assert cells.loc[("broken", 5), "n_repeats"] == 0
     assert np.isnan(cells.loc[("broken", 5), "mae"])

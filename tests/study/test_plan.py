@@ -25,7 +25,7 @@ def graded(n_models=60, n_items=120, seed=0):
 
 
 TABLE = graded()
-QUICK = {"methods": ["greedy-ridge", "random"], "target": "like", "repeats": 4}
+QUICK = {"methods": ["greedy-ridge", "random"], "target": "like", "repeats": 3}
 
 
 def nothing_in_common(n_models=48, n_items=300, seed=0):
@@ -40,7 +40,7 @@ def by_error():
     return plan(TABLE, error=0.05, **QUICK)
 
 
-def exact_error(scores, n, repeats=4, seed=0):
+def exact_error(scores, n, repeats=3, seed=0):
     """What plain random sampling is expected to err by, over the targets of a random split."""
     splits = [make_split(scores, SplitSettings("random"), seed, r) for r in range(repeats)]
     return np.mean([expected_random_mae(scores, n, split.targets).mean() for split in splits])
@@ -75,7 +75,7 @@ def test_the_plan_holds_for_models_that_were_not_planned_with():
 
 
 def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
-    made = plan(nothing_in_common(), error=0.04, repeats=4, target="like")
+    made = plan(nothing_in_common(), error=0.04, repeats=3, target="like")
     (one,) = made.forecasts
     assert one.method == "random"
     assert not one.is_better
@@ -87,20 +87,22 @@ def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
 
 
 def test_noise_does_not_choose_a_method():
+    methods = ["greedy-ridge", "anchor-points"]
     chosen = [
-        plan(nothing_in_common(seed=seed), budget=30, repeats=3, target="like").forecasts[0].method
-        for seed in range(4)
+        plan(nothing_in_common(seed=seed), budget=30, repeats=3, target="like", methods=methods)
+        for seed in range(6)
     ]
-    assert chosen.count("random") >= 3
+    assert [one.forecasts[0].method for one in chosen].count("random") >= 5
 
 
 def test_the_first_method_is_kept_unless_another_is_clearly_better():
     """greedy-ridge and a close relative cannot be told apart: the order decides."""
     pair = ["greedy-ridge", "greedy+answers+ridge(alpha=2)"]
     for names in (pair, pair[::-1]):
-        made = plan(TABLE, budget=12, methods=names, target="like", repeats=4)
+        made = plan(TABLE, budget=12, methods=names, target="like", repeats=3)
         assert made.forecasts[0].method == names[0]
-    made = plan(TABLE, budget=12, methods=["random-stratified", "greedy-ridge"], target="like")
+    made = plan(TABLE, budget=12, methods=["random-stratified", "greedy-ridge"], target="like",
+                repeats=3)  # fmt: skip
     assert made.forecasts[0].method == "greedy-ridge"
     assert "clearly below that of random-stratified" in made.forecasts[0].reason
 
@@ -231,7 +233,6 @@ def test_the_same_on_any_number_of_processes_and_from_the_cache(by_error, tmp_pa
     assert plan(TABLE, error=0.05, cache=tmp_path / "c", **QUICK).to_json() == by_error.to_json()
     assert all(done <= total for done, total in shown)
     assert shown[-1][0] == shown[-1][1]
-    assert plan(TABLE, error=0.05, seed=1, **QUICK).to_json() != by_error.to_json()
 
 
 def test_it_shows_itself(by_error):
@@ -242,13 +243,6 @@ def test_it_shows_itself(by_error):
     assert made["answer"] == by_error.answer
     assert made["forecasts"][0]["items"] == by_error.forecasts[0].items
     assert made["learning"]["sources"][-1]["sources"] == 45
-
-
-def test_methods_that_cannot_run_are_named():
-    made = plan(
-        TABLE, budget=20, methods=["disco-pds-rf", "greedy-ridge"], target="like", repeats=3
-    )
-    assert made.forecasts[0].method in ("greedy-ridge", "disco-pds-rf", "random")
 
 
 def test_a_method_that_fails_everywhere_leaves_the_others():

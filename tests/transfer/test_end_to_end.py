@@ -170,8 +170,8 @@ def test_killed_again_and_again_it_goes_on_and_asks_nothing_twice(tasks, made, c
 def test_a_server_that_fails_leaves_the_same_matrix_even_if_killed(tasks, made, clean, tmp_path):
     """Every fifth request fails: 429, 500, no reply, a broken connection, malformed JSON."""
     folder = tmp_path / "ict"
-    words = ("--timeout", 1.5, "--concurrency", 16)
-    with server("--share", 0.2, "--seed", 4, "--hang", 2) as url:
+    words = ("--timeout", 0.8, "--concurrency", 16)
+    with server("--share", 0.2, "--seed", 4, "--hang", 1.2) as url:
         process = subprocess.Popen(
             program(tasks, url, folder, *words),
             stdout=subprocess.DEVNULL,
@@ -206,7 +206,7 @@ def test_the_example_in_the_page_works(tasks, made, tmp_path, monkeypatch):
 
 def test_exact_match_on_a_server_of_chat_only(tasks, made, tmp_path):
     """Whose replies begin with a blank line."""
-    settings = ("--metric", "exact-match")
+    settings = ("--metric", "exact-match", "--seeds", 1)
     with server("--chat_only", "--before", "\n\n") as url:
         said = measure(tasks, url, tmp_path / "chat", *settings)
     with server() as url:

@@ -128,3 +128,13 @@ def _information(
 def logistic(x: FloatArray | float) -> FloatArray:
     """Return 1 / (1 + exp(-x)), without overflow."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
+
+
+def logit(p: FloatArray | float, edge: float = 0.0) -> FloatArray:
+    """Return log(p / (1 - p)); probabilities are first kept `edge` away from 0 and 1.
+
+    >>> logit(np.array([0.0, 0.5]), edge=0.1).round(2).tolist()
+    [-2.2, 0.0]
+    """
+    kept = np.clip(p, edge, 1 - edge)
+    return np.asarray(np.log(kept) - np.log1p(-kept))

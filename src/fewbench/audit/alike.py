@@ -9,6 +9,7 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms.item_curves import logit
 from fewbench.algorithms.soundness.likeness import (
     CHANCE,
     TWIN,
@@ -155,15 +156,11 @@ def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> 
     n = (run & outside[:, None]).sum(axis=0)[common]
     of_item = (high[outside].sum(axis=0)[common] + 0.5) / (n + 1)
     of_group = (high[group[0], common].sum() + 0.5) / (common.sum() + 1)
-    easy = _logit(of_item)
-    p = 1.0 / (1.0 + np.exp(-(easy - easy.mean() + _logit(of_group))))
+    easy = logit(of_item)
+    p = 1.0 / (1.0 + np.exp(-(easy - easy.mean() + logit(of_group))))
     log_same = float(np.log(p * p + (1 - p) * (1 - p)).sum())
     pairs = len(run) * (len(run) - 1) / 2
     return float(min(1.0, pairs * np.exp(log_same)))
-
-
-def _logit(p: FloatArray | float) -> FloatArray:
-    return np.asarray(np.log(p) - np.log1p(-np.asarray(p)))
 
 
 def alike_findings(scores: Scores, kinship: Kinship) -> list[Finding]:

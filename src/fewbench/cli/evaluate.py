@@ -25,11 +25,11 @@ from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, say, table
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation, Stop
-from fewbench.evaluation.auto import AUTO
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
+from fewbench.methods.catalogue import AUTO
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
 from fewbench.scores import Scale, Scores
 from fewbench.scores.table import HARNESS_VERSION

@@ -12,7 +12,17 @@ from fewbench._names import did_you_mean
 from fewbench.cli.options import Json, load
 from fewbench.cli.text import table
 from fewbench.errors import MethodError
-from fewbench.methods import ADAPTIVE, ADVICE, CATALOGUE, Need, StaticMethod, needs_of, obstacle
+from fewbench.methods import (
+    ADAPTIVE,
+    ADVICE,
+    CATALOGUE,
+    Need,
+    StaticMethod,
+    find_method,
+    needs_of,
+    obstacle,
+)
+from fewbench.methods.catalogue import AUTO, AUTO_SAYS
 from fewbench.methods.parts import STAGES, parts_of
 from fewbench.methods.selection.within_tasks import TaskSettings
 from fewbench.methods.written import choices, settings_of
@@ -40,6 +50,8 @@ def methods(
     fewbench methods --parts
     """
     scores = None if scores_path is None else load(scores_path)
+    if name == AUTO:
+        find_method(name)  # says what it is
     if name is not None and name not in CATALOGUE:
         raise MethodError(
             f"unknown method {name!r}",
@@ -74,6 +86,7 @@ def _print_all(cannot: dict[str, str | None]) -> None:
     print("Recommended:\n")
     uses = [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE]
     print(table(["targets", "methods", "reason"], uses, left=3))
+    print(f"\nWithout --method, fewbench start and select use {AUTO}: {AUTO_SAYS}.")
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
         if reason is not None:

@@ -11,8 +11,8 @@ from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import say
 from fewbench.evaluation import select_items
-from fewbench.evaluation.auto import AUTO
 from fewbench.methods import Subset, find_method
+from fewbench.methods.catalogue import AUTO
 from fewbench.runners import EXPORTS, export_items
 from fewbench.scores import Scores
 

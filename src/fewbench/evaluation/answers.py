@@ -232,7 +232,7 @@ class AnswerBook:
         lost = np.setdiff1d(items, self._record.asked(target))
         rounds = self._record.rounds(target)
         if len(lost) and self._restored.get(target) == len(rounds):  # more of the same round
-            rounds[-1] = np.append(rounds[-1], lost)
+            self._record.extend_round(target, lost)
         elif len(lost):
             self._record.add_round(target, lost)
             self._restored[target] = len(rounds)

@@ -23,10 +23,9 @@ from fewbench.evaluation.calibration import cross_fit
 from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.evaluation.past_errors import FOLDS
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Method, Session, Subset, find_method, obstacle
-from fewbench.methods.catalogue import STRONGER
+from fewbench.methods.catalogue import AUTO, STRONGER
 from fewbench.scores import Scores
 
-AUTO = "auto"
 RANDOM = "random"
 OWN = ("fewbench", "fewbench-static")
 """fewbench's own methods, the first to prefer, where the catalogue has them."""

@@ -60,14 +60,14 @@ def fit_tasks(
     task_of = scores.task_of[items]
     least = np.bincount(task_of, answers, n_tasks) / sizes
     most = least + (sizes - np.bincount(task_of, minlength=n_tasks)) / sizes
-    low, high = -1.0, 1.0  # all tasks at their least, and at their most
-    for _ in range(60):  # bisection: the mean grows with the shift
-        middle = (low + high) / 2
-        if shares @ np.clip(tasks + middle, least, most) < score:
-            low = middle
-        else:
-            high = middle
-    return np.clip(tasks + high, least, most)
+    # The mean is piecewise linear in the shift: a task moves from its least to its most.
+    shifts = np.concatenate([least - tasks, most - tasks])
+    order = np.argsort(shifts, kind="stable")
+    shifts = shifts[order]
+    moving = np.cumsum(np.concatenate([shares, -shares])[order])[:-1]
+    means = float(shares @ least) + np.append(0.0, np.cumsum(moving * np.diff(shifts)))
+    shift = float(np.interp(score, np.maximum.accumulate(means), shifts))
+    return np.clip(tasks + shift, least, most)
 
 
 EXACT = 12  # decimals: scores that differ by rounding tie

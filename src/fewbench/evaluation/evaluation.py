@@ -18,7 +18,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
-from fewbench.evaluation.auto import AUTO, check_given, choose_for
+from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
 from fewbench.evaluation.opening import (
@@ -42,6 +42,7 @@ from fewbench.methods import (
     Subset,
     obstacle,
 )
+from fewbench.methods.catalogue import AUTO
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, open_scores
 from fewbench.scores.table import check_is_scores

@@ -18,6 +18,7 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import logit
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.calibration import (
@@ -51,6 +52,8 @@ LEAST_CHANCE = 0.1
 """Below this chance to exceed the sources' 95 % quantile, a target is not beyond them."""
 FEWEST_BEYOND = 4
 TINY = 1e-9
+EDGE = 1e-4
+"""Chances are kept this far from 0 and 1 before their logits are taken."""
 ALIKE = (
     "all source models score alike, so the method's errors on them say nothing of a model that "
     "differs: the interval shows only what the answers leave possible"
@@ -400,7 +403,7 @@ class Frontier:
     def weight(self, chance: float) -> float:
         """Return the probability that a target with this chance is beyond the sources."""
         level, slope = self._logistic
-        return float(1 / (1 + np.exp(-(level + slope * _logit(np.array([chance]))[0]))))
+        return float(1 / (1 + np.exp(-(level + slope * logit(chance, EDGE)))))
 
     @cached_property
     def _line(self) -> "_Line":
@@ -432,9 +435,9 @@ class Frontier:
         the weight.
         """
         just = np.isin(self.past.step, np.unique(self.past.step)[:ADJACENT])
-        inside, outside = _logit(self.inside.chance), _logit(self.past.chance[just])
+        inside, outside = logit(self.inside.chance, EDGE), logit(self.past.chance[just], EDGE)
         if not len(outside) or not len(inside):
-            return float(_logit(np.array([PRIOR_BEYOND]))[0]), 0.0
+            return float(logit(PRIOR_BEYOND)), 0.0
         x = np.concatenate([inside, outside])
         label = np.repeat([0.0, 1.0], [len(inside), len(outside)])
         share = np.where(label, PRIOR_BEYOND / len(outside), (1 - PRIOR_BEYOND) / len(inside))
@@ -452,7 +455,7 @@ class Frontier:
             if np.abs(step).max() < 1e-8:
                 break
         slope = max(float(found[1]), 0.0) / scale
-        level = float(found[0]) if found[1] > 0 else float(_logit(np.array([PRIOR_BEYOND]))[0])
+        level = float(found[0]) if found[1] > 0 else float(logit(PRIOR_BEYOND))
         return level - slope * centre, slope
 
 
@@ -466,8 +469,3 @@ class _Line:
 
 def _name(kept_as: str, limit: int | None) -> str:
     return kept_as if limit is None else f"{kept_as} after {limit}"
-
-
-def _logit(chance: FloatArray) -> FloatArray:
-    clipped = np.clip(chance, 1e-4, 1 - 1e-4)
-    return np.asarray(np.log(clipped / (1 - clipped)))

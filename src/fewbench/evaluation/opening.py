@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fewbench._names import counted, some
+from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.methods import Method, Provenance, StaticMethod, Subset
 from fewbench.methods.subset import Given
-from fewbench.scores import Scores
+from fewbench.scores import Scores, read_costs
 
 COST = "cost"
 """Column of the items with the cost of running each."""
@@ -69,9 +68,10 @@ class Stop(BaseModel):
         ------
         MethodError
             If `items` is out of range, or missing and the method needs it.
+        ScoresError
+            If `cost` is given and the items have no costs.
         EvaluationError
-            If `cost` is given and the items have no costs, or `half_width` is no narrower than
-            the scale.
+            If `half_width` is no narrower than the scale.
         """
         n_items, widest = scores.n_items, (scores.scale.high - scores.scale.low) / 2
         if self.half_width is not None and self.half_width >= widest:
@@ -95,28 +95,8 @@ class Stop(BaseModel):
 
 
 def costs_of(scores: Scores) -> FloatArray:
-    """Return the cost of running each item, shape (items,).
-
-    Raises
-    ------
-    EvaluationError
-        If the items have no column `cost`, or a cost is missing or negative.
-    """
-    import pandas as pd
-
-    if COST not in scores.items:
-        raise EvaluationError(
-            "the items have no column 'cost'",
-            hint="import the scores with --items FILE, a table with columns item and cost",
-        )
-    costs = pd.to_numeric(scores.items[COST], errors="coerce").to_numpy(dtype=np.float64)
-    if not (costs >= 0).all():
-        bad = scores.item_ids[~(costs >= 0)]
-        raise EvaluationError(
-            f"{counted(len(bad), 'item')} without a cost of 0 or more, first {bad[0]!r}",
-            hint="give every item a number in the column 'cost'",
-        )
-    return np.asarray(costs)
+    """Return the cost of running each item, shape (items,); ScoresError without usable ones."""
+    return read_costs(scores, COST)
 
 
 def check_budget(budget: int, n_items: int) -> None:

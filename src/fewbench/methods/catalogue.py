@@ -34,6 +34,12 @@ class Entry:
         return _read(split(self.parts))
 
 
+AUTO = "auto"
+"""Not a method: the name by which `Evaluation`, `select_items` and `compare` choose one."""
+AUTO_SAYS = (
+    "it backtests a few methods on your source models and takes the best, most often fewbench, or "
+    "random sampling if none is clearly better"
+)
 FEW = 20
 """With fewer distinct source models than this, learning from them did not pay on real tables."""
 
@@ -407,7 +413,8 @@ def find_method(text: str) -> Method:
     Raises
     ------
     MethodError
-        If a name or setting is unknown, or parts are out of order.
+        If a name or setting is unknown, or parts are out of order; for `auto`, which is no method
+        but chooses one.
 
     Examples
     --------
@@ -419,6 +426,12 @@ def find_method(text: str) -> Method:
     name = text.strip()
     if name in CATALOGUE:
         return CATALOGUE[name].method
+    if name == AUTO:
+        raise MethodError(
+            f"auto is not a method: {AUTO_SAYS}",
+            hint="use auto with fewbench start, select or compare, or with Evaluation, "
+            "select_items or compare; elsewhere name a method, such as fewbench",
+        )
     pieces = split(name)
     if len(pieces) > 1 or pieces[0].name in ADAPTIVE:
         return _read(pieces)

@@ -40,6 +40,7 @@ class Record:
 
     def __init__(self, targets: Sequence[str], n_items: int) -> None:
         self._rounds: dict[str, list[IntArray]] = {target: [] for target in targets}
+        self._asked = {target: np.empty(0, dtype=np.intp) for target in targets}
         self._scores = {target: np.full(n_items, np.nan) for target in targets}
         self._options: dict[str, dict[int, FloatArray]] = {target: {} for target in targets}
         self._skipped: dict[str, set[int]] = {target: set() for target in targets}
@@ -55,12 +56,7 @@ class Record:
 
     def asked(self, target: str) -> IntArray:
         """Return all items that a target was asked, in order, each once."""
-        rounds = self._rounds[target]
-        if not rounds:
-            return np.empty(0, dtype=np.intp)
-        every = rounds[0] if len(rounds) == 1 else np.concatenate(rounds)
-        _, first = np.unique(every, return_index=True)
-        return every if len(first) == len(every) else every[np.sort(first)]
+        return self._asked[target]
 
     def open(self, target: str) -> IntArray:
         """Return the asked items that were neither answered nor skipped, in order."""
@@ -97,6 +93,17 @@ class Record:
     def add_round(self, target: str, items: IntArray) -> None:
         """Record that a target was asked these items."""
         self._rounds[target].append(items)
+        self._note_asked(target)
+
+    def extend_round(self, target: str, items: IntArray) -> None:
+        """Record further items of a target's last round."""
+        self._rounds[target][-1] = np.append(self._rounds[target][-1], items)
+        self._note_asked(target)
+
+    def _note_asked(self, target: str) -> None:
+        every = np.concatenate(self._rounds[target])
+        _, first = np.unique(every, return_index=True)
+        self._asked[target] = every if len(first) == len(every) else every[np.sort(first)]
 
     def tell(self, target: str, answers: Answers) -> None:
         """Record a target's answers; they replace earlier answers and option probabilities."""

@@ -2,6 +2,7 @@
 
 from fewbench.scores.benchmark import Average, Benchmark
 from fewbench.scores.build import from_long, from_wide
+from fewbench.scores.costs import read_costs
 from fewbench.scores.files import load_scores, open_scores, save_scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
@@ -18,5 +19,6 @@ __all__ = [
     "from_wide",
     "load_scores",
     "open_scores",
+    "read_costs",
     "save_scores",
 ]

@@ -10,10 +10,11 @@ import numpy as np
 from fewbench._names import some
 from fewbench._version import __version__
 from fewbench.errors import StudyError, first_line
-from fewbench.evaluation.auto import AUTO, Auto
+from fewbench.evaluation.auto import Auto
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods import CATALOGUE, Method, find_method
+from fewbench.methods.catalogue import AUTO
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
 from fewbench.study.cell import Cache, Cell, CellResult, Failure, try_cell

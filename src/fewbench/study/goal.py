@@ -1,13 +1,6 @@
-"""What a plan is asked for: a goal on the scale of the scores, and the costs of items."""
+"""What a plan is asked for: a goal on the scale of the scores."""
 
-import math
-from collections.abc import Mapping
-
-import numpy as np
-import pandas as pd
-
-from fewbench._names import counted, did_you_mean, some
-from fewbench._types import FloatArray
+from fewbench._names import some
 from fewbench.errors import StudyError
 from fewbench.evaluation.opening import check_budget
 from fewbench.scores import Scores
@@ -48,26 +41,3 @@ def read_goal(
             hint=f"give a number between 0 and {span:g}, on the scale of the scores",
         )
     return goal, float(wanted)
-
-
-def read_costs(scores: Scores, costs: Mapping[str, float] | str | None) -> FloatArray:
-    """Return the cost of each item, shape (items,)."""
-    if costs is None:
-        return np.ones(scores.n_items)
-    if isinstance(costs, str):
-        if costs not in scores.items:
-            columns = [str(column) for column in scores.items.columns]
-            raise StudyError(
-                f"the items have no column {costs!r}", hint=did_you_mean(costs, columns)
-            )
-        found = pd.to_numeric(scores.items[costs], errors="coerce").to_numpy(dtype=np.float64)
-    else:
-        found = np.array([float(costs.get(item, math.nan)) for item in scores.item_ids])
-    bad = scores.item_ids[~(np.isfinite(found) & (found >= 0))]
-    if len(bad) or not found.sum() > 0:
-        raise StudyError(
-            f"{counted(len(bad), 'item')} without a cost of 0 or more: {some(bad)}"
-            if len(bad) else "all items cost nothing",
-            hint="give every item a number",
-        )  # fmt: skip
-    return np.asarray(found)

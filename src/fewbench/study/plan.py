@@ -19,13 +19,13 @@ from fewbench.evaluation.beyond import RELIABLE, reliability
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods import FEW, find_method
-from fewbench.scores import Scores
+from fewbench.scores import Scores, read_costs
 from fewbench.scores.table import check_is_scores
 from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cell import Cache, Cell
 from fewbench.study.compare import Progress, run_cells
 from fewbench.study.forecast import POWER, TARGETS, Forecast, Plan, Target
-from fewbench.study.goal import needed_standard_errors, read_costs, read_goal
+from fewbench.study.goal import needed_standard_errors, read_goal
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS, Figure
 from fewbench.study.learning_curve import learning_curve
 from fewbench.study.splits import count_twins
@@ -96,8 +96,8 @@ def plan(
 
     Raises
     ------
-    StudyError, MethodError
-        If what is wanted or the table does not allow a plan.
+    StudyError, MethodError, ScoresError
+        If what is wanted, the costs or the table does not allow a plan.
 
     Examples
     --------

@@ -24,7 +24,7 @@ def small(found):
 def test_random_gaps_look_random(rate):
     """Models lack different shares, which is no pattern."""
     seen = []
-    for seed in range(80):
+    for seed in range(50):
         values, rng = rows(seed)
         values[rng.random(values.shape) < rate * rng.random((len(values), 1)) * 2] = np.nan
         seen.append(small(missingness(values, TASKS)))
@@ -56,7 +56,7 @@ def test_patterns_are_seen_each_by_its_own_test():
 def test_a_few_gaps_are_no_pattern(models, items, tasks, most, easy):
     """One to three cells of a thousand, on benchmarks where few items are not right from all."""
     seen = []
-    for seed in range(150):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         p = 1 / (1 + np.exp(-(rng.normal(easy, 1, (models, 1)) - rng.normal(0, 1, items))))
         values = (rng.random(p.shape) < p).astype(float)
@@ -86,7 +86,7 @@ def test_many_gaps_in_many_models_are_judged_without_draws():
 def test_a_few_gaps_in_many_models_are_no_pattern():
     """Too many cells to draw, and far too few in each task for chi-squared as it is."""
     seen = []
-    for seed in range(25):
+    for seed in range(13):
         rng = np.random.default_rng(seed)
         values = np.full((2600, 570), 0.5)
         values[np.arange(2600)[:, None], rng.integers(570, size=(2600, 2))] = np.nan

@@ -22,7 +22,7 @@ PARTS = ["items", "spread", "shares", "counts", "nearness", "affinity", "absence
 @pytest.fixture(scope="module")
 def found():
     scores = planted(n_families=3, size=24, n_items=150, skill=[-0.8, 0.0, 0.8])
-    return analyze(scores, budget=20, repeats=4, split=SplitSettings(targets=0.5))
+    return analyze(scores, budget=20, repeats=3, split=SplitSettings(targets=0.5))
 
 
 def test_everything_is_there(found):

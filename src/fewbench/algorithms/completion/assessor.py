@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import logit
 
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # for each item of a model's pairs
 FOLDS = 5
@@ -104,13 +105,13 @@ def fit_assessor(
     products = None
     if interaction and n_models > 1:
         fit, products = _fit_products(values, reference, trained, fold_of, told, fit, alpha)
-    base = fit[0] + fit[1] * _logit((values.sum(axis=0) + 0.5) / (n_models + 1))
+    base = fit[0] + fit[1] * logit((values.sum(axis=0) + 0.5) / (n_models + 1))
     return Assessor(reference, means, base, fit[2:], products, alpha)
 
 
 def _log_odds(labels: FloatArray) -> FloatArray:
     """Log odds of success on each item among the other models, shape (models, items)."""
-    return _logit((labels.sum(axis=0) - labels + 0.5) / len(labels))
+    return logit((labels.sum(axis=0) - labels + 0.5) / len(labels))
 
 
 def _fit(
@@ -182,7 +183,7 @@ def _best_alpha(
         told, new = rest[:, reference] - means, held[:, reference] - means
         labels = rest[:, items]
         odds = _log_odds(labels)
-        easy = _logit((labels.sum(axis=0) + 0.5) / (len(rest) + 1))
+        easy = logit((labels.sum(axis=0) + 0.5) / (len(rest) + 1))
         fit = None
         for at, each in reversed(list(enumerate(PENALTIES))):  # the next starts where one ended
             fit = _fit(odds, told, labels, each * len(items), fit)
@@ -238,10 +239,6 @@ def _similarity(values: FloatArray, items: IntArray, reference: IntArray) -> Flo
     length = np.sqrt((centred**2).sum(axis=0))
     unit = np.where(length > 1e-9, centred / np.maximum(length, 1e-9), 0.0)
     return np.asarray(unit[:, items].T @ unit[:, reference])
-
-
-def _logit(p: FloatArray) -> FloatArray:
-    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 def _sigmoid(z: FloatArray) -> FloatArray:

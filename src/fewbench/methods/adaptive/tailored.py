@@ -113,6 +113,7 @@ class TailoredSession(Session):
         self._columns = scores.filled.T
         self._new = max(0, budget - method.probe)
         self.probe = self._choose_probe(min(method.probe, budget))
+        self._probed: set[str] = set()
         self._sets: dict[bytes, NativeSet] = {}
         self._found: dict[bytes, list[IntArray]] = {}
 
@@ -157,8 +158,12 @@ class TailoredSession(Session):
         return self.natives(judged if target in judged else [target])[target]
 
     def _is_probed(self, target: str) -> bool:
-        rounds = self.record.rounds(target)
-        return bool(rounds) and not np.isin(rounds[0], self.record.open(target)).any()
+        """Return whether no probe item is open; that lasts."""
+        if target not in self._probed:
+            rounds = self.record.rounds(target)
+            if rounds and not np.isin(rounds[0], self.record.open(target)).any():
+                self._probed.add(target)
+        return target in self._probed
 
     def native_set(self, natives: IntArray) -> "NativeSet":
         """Return the items chosen for targets with these native sources."""

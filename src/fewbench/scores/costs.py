@@ -1,0 +1,68 @@
+"""What running each item costs: a column of the items, or numbers by item id."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import counted, did_you_mean, some
+from fewbench._types import FloatArray
+from fewbench.errors import ScoresError
+from fewbench.scores.benchmark import ItemTable
+
+
+def read_costs(
+    benchmark: ItemTable, costs: Mapping[str, float] | str | None, *, positive: bool = False
+) -> FloatArray:
+    """Return the cost of running each item, shape (items,), in the unit of what is given.
+
+    Parameters
+    ----------
+    benchmark : Benchmark or Scores
+    costs : str, mapping of item id to number, or None
+        The items' column that holds the costs, or the costs. None: every item costs 1.
+    positive : bool
+        Refuse a cost of 0, too.
+
+    Raises
+    ------
+    ScoresError
+        If there is no such column, a cost is missing, no number or below 0, or all are 0.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> read_costs(simulate(4, 3), {"item-0": 1, "item-1": 2.5, "item-2": 0}).tolist()
+    [1.0, 2.5, 0.0]
+    """
+    if costs is None:
+        return np.ones(benchmark.n_items)
+    where = ""
+    if isinstance(costs, str):
+        if costs not in benchmark.items:
+            columns = [str(column) for column in benchmark.items.columns]
+            raise ScoresError(
+                f"the items have no column {costs!r}",
+                hint=did_you_mean(
+                    costs,
+                    columns,
+                    f"they have {some(columns, 8)}; to add it, import the scores with --items "
+                    f"FILE, a table with columns item and {costs}",
+                ),
+            )
+        given, where = benchmark.items[costs], f" in column {costs!r}"
+    else:
+        given = pd.Series([costs.get(item, math.nan) for item in benchmark.item_ids])
+    found = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    allowed = np.isfinite(found) & (found > 0 if positive else found >= 0)
+    if not allowed.all():
+        bad = benchmark.item_ids[~allowed]
+        least = "above 0" if positive else "of 0 or more"
+        raise ScoresError(
+            f"{counted(len(bad), 'item')} without a cost {least}{where}: {some(bad)}",
+            hint="give every item a number",
+        )
+    if not found.sum() > 0:
+        raise ScoresError(f"all items cost 0{where}", hint="give at least one item a cost above 0")
+    return found
