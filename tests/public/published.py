@@ -297,4 +297,5 @@ def repositories(site):
         if one.is_file() and one.suffix in (".json", ".jsonl") and "ifeval" not in one.name
     } | {"config.json": b"{}", "README.md": b"x"}
     path = save_scores(simulate(5, 8, seed=1), Path("saved.parquet"))
+    site.hub["me/table"] = {"table.parquet": parquet({"model": ["a"], "q": ["1"], "x": [1]})}
     site.hub["me/scores"] = {"scores.parquet": path.read_bytes()}

@@ -269,6 +269,20 @@ def test_numbers_that_would_be_wrong(site):
             fewbench.get(name, **LAYOUTS[name][0])
 
 
+def test_a_repository_that_holds_other_things(site):
+    for asked, said in (
+        ({"name": "hub:me/logs", "form": "helm"}, "no logs of helm"),
+        ({"name": "hub:me/logs", "split": "nowhere"}, "no result files below nowhere"),
+        ({"name": "hub:me/table"}, "which columns"),
+        ({"name": "hub:me/none"}, "no such dataset repository"),
+    ):
+        with pytest.raises(PublicError, match=said) as found:
+            fewbench.get(**asked)
+        assert found.value.hint
+    part = fewbench.get("hub:me/logs", split="toy__model-a-details")
+    assert part.scores.model_ids == ["toy/model-a"]
+
+
 def test_what_cannot_be_asked():
     for name, asked, said in (
         ("lvebench", {}, "did you mean livebench"),

@@ -12,10 +12,10 @@ from fewbench._names import counted, some
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, github_files, or_note
-from fewbench.public.source import Ask, Found, Source, day_of, from_rows, with_attributes
+from fewbench.public.source import Ask, Found, Layout, day_of, from_rows, with_attributes
 from fewbench.readers import Reading, read
 from fewbench.readers.files import at, load_json, load_object, object_at
-from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, SPLITS, date_of
+from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, date_of
 
 # The data set that says which instances a split has.
 INSTANCES = {
@@ -287,36 +287,8 @@ def _read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
     return Reading(scores, tuple(notes))
 
 
-AGENTS = (
-    Source(
-        "swe-bench",
-        "SWE-bench: submissions of agents, resolved or not by instance",
-        "https://github.com/SWE-bench/experiments",
-        *("180 (verified)", "500 (verified)", "a few MB"),
-        "not stated in the repository; its site is CC BY-NC",
-        "Jimenez et al. 2024, SWE-bench, ICLR",
-        *(_find_swe_bench, _read_swe_bench),
-        splits=SPLITS,
-    ),
-    Source(
-        "terminal-bench",
-        "Terminal-Bench: tasks in a terminal, five trials each",
-        f"https://huggingface.co/datasets/{TERMINAL_2}",
-        *("75 (2), 12 (1)", "89 (2), 80 (1)", "a few MB"),
-        "Apache-2.0",
-        "Terminal-Bench, https://www.tbench.ai",
-        *(_find_terminal, _read_terminal),
-        benchmarks=("2", "1"),
-        default="2",
-    ),
-    Source(
-        "tau2-bench",
-        "tau2-bench: conversations with tools, four trials each",
-        "https://github.com/sierra-research/tau2-bench",
-        *("29", "278", "varies"),
-        "MIT",
-        "Barres et al. 2025, tau2-bench",
-        *(_find_tau2, _read_tau2),
-        splits=DOMAINS,
-    ),
-)
+AGENTS: dict[str, Layout] = {
+    "swe-bench": (_find_swe_bench, _read_swe_bench),
+    "terminal-bench": (_find_terminal, _read_terminal),
+    "tau2-bench": (_find_tau2, _read_tau2),
+}

@@ -14,11 +14,11 @@ from urllib.parse import quote
 import pandas as pd
 
 from fewbench._names import counted, did_you_mean
-from fewbench.errors import PublicError
+from fewbench.errors import PublicError, ReaderError
 from fewbench.public.agents import left_out
 from fewbench.public.fetching import GATED, MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, bucket_files, or_note
-from fewbench.public.source import Ask, Attributes, Found, Source, day_of, with_attributes
+from fewbench.public.source import Ask, Attributes, Found, Layout, Source, day_of, with_attributes
 from fewbench.readers import Reading, read
 from fewbench.readers.gather import find_units
 from fewbench.readers.harnesses import HARNESSES
@@ -338,13 +338,17 @@ def _find_repository(repo: str) -> Any:
 
 def _read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
     paths = [folder / one.path for one in found.files]
-    if len(paths) == 1 and ask.form in (None, "scores", "npz", "table"):
-        return read(paths[0], form=ask.form)
     logs = find_units(paths, [ask.form] if ask.form in HARNESSES else list(HARNESSES))
+    if not logs.units and len(paths) == 1:
+        try:
+            return read(paths[0], form=ask.form)
+        except ReaderError as error:
+            hint = f"name its columns: fewbench import {paths[0]} --model … --item … --score …"
+            raise PublicError(error.message, hint=hint) from error
     if not logs.units:
         raise PublicError(
             f"{folder}: no logs of {ask.form or 'a known harness'} in the repository",
-            hint="for a table, download it and name its columns: fewbench import FILE --model …",
+            hint="name its columns if it has a table: fewbench import FILE --model …",
         )
     named = dict.fromkeys(path for _, unit in logs.units for path in (unit.path, *unit.beside))
     form = ask.form if ask.form in HARNESSES else None
@@ -370,49 +374,9 @@ def repository(name: str) -> Source:
     )
 
 
-_LEADERBOARD = "https://huggingface.co"
-LOGS = (
-    Source(
-        "helm",
-        "HELM: runs of its public leaderboards",
-        "https://crfm.stanford.edu/helm",
-        *("68 to 91", "by scenario", "100 kB per run"),
-        "not stated",
-        "Liang et al. 2023, HELM, TMLR",
-        *(_find_helm, _read_helm),
-        benchmarks=("mmlu", "lite", "capabilities", "safety"),
-        splits=("*",),
-    ),
-    Source(
-        "open-llm-leaderboard-v1",
-        "Open LLM Leaderboard v1, until June 2024",
-        f"{_LEADERBOARD}/{V1_AUTHOR}",
-        *("more than 5,000", "817 to 14,042", "1.4 (winogrande) to 80 MB (mmlu) per model"),
-        "not stated",
-        "Beeching et al. 2023, Open LLM Leaderboard",
-        *(_find_v1, _read_v1),
-        benchmarks=tuple(V1),
-        has_revisions=False,
-    ),
-    Source(
-        "open-llm-leaderboard-v2",
-        "Open LLM Leaderboard v2, until March 2025",
-        f"{_LEADERBOARD}/{V2_AUTHOR}",
-        *("4,576", "541 (ifeval) to 12,032 (mmlu_pro)", "up to 378 MB (mmlu_pro) per model"),
-        "terms to accept for each model",
-        "Fourrier et al. 2024, Open LLM Leaderboard v2",
-        *(_find_v2, _read_v2),
-        benchmarks=tuple(V2),
-        has_revisions=False,
-    ),
-    Source(
-        "every-eval-ever",
-        "Every Eval Ever: records of many harnesses in one schema",
-        f"{_LEADERBOARD}/datasets/{EEE}",
-        *("varies", "varies", "varies"),
-        "MIT",
-        f"Every Eval Ever, {_LEADERBOARD}/datasets/{EEE}",
-        *(_find_eee, _read_eee),
-        benchmarks=("*",),
-    ),
-)
+LOGS: dict[str, Layout] = {
+    "helm": (_find_helm, _read_helm),
+    "open-llm-leaderboard-v1": (_find_v1, _read_v1),
+    "open-llm-leaderboard-v2": (_find_v2, _read_v2),
+    "every-eval-ever": (_find_eee, _read_eee),
+}

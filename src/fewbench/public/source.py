@@ -55,6 +55,12 @@ class Found:
     known: Any = None
 
 
+# Lists the files that answer an ask; reads them below a folder.
+Find = Callable[[Ask, Fetcher], Found]
+Read = Callable[[Ask, Found, Path], Reading]
+Layout = tuple[Find, Read]
+
+
 @dataclass(frozen=True)
 class Source:
     """A source of public per-item results.
@@ -85,8 +91,8 @@ class Source:
     size: str
     license: str
     cite: str
-    find: Callable[[Ask, Fetcher], Found]
-    read: Callable[[Ask, Found, Path], Reading]
+    find: Find
+    read: Read
     benchmarks: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
     default: str | None = None
