@@ -11,8 +11,17 @@ import pandas as pd
 from fewbench._names import counted, some
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
-from fewbench.public.hosts import HOSTS, Hub, github_files, or_note
-from fewbench.public.source import Ask, Found, Layout, day_of, from_rows, with_attributes
+from fewbench.public.hosts import HOSTS, Hub, github_files
+from fewbench.public.source import (
+    Ask,
+    Found,
+    Layout,
+    day_of,
+    from_rows,
+    left_out,
+    or_note,
+    with_attributes,
+)
 from fewbench.readers import Reading, read
 from fewbench.readers.files import at, load_json, load_object, object_at
 from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, date_of
@@ -26,13 +35,6 @@ INSTANCES = {
     "multimodal": "SWE-bench/SWE-bench_Multimodal",
     "multilingual": "SWE-bench/SWE-bench_Multilingual",
 }
-
-
-def left_out(reasons: list[str], of: int, what: str) -> tuple[str, ...]:
-    """Return a note on what is left out; PublicError if nothing is left."""
-    if reasons and len(reasons) == of:
-        raise PublicError(f"no {what} can be fetched; first: {reasons[0]}", hint=MOVED)
-    return (f"{len(reasons)} of {counted(of, what)} left out: {reasons[0]}",) if reasons else ()
 
 
 # -- SWE-bench -------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from fewbench._names import did_you_mean
 from fewbench._version import __version__
-from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
+from fewbench.errors import MissingExtraError, PublicError, first_line
 from fewbench.public.fetching import (
     GATED,
     MOVED,
@@ -18,7 +18,6 @@ from fewbench.public.fetching import (
     Fetcher,
     Later,
     Remote,
-    Unreachable,
     laid_out,
     pause,
 )
@@ -267,14 +266,3 @@ def zenodo_files(fetcher: Fetcher, record: str) -> Listing:
             for one in fetcher.json(url)["files"]
         ]
     return Listing(f"record {record}", files)
-
-
-def or_note(call: Callable[[], T], left_out: list[str]) -> T | None:
-    """Return what `call` returns; None and a reason in `left_out` if something is not there."""
-    try:
-        return call()
-    except Unreachable:
-        raise
-    except FewbenchError as error:
-        left_out.append(error.message)
-        return None

@@ -15,10 +15,19 @@ import pandas as pd
 
 from fewbench._names import counted, did_you_mean
 from fewbench.errors import PublicError, ReaderError
-from fewbench.public.agents import left_out
 from fewbench.public.fetching import GATED, MOVED, Fetcher, Remote, laid_out, sampled
-from fewbench.public.hosts import HOSTS, Hub, bucket_files, or_note
-from fewbench.public.source import Ask, Attributes, Found, Layout, Source, day_of, with_attributes
+from fewbench.public.hosts import HOSTS, Hub, bucket_files
+from fewbench.public.source import (
+    Ask,
+    Attributes,
+    Found,
+    Layout,
+    Source,
+    day_of,
+    left_out,
+    or_note,
+    with_attributes,
+)
 from fewbench.readers import Reading, read
 from fewbench.readers.gather import find_units
 from fewbench.readers.harnesses import HARNESSES

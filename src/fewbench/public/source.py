@@ -4,17 +4,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from fewbench._names import did_you_mean, some
-from fewbench.errors import PublicError
-from fewbench.public.fetching import Fetcher, Remote, sampled
+from fewbench._names import counted, did_you_mean, some
+from fewbench.errors import FewbenchError, PublicError
+from fewbench.public.fetching import MOVED, Fetcher, Remote, Unreachable, sampled
 from fewbench.readers import FORMS, Reading
 from fewbench.scores import Scores, from_long
 
+T = TypeVar("T")
 Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
 SIZE = re.compile(r"(?<![\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![a-zA-Z0-9])")
 
@@ -244,3 +245,21 @@ def day_of(value: Any) -> str:
         return ""
     seconds = value / 1000 if value > 1e11 else value
     return pd.Timestamp(seconds, unit="s").strftime("%Y-%m-%d") if seconds < 4e9 else ""
+
+
+def or_note(call: Callable[[], T], left_out: list[str]) -> T | None:
+    """Return what `call` returns; None and a reason in `left_out` if something is not there."""
+    try:
+        return call()
+    except Unreachable:
+        raise
+    except FewbenchError as error:
+        left_out.append(error.message)
+        return None
+
+
+def left_out(reasons: list[str], of: int, what: str) -> tuple[str, ...]:
+    """Return a note on what is left out; PublicError if nothing is left."""
+    if reasons and len(reasons) == of:
+        raise PublicError(f"no {what} can be fetched; first: {reasons[0]}", hint=MOVED)
+    return (f"{len(reasons)} of {counted(of, what)} left out: {reasons[0]}",) if reasons else ()

@@ -62,7 +62,9 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> p
         return rows
     known = sorted({str(one) for one in rows[column]})
     if wanted not in known:
-        raise PublicError(f"no {option} {wanted!r}", hint=did_you_mean(wanted, known))
+        raise PublicError(
+            f"no {option} {wanted!r} in these results", hint=did_you_mean(wanted, known)
+        )
     return rows[rows[column].astype(str) == wanted]
 
 
@@ -86,7 +88,7 @@ def _read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
     rows = _frames(folder, found.files, columns)
     with laid_out(path):
         wanted = None if ask.benchmark == "all" else ask.benchmark
-        rows = _only(rows, group, wanted, "benchmark in this copy of LiveBench,")
+        rows = _only(rows, group, wanted, "benchmark")
         rows = rows.sort_values("tstamp", kind="stable")
         turns = ["model", "question_id", "turn"]
         rows = rows.drop_duplicates(turns, keep="last")  # judged again
