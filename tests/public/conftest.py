@@ -17,6 +17,7 @@ def site(monkeypatch, tmp_path):
     from fewbench.public import fetching, hosts
 
     with serving() as (site, address):
+        site.address = address
         publish(site, address)
         for name, folder in (
             *(("github-api", "gh-api"), ("github-raw", "gh-raw"), ("gcs", "gcs")),

@@ -62,6 +62,8 @@ class Site:
         if parts[0] == "gcs":
             status, headers, content = of(self.bucket, "/".join(parts[2:]))
             return status, {**headers, "Content-Encoding": "gzip"}, gzip.compress(content, mtime=0)
+        if path == "/loop":
+            return 302, {"Location": "/loop"}, b""
         return of(self.plain, path.strip("/"))
 
     def hub_api(self, repo, rest, query, body):

@@ -175,6 +175,20 @@ def test_listings_that_fail(site):
     assert "1 of 3 models left out: open-llm-leaderboard-old/details_toy__empty" in notes
 
 
+def test_addresses_and_promises_that_are_wrong(site):
+    record = "zenodo/api/records/12819251"
+    known = json.loads(site.plain[record])
+    for url in ("http://[::", "nowhere://x/y", f"{site.address}/loop", f"{site.address}/gone"):
+        known["files"][0]["links"]["self"] = url
+        site.plain[record] = json.dumps(known).encode()
+        with pytest.raises(PublicError):
+            fewbench.get("metabench", benchmark="gsm8k")
+    path = "lcb/performances_generation.json"  # has no checksum, so it is never continued
+    site.faults[f"/{path}"] = ["truncated", "truncated"]
+    assert fewbench.get("livecodebench").scores.n_models == 3
+    assert site.sent[f"/{path}"] == len(site.plain[path]) + 2 * (len(site.plain[path]) // 2)
+
+
 def test_gated_repositories(site):
     site.gated |= {"livebench/model_judgment", "open-llm-leaderboard/toy__model-a-details"}
     with pytest.raises(PublicError, match="terms are not accepted") as found:

@@ -91,6 +91,12 @@ class Remote:
         place = PurePosixPath(self.path)
         if place.is_absolute() or not place.parts or {"..", "\0"} & set(place.parts):
             raise PublicError(f"{self.url}: the listing names the file {self.path!r}", hint=MOVED)
+        try:
+            scheme = urlsplit(self.url).scheme
+        except ValueError:
+            scheme = ""
+        if scheme not in ("http", "https"):
+            raise PublicError(f"the listing has the address {self.url!r}", hint=MOVED)
 
 
 def http() -> Any:
@@ -116,7 +122,7 @@ class Fetcher:
     Parameters
     ----------
     progress : callable, optional
-        Called with (done, all): megabytes while files are fetched, requests while files are listed.
+        Called with (done, all) megabytes while files are fetched.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -153,6 +159,9 @@ class Fetcher:
             except self._library.TransportError as error:
                 refused = isinstance(error, self._library.ConnectError)
                 later = Later(f"the connection failed ({first_line(error)})", None, 3 * refused)
+            except (self._library.RequestError, self._library.InvalidURL) as error:
+                said = f"{what}: cannot be fetched ({first_line(error)})"
+                raise PublicError(said, hint=MOVED) from error
             except Later as error:
                 later = error
             asked = later.seconds or 0.0
@@ -258,15 +267,14 @@ class Fetcher:
         target = folder / remote.path
         part = target.with_name(target.name + PART)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not remote.digest or remote.packed:
-            part.unlink(missing_ok=True)
         self._report(partial(remote, folder))
 
         def attempt() -> str:
+            if not remote.digest or remote.packed:
+                self._drop(part)  # nothing says that the rest would belong to it
             encoding = self._download(remote, part)
             if said := _differs(remote, part):
-                self._report(-part.stat().st_size)
-                part.unlink()
+                self._drop(part)
                 raise Later(said, tries=2)
             return encoding
 
@@ -274,6 +282,11 @@ class Fetcher:
             if self.retried(attempt, remote.url) == "gzip":
                 _unpack(remote, part)
             part.replace(target)
+
+    def _drop(self, part: Path) -> None:
+        if part.exists():
+            self._report(-part.stat().st_size)
+            part.unlink()
 
     def _download(self, remote: Remote, part: Path) -> str:
         start = part.stat().st_size if part.exists() else 0
@@ -284,8 +297,7 @@ class Fetcher:
             headers["Range"] = f"bytes={start}-"
         with self._client.stream("GET", remote.url, headers=headers) as response:
             if response.status_code == 416:  # the part is longer than the file
-                self._report(-start)
-                part.unlink()
+                self._drop(part)
                 raise Later("the file has changed", tries=2)
             check(response, remote.url)
             goes_on = start and response.headers.get("Content-Range", "").startswith(
@@ -302,9 +314,6 @@ class Fetcher:
             encoding = str(response.headers.get("Content-Encoding", "")).lower()
         size = part.stat().st_size
         if remote.size is not None and size < remote.size:
-            if not remote.digest or remote.packed:
-                self._report(-size)
-                part.unlink()
             raise Later(f"{size:,} of {remote.size:,} bytes came")
         return encoding
 
@@ -418,6 +427,8 @@ def laid_out(path: Path | str) -> Iterator[None]:
     except (FewbenchError, MemoryError):
         raise
     except Exception as error:  # whatever JSON or YAML of another form makes a reader trip over
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the disk
         said = f"{type(error).__name__}: {first_line(error)}"
         raise PublicError(
             f"{path}: not laid out as this source does ({said})",
