@@ -32,6 +32,7 @@ BELOW = {
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "readers": {"readers", "scores"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
+    "public": {"public", "readers", "audit", "scores"},
     "transfer": {"transfer", "runners", "methods", "scores"},
     "report": {"report"},
 }
@@ -98,6 +99,7 @@ def test_no_room_reaches_into_another_s_private_names():
 HEAVY = {
     *("sklearn", "scipy.stats", "scipy.spatial", "pyarrow.parquet", "matplotlib", "typer", "rich"),
     *("joblib", "openai", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "transformers"),
+    *("huggingface_hub", "httpx2"),
     *("pytest", "hypothesis"),
 }
 

@@ -2,7 +2,8 @@
 
 Commands and functions mirror each other:
 
-- import: `import_results` · audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
+- get: `get`, `find_public_files`, `public_sources` · import: `import_results`
+- audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
+    from fewbench.public import find_public_files, get, public_sources
     from fewbench.readers import Columns
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
@@ -56,12 +58,15 @@ __all__ = [
     "audit_scores",
     "compare",
     "find_method",
+    "find_public_files",
     "from_arrays",
     "from_long",
     "from_wide",
+    "get",
     "import_results",
     "load_scores",
     "plan",
+    "public_sources",
     "run",
     "save_scores",
     "select_items",
@@ -76,6 +81,7 @@ _NAMES = {
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),
+    "public": ("find_public_files", "get", "public_sources"),
     "readers": ("Columns",),
     "report": ("write_report",),
     "scores": (

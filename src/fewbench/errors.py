@@ -9,6 +9,7 @@ FewbenchError
 ├── StudyError         a comparison that cannot be made (splits, repeats, targets)
 ├── TransferError      transferability that cannot be measured, or a measurement not continued
 ├── ModelError         a language model that cannot be reached or cannot do what is asked
+├── PublicError        public results that cannot be fetched, or not as asked
 └── MissingExtraError  an optional part that is not installed
 """
 
@@ -84,6 +85,10 @@ class TransferError(FewbenchError):
 
 class ModelError(FewbenchError):
     """A language model that cannot be reached, or cannot do what is asked of it."""
+
+
+class PublicError(FewbenchError):
+    """Public results that cannot be fetched, or are not what the source promises."""
 
 
 class MissingExtraError(FewbenchError):

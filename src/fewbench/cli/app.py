@@ -12,6 +12,10 @@ from fewbench._version import __version__
 # Where a command is, and the first sentence of its help: a command is imported when it is used,
 # so that the version and the list of commands do not wait for pandas, SciPy and the others.
 COMMANDS = {
+    "get": (
+        "get:get",
+        "Fetch other models' public per-item results of a benchmark.",
+    ),
     "import": (
         "import_:import_",
         "Import other models' per-item results into one scores file.",
@@ -108,6 +112,7 @@ def _all(
 
     \b
     See it work:            fewbench demo
+    Fetch source results:   fewbench get livebench -o scores.parquet
     Import source results:  fewbench import logs/ -o scores.parquet
     Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50
     Plan an evaluation:     fewbench plan scores.parquet --interval 0.03

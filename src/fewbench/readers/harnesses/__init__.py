@@ -8,6 +8,7 @@ from fewbench.readers.harnesses.lighteval import Lighteval
 from fewbench.readers.harnesses.lm_eval import LmEval
 from fewbench.readers.harnesses.lmms_eval import LmmsEval
 from fewbench.readers.harnesses.opencompass import OpenCompass
+from fewbench.readers.harnesses.swe_bench import SweBench
 from fewbench.readers.harnesses.vlmevalkit import VLMEvalKit
 
 # In this order files are offered to them; what one takes the next does not see.
@@ -20,5 +21,6 @@ _ALL: tuple[Harness, ...] = (
     Lighteval(),
     LmmsEval(),
     VLMEvalKit(),
+    SweBench(),
 )
 HARNESSES: dict[str, Harness] = {harness.name: harness for harness in _ALL}

@@ -1,0 +1,16 @@
+"""Public per-item results by name: list, fetch, read."""
+
+from fewbench.public.catalogue import SOURCES, find_source, public_sources
+from fewbench.public.get import PublicFiles, PublicResults, find_public_files, get
+from fewbench.public.source import Source
+
+__all__ = [
+    "SOURCES",
+    "PublicFiles",
+    "PublicResults",
+    "Source",
+    "find_public_files",
+    "find_source",
+    "get",
+    "public_sources",
+]

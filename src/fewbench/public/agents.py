@@ -1,0 +1,296 @@
+"""Sources of agent benchmarks: what is scored is an agent with a model, not a model alone."""
+
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from fewbench._names import counted, some
+from fewbench.errors import PublicError
+from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
+from fewbench.public.hosts import HOSTS, Hub, github_files
+from fewbench.public.source import (
+    Ask,
+    Found,
+    Layout,
+    day_of,
+    from_rows,
+    left_out,
+    or_note,
+    with_attributes,
+)
+from fewbench.readers import Reading, read
+from fewbench.readers.files import at, load_json, load_object, object_at
+from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, date_of
+
+# The data set that says which instances a split has.
+INSTANCES = {
+    "verified": "SWE-bench/SWE-bench_Verified",
+    "bash-only": "SWE-bench/SWE-bench_Verified",
+    "lite": "SWE-bench/SWE-bench_Lite",
+    "test": "SWE-bench/SWE-bench",
+    "multimodal": "SWE-bench/SWE-bench_Multimodal",
+    "multilingual": "SWE-bench/SWE-bench_Multilingual",
+}
+
+
+# -- SWE-bench -------------------------------------------------------------------------------
+
+
+def _find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
+    split = ask.split or "verified"
+    under = f"evaluation/{split}"
+    listing = github_files(fetcher, "SWE-bench/experiments", ask.revision, under)
+    by_system: dict[str, list[Remote]] = defaultdict(list)
+    for one in listing.files:
+        place = PurePosixPath(one.path)
+        is_list = place.name == LISTS and place.parent.name == "results"
+        named = place.name in (DETAILS, "metadata.yaml", "metadata.yml")
+        if len(place.parts) > 3 and (is_list or named):
+            by_system[place.parts[2]].append(one)
+    results = {
+        name: files
+        for name, files in by_system.items()
+        if any(PurePosixPath(one.path).name in (LISTS, DETAILS) for one in files)
+    }
+    chosen = sampled(results, ask.models)
+    if not chosen:
+        raise PublicError(f"SWE-bench: no results in {under}", hint=MOVED)
+    data = Hub(fetcher).files(INSTANCES[split])
+    tables = [one for one in data.files if one.path.startswith("data/test")]
+    if len(tables) != 1:
+        what = f"{INSTANCES[split]}: {len(tables)} files data/test*, not one"
+        raise PublicError(what, hint=MOVED)
+    table = replace(tables[0], path=f"evaluation/{split}/instances-{data.commit[:12]}.parquet")
+    files = [one for name in chosen for one in results[name]]
+    lacking = len(by_system) - len(results)
+    notes = (f"{counted(lacking, 'submission')} without results left out",) if lacking else ()
+    return Found([*files, table], listing.commit, notes=notes)
+
+
+def _read_swe_bench(ask: Ask, found: Found, folder: Path) -> Reading:
+    paths = [folder / one.path for one in found.files if "metadata.y" not in one.path]
+    reading = read(_best_form(paths), form="swe-bench", damaged="skip")
+    attributes: dict[str, dict[str, Any]] = {}
+    for one in found.files:
+        if "metadata.y" in one.path:
+            name = PurePosixPath(one.path).parts[2]
+            attributes[name] = _system(folder / one.path)
+    for name in reading.scores.model_ids:
+        attributes.setdefault(name, {})["date"] = date_of(name)
+    scores = with_attributes(reading.scores, attributes)
+    repositories = [str(own).rpartition("-")[0].replace("__", "/") for own in scores.item_ids]
+    repositories = [one.partition("/")[2] for one in repositories]
+    scores = replace(scores, items=scores.items.assign(repository=repositories))
+    note = "a model is a submission: an agent with one or several models"
+    return replace(reading, scores=scores, notes=(*found.notes, *reading.notes, note))
+
+
+def _best_form(paths: list[Path]) -> list[Path]:
+    """Leave out lists of resolved instances where a submission has details."""
+    detailed = {path.parent for path in paths if path.name == DETAILS}
+    detailed |= {path.parent / "results" for path in paths if path.name == DETAILS}
+    return [path for path in paths if path.name != LISTS or path.parent not in detailed]
+
+
+def _system(path: Path) -> dict[str, Any]:
+    """Return what metadata.yaml says of a submission."""
+    import yaml
+
+    with laid_out(path):
+        said = yaml.safe_load(path.read_text(encoding="utf-8"))
+        agent = "+".join(_texts(at(said, "tags", "agent")))
+        models = _texts(at(said, "tags", "model"))
+        llm = "+".join(one.rstrip("/").split("/")[-1] for one in models)
+        return {
+            "system": "".join(_texts(at(said, "info", "name"))),
+            "agent": agent,
+            "llm": llm,
+            "attempts": "".join(_texts(at(said, "tags", "system", "attempts"))),
+            # Systems with the same model resemble each other more than systems of one agent.
+            "family": llm or agent,
+        }
+
+
+def _texts(value: Any) -> list[str]:
+    """Return a text or number, or those of a list, as texts; nothing else."""
+    listed = value if isinstance(value, list) else [value]
+    return [str(one) for one in listed if isinstance(one, str | int | float)]
+
+
+# -- Terminal-Bench --------------------------------------------------------------------------
+
+TERMINAL_2 = "harborframework/terminal-bench-2-leaderboard"
+TERMINAL_2_FOLDER = "submissions/terminal-bench/2.0"
+
+
+def _find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
+    if ask.benchmark == "1":
+        listing = github_files(
+            fetcher, "laude-institute/terminal-bench-leaderboard", ask.revision, "results"
+        )
+        runs = [
+            one
+            for one in listing.files
+            if len(PurePosixPath(one.path).parts) == 5 and one.path.endswith("/results.json")
+        ]
+        kept = set(sampled([_folder_of(one.path) for one in runs], ask.models))
+        return Found([one for one in runs if _folder_of(one.path) in kept], listing.commit)
+    hub = Hub(fetcher)
+    commit = hub.commit(TERMINAL_2, ask.revision)
+    _, folders = hub.folder(TERMINAL_2, commit, TERMINAL_2_FOLDER)
+    chosen = sampled(folders, ask.models)
+    reasons: list[str] = []
+
+    def jobs_of(folder: str) -> list[tuple[Remote, list[str]]]:
+        jobs = []
+        for job in hub.folder(TERMINAL_2, commit, folder)[1]:
+            files, trials = hub.folder(TERMINAL_2, commit, job)
+            result = [one for one in files if PurePosixPath(one.path).name == "result.json"]
+            names = [PurePosixPath(trial).name for trial in trials]
+            jobs += [(one, [name for name in names if "__" in name]) for one in result]
+        if not jobs:
+            raise PublicError(f"{folder}: no result.json of a job")
+        return jobs
+
+    listed = fetcher.each(lambda one: or_note(lambda: jobs_of(one), reasons), chosen)
+    jobs = [job for one in listed for job in one or ()]
+    notes = left_out(reasons, len(chosen), "submission")
+    return Found([one for one, _ in jobs], commit, notes=notes, known=[own for _, own in jobs])
+
+
+def _folder_of(path: str) -> str:
+    """Return AGENT/MODEL of results/AGENT/MODEL/RUN/results.json."""
+    return "/".join(PurePosixPath(path).parts[1:3])
+
+
+def _read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
+    rows: list[tuple[str, str, float]] = []
+    attributes: dict[str, dict[str, Any]] = {}
+    untold = 0
+    for number, one in enumerate(found.files):
+        path = folder / one.path
+        data = load_object(path, "an object with the results of a job")
+        parts = PurePosixPath(one.path).parts
+        with laid_out(path):
+            if ask.benchmark == "1":
+                agent, model = parts[1:3]
+                trials = [
+                    (str(row["task_id"]), float(bool(row["is_resolved"])))
+                    for row in data["results"]
+                ]
+            else:
+                agent, _, model = parts[3].rpartition("__")
+                scored = _rewards(data)
+                absent = [trial for trial in found.known[number] if trial not in scored]
+                untold += len(absent)
+                scored |= dict.fromkeys(absent, 0.0)
+                trials = [(name.rpartition("__")[0], score) for name, score in scored.items()]
+            system = f"{agent}__{model}"
+            rows += [(system, task, score) for task, score in trials]
+            day = day_of(str(data.get("started_at") or data.get("start_time") or ""))
+            known = attributes.setdefault(system, {"agent": agent, "llm": model, "family": model})
+            known["date"] = min(filter(None, [known.get("date"), day]), default="")
+    frame = pd.DataFrame(rows, columns=["model", "item", "score"])
+    frame["task"] = f"terminal-bench-{ask.benchmark}"
+    reading = from_rows(frame, what="Terminal-Bench")
+    notes = [*found.notes, *reading.notes, "a model is an agent with a model: AGENT__MODEL"]
+    if untold:
+        notes.append(f"{counted(untold, 'trial')} without a reward, which count as 0")
+    return Reading(with_attributes(reading.scores, attributes), tuple(notes))
+
+
+def _rewards(data: dict[str, Any]) -> dict[str, float]:
+    """Return the reward of each trial of a job."""
+    scored: dict[str, float] = {}
+    for one in data["stats"]["evals"].values():
+        for reward, trials in one["reward_stats"]["reward"].items():
+            for trial in trials:
+                if trial in scored or "__" not in trial:
+                    raise ValueError(f"trial {trial!r} stands there twice or has no task")
+                scored[trial] = float(reward)
+    return scored
+
+
+# -- tau2-bench ------------------------------------------------------------------------------
+
+DOMAINS = ("airline", "retail", "telecom", "banking_knowledge")
+SUBMISSIONS = "web/leaderboard/public/submissions"
+
+
+def _find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
+    repo = "sierra-research/tau2-bench"
+    listing = github_files(fetcher, repo, ask.revision, SUBMISSIONS)
+    url = {one.path: one.url for one in listing.files}
+    with laid_out(f"{repo}/{SUBMISSIONS}/manifest.json"):
+        named = fetcher.json(url[f"{SUBMISSIONS}/manifest.json"])["submissions"]
+        chosen = sampled([str(one) for one in named], ask.models)
+    wanted = DOMAINS[:3] if ask.split is None else (ask.split,)
+
+    def submission(name: str) -> tuple[list[Remote], dict[str, Any]]:
+        path = f"{SUBMISSIONS}/{name}/submission.json"
+        if path not in url:
+            raise PublicError(f"{name}: no submission.json")
+        with laid_out(path):
+            said = fetcher.json(url[path])
+            named = said.get("trajectory_files") or {}
+            files = [
+                Remote(
+                    f"{HOSTS['tau2']}/submissions/{quote(name)}/trajectories/{quote(named[one])}",
+                    f"submissions/{name}/{one}/{named[one]}",
+                )
+                for one in wanted
+                if one in named
+            ]
+            released = object_at(said, "model_release").get("release_date")
+            attributes = {
+                "date": day_of(released or said.get("submission_date")),
+                "family": said.get("model_organization") or "",
+                "llm": said.get("model_name") or "",
+                "agent": said.get("submission_type") or "standard",
+                "user_simulator": object_at(said, "methodology").get("user_simulator") or "",
+            }
+        if not files:
+            raise PublicError(f"{name}: no trajectories of {some(wanted)}")
+        return files, attributes
+
+    reasons: list[str] = []
+    listed = fetcher.each(lambda one: or_note(lambda: submission(one), reasons), chosen)
+    pairs = {name: one for name, one in zip(chosen, listed, strict=True) if one is not None}
+    return Found(
+        [file for files, _ in pairs.values() for file in files],
+        listing.commit,
+        {name: attributes for name, (_, attributes) in pairs.items()},
+        left_out(reasons, len(chosen), "submission"),
+    )
+
+
+def _read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
+    rows = []
+    for one in found.files:
+        path = folder / one.path
+        model, domain = PurePosixPath(one.path).parts[1:3]
+        data = load_json(path)
+        with laid_out(path):
+            for trial in data["simulations"]:
+                told = trial.get("reward_info")
+                score = 0.0 if told is None else float(told["reward"])
+                rows.append((model, f"{domain}/{trial['task_id']}", score, domain))
+    frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
+    reading = from_rows(frame, what="tau2-bench")
+    scores = with_attributes(reading.scores, found.attributes)
+    users = {str(one["user_simulator"]) for one in found.attributes.values()} - {""}
+    notes = [*found.notes, *reading.notes]
+    if len(users) > 1:
+        notes.append(f"the simulated user differs between models: {some(sorted(users))}")
+    return Reading(scores, tuple(notes))
+
+
+AGENTS: dict[str, Layout] = {
+    "swe-bench": (_find_swe_bench, _read_swe_bench),
+    "terminal-bench": (_find_terminal, _read_terminal),
+    "tau2-bench": (_find_tau2, _read_tau2),
+}

@@ -1,0 +1,338 @@
+"""Fetch public per-item results of a source and read them into scores."""
+
+import html
+import json
+import os
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._files import written_whole
+from fewbench._names import counted
+from fewbench.audit import Audit
+from fewbench.audit import audit as audit_scores
+from fewbench.errors import PublicError
+from fewbench.public.catalogue import find_source
+from fewbench.public.fetching import Fetcher, Progress, is_there, laid_out, sampled
+from fewbench.public.source import Ask, Found, Source
+from fewbench.scores import Scores, save_scores
+
+
+def default_cache() -> Path:
+    """Return the folder of fetched files: fewbench/get in your cache directory."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "fewbench" / "get"
+
+
+@dataclass(frozen=True)
+class PublicFiles:
+    """Files that a source publishes and `get` would fetch; see `find_public_files`.
+
+    Attributes
+    ----------
+    source : Source
+        Name, license, how to cite.
+    commit : str
+        Commit, version or day of the files.
+    notes : tuple of str
+        What the listing leaves out.
+    folder : Path
+        Where the files are, or will be.
+    """
+
+    source: Source
+    ask: Ask = field(repr=False)
+    found: Found = field(repr=False)
+    folder: Path
+
+    @property
+    def commit(self) -> str:
+        """Commit, version or day of the files."""
+        return self.found.commit
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the listing leaves out, one sentence each."""
+        return self.found.notes
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Bytes of all files; None if the source does not state the size of each."""
+        sizes = [one.size for one in self.found.files]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
+    @property
+    def n_missing_bytes(self) -> int:
+        """Bytes of known size that are not in the cache yet."""
+        return sum(one.size or 0 for one in self.found.files if not is_there(one, self.folder))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per file: path, bytes (NaN if unknown), digest, cached, url."""
+        return pd.DataFrame(
+            [
+                {
+                    "path": one.path,
+                    "bytes": one.size,
+                    "digest": one.digest,
+                    "cached": is_there(one, self.folder),
+                    "url": one.url,
+                }
+                for one in self.found.files
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: what the files are, and where they come from."""
+        return {
+            "source": self.source.name,
+            "title": self.source.title,
+            "page": self.source.url,
+            "benchmark": self.ask.benchmark,
+            "split": self.ask.split,
+            "models": self.ask.models,
+            "commit": self.commit,
+            "license": self.source.license,
+            "cite": self.source.cite,
+            "bytes": self.n_bytes,
+            "notes": list(self.notes),
+            "files": [
+                {"path": one.path, "bytes": one.size, "digest": one.digest, "url": one.url}
+                for one in self.found.files
+            ],
+        }
+
+    def __repr__(self) -> str:
+        n_bytes = self.n_bytes
+        size = "unknown size" if n_bytes is None else megabytes(n_bytes)
+        return (
+            f"{self.source.name}: {counted(len(self.found.files), 'file')}, {size}, commit "
+            f"{self.commit[:12]}, license: {self.source.license}"
+        )
+
+    def fetch(self, progress: Progress | None = None) -> None:
+        """Download the files that are not in the cache; an interrupted download continues.
+
+        Raises
+        ------
+        PublicError
+            If a file cannot be fetched, or is not what the listing promises.
+        """
+        with Fetcher(progress) as fetcher:
+            fetcher.fetch(self.found.files, self.folder)
+
+    def read(self) -> "PublicResults":
+        """Read the files, which must be there.
+
+        Raises
+        ------
+        PublicError, ReaderError, ScoresError
+            If a file is not laid out as the source promises, or its scores are invalid.
+        """
+        with laid_out(self.folder):
+            reading = self.source.read(self.ask, self.found, self.folder)
+        scores, most = reading.scores, self.ask.models
+        if most is not None and scores.n_models > most:
+            kept = scores.model_positions(sampled(scores.model_ids, most))
+            answered = ~np.isnan(scores.values[kept]).all(axis=0)
+            scores = scores.take(kept, np.flatnonzero(answered))
+        return PublicResults(scores, self, reading.notes)
+
+
+@dataclass(frozen=True)
+class PublicResults:
+    """Public per-item results of a source.
+
+    Attributes
+    ----------
+    scores : Scores
+        With the models' attributes that the source states: date, family, size, agent and others.
+    files : PublicFiles
+        Where they come from.
+    notes : tuple of str
+        Facts that change what the scores mean.
+    path : Path or None
+        The file that they are saved in.
+    """
+
+    scores: Scores
+    files: PublicFiles
+    notes: tuple[str, ...] = ()
+    path: Path | None = None
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit of the scores; see `fewbench.audit_scores`."""
+        return audit_scores(self.scores)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores, models × items, on the source's scale."""
+        return self.scores.to_frame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return where the results come from, their size and notes, as plain values for JSON."""
+        return {
+            **self.files.to_dict(),
+            "n_models": self.scores.n_models,
+            "n_items": self.scores.n_items,
+            "fingerprint": self.scores.fingerprint,
+            "fetched": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "notes": list(self.notes),
+        }
+
+    def save(self, output: str | os.PathLike[str], *, force: bool = False) -> "PublicResults":
+        """Save the scores (.parquet) and beside them NAME.source.json; return them with the path.
+
+        Raises PublicError if a file exists and `force` is not set.
+        """
+        path = Path(output)
+        for one in (path, source_file(path)):
+            if one.exists() and not force:
+                raise PublicError(f"{one} already exists", hint="pass force=True to replace it")
+        written = save_scores(self.scores, path)
+        with written_whole(source_file(path)) as temporary:
+            temporary.write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        return replace(self, path=written)
+
+    def __repr__(self) -> str:
+        size = f"{self.scores.n_models} models × {self.scores.n_items} items"
+        lines = [f"{size} of {self.files!r}", *(f"note: {note}" for note in self.notes)]
+        return "\n".join([*lines, f"cite: {self.files.source.cite}"])
+
+    def _repr_html_(self) -> str:
+        shown = html.escape(repr(self)).replace("\n", "<br>")
+        return f"<p>{shown}</p>{self.scores._repr_html_()}"
+
+
+def megabytes(n_bytes: int) -> str:
+    """Return a size as text.
+
+    Examples
+    --------
+    >>> megabytes(1_234), megabytes(5_600_000), megabytes(7_800_000_000)
+    ('1 kB', '5.6 MB', '7.8 GB')
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{max(1, round(n_bytes / 1000))} kB"
+
+
+def source_file(output: Path) -> Path:
+    """Return the file beside saved scores that says where they come from."""
+    return output.with_suffix(".source.json")
+
+
+def find_public_files(
+    name: str,
+    *,
+    benchmark: str | None = None,
+    models: int | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    form: str | None = None,
+    metric: str | None = None,
+    filter: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> PublicFiles:
+    """List the files that `get` would fetch, with their sizes; nothing but listings is fetched.
+
+    Parameters and errors are those of `get`.
+    """
+    source = find_source(name)
+    ask = source.check(Ask(benchmark, models, split, revision, form, metric, filter))
+    with Fetcher() as fetcher:
+        found = source.find(ask, fetcher)
+    if not found.files:
+        raise PublicError(f"{name}: no files to fetch", hint="pass another --benchmark or --split")
+    places = {one.path: one for one in found.files}
+    found = replace(found, files=list(places.values()))
+    base = default_cache() if cache is None else Path(cache)
+    folder = base.joinpath(*name.replace(":", "/").split("/"), found.commit.replace(" ", "-"))
+    return PublicFiles(source, ask, found, folder)
+
+
+def get(
+    name: str,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    benchmark: str | None = None,
+    models: int | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    form: str | None = None,
+    metric: str | None = None,
+    filter: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> PublicResults:
+    """Fetch other models' public per-item results of a benchmark.
+
+    Parameters
+    ----------
+    name : str
+        A source of `public_sources`, or `hub:ORG/DATASET` for a dataset repository with logs.
+    output : path, optional
+        Scores file to write (.parquet); NAME.source.json beside says where they come from.
+    benchmark, split : str, optional
+        Benchmark and part of it, if the source has several. For a repository, `split` is a folder.
+    models : int, optional
+        Fetch only a fixed random sample of so many models; a larger sample contains a smaller one.
+    revision : str, optional
+        Commit, tag or release (default: the newest).
+    form : str, optional
+        Harness that wrote the logs of a repository (default: recognized by content).
+    metric, filter : str, optional
+        Metric and filter to read, if logs have several; see `fewbench.import_results`.
+    cache : path, optional
+        Folder for fetched files (default: fewbench/get in your cache directory).
+    force : bool
+        Replace `output` if it exists.
+    progress : callable, optional
+        Called with (done, all) megabytes.
+
+    Raises
+    ------
+    PublicError
+        If the source, benchmark or split is unknown, or files cannot be fetched or read.
+    MissingExtraError
+        If huggingface_hub is not installed.
+    ReaderError, ScoresError
+        If the results are invalid.
+
+    Examples
+    --------
+    >>> import fewbench
+    >>> results = fewbench.get("livebench", "livebench.parquet")  # doctest: +SKIP
+    >>> results.scores.n_models  # doctest: +SKIP
+    195
+    """
+    path = None if output is None else Path(output)
+    if path is not None:
+        if path.suffix != ".parquet":
+            raise PublicError(
+                f"{path}: scores are saved as Parquet", hint=f"use {path.with_suffix('.parquet')}"
+            )
+        for one in (path, source_file(path)):  # before the work
+            if one.exists() and not force:
+                raise PublicError(f"{one} already exists", hint="pass force=True to replace it")
+    files = find_public_files(
+        name,
+        benchmark=benchmark,
+        models=models,
+        split=split,
+        revision=revision,
+        form=form,
+        metric=metric,
+        filter=filter,
+        cache=cache,
+    )
+    files.fetch(progress)
+    results = files.read()
+    return results if path is None else results.save(path, force=force)

@@ -1,0 +1,391 @@
+"""Sources that publish logs of harnesses, which the ordinary readers read."""
+
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from fewbench._names import counted, did_you_mean
+from fewbench.errors import PublicError, ReaderError
+from fewbench.public.fetching import GATED, MOVED, Fetcher, Remote, laid_out, sampled
+from fewbench.public.hosts import HOSTS, Hub, bucket_files
+from fewbench.public.source import (
+    Ask,
+    Attributes,
+    Found,
+    Layout,
+    Source,
+    day_of,
+    left_out,
+    or_note,
+    with_attributes,
+)
+from fewbench.readers import Reading, read
+from fewbench.readers.gather import find_units
+from fewbench.readers.harnesses import HARNESSES
+from fewbench.readers.reading import RESULTS
+
+
+def _read_logs(
+    ask: Ask,
+    found: Found,
+    paths: Sequence[Path],
+    form: str | None,
+    metric: str | None = None,
+    attributes: Attributes | None = None,
+) -> Reading:
+    """Read logs by the reader of their harness; the date of a model is that of its first run."""
+    reading = read(
+        list(paths),
+        form=form,
+        metric=ask.metric or metric,
+        filter=ask.filter,
+        damaged="skip",
+        same_model="newest",
+    )
+    known = {model: dict(one) for model, one in (attributes or {}).items()}
+    timed = reading.files[reading.files["time"] != ""] if len(reading.files) else reading.files
+    for model, time in timed.groupby("model")["time"].min().items() if len(timed) else ():
+        if day := day_of(str(time)):
+            known.setdefault(str(model), {}).setdefault("date", day)
+    scores = with_attributes(reading.scores, known)
+    return replace(reading, scores=scores, notes=(*found.notes, *reading.notes))
+
+
+# -- HELM ------------------------------------------------------------------------------------
+
+HELM_BUCKET = "crfm-helm-public"
+HELM_FILES = ("run_spec.json", "per_instance_stats.json", "instances.json")
+HELM_METRICS = ",".join(
+    (
+        *("final_number_exact_match", "math_equiv_chain_of_thought", "bleu_4", "f1_score"),
+        *("quasi_exact_match", "exact_match", "chain_of_thought_correctness"),
+        *("ifeval_strict_accuracy", "wildbench_score_rescaled", "omni_math_accuracy"),
+    )
+)
+MODEL_OF_RUN = re.compile(r"[:,]model=([^,]+)")
+
+
+def _find_helm(ask: Ask, fetcher: Fetcher) -> Found:
+    base = f"{ask.benchmark}/benchmark_output"
+    version = ask.revision
+    if version is None:
+        releases = bucket_files(fetcher, HELM_BUCKET, f"{base}/releases/", deep=False).folders
+        names = [PurePosixPath(one).name for one in releases]
+        version = max(names, key=_version_key, default=None)
+    if version is None:
+        raise PublicError(f"HELM: no releases of {ask.benchmark}", hint=MOVED)
+    url = f"{HOSTS['gcs']}/{HELM_BUCKET}/{base}/releases/{quote(version)}/runs_to_run_suites.json"
+    with laid_out(url):
+        suites = {str(run): str(suite) for run, suite in fetcher.json(url).items()}
+    scenarios = sorted({run.partition(":")[0] for run in suites})
+    if ask.split is not None and ask.split not in scenarios:
+        hint = did_you_mean(ask.split, scenarios)
+        raise PublicError(f"HELM {ask.benchmark} has no split {ask.split!r}", hint=hint)
+    model_of = {
+        run: named[1]
+        for run in suites
+        if (named := MODEL_OF_RUN.search(run)) and ask.split in (None, run.partition(":")[0])
+    }
+    chosen = set(sampled(model_of.values(), ask.models))
+    runs = {f"{base}/runs/{suites[run]}/{run}": model_of[run] for run in model_of}
+    runs = {place: model for place, model in runs.items() if model in chosen}
+    # A suite is listed in pages of 1,000 files, which is fewer requests than one for each run.
+    wanted = sorted({suites[run] for run, model in model_of.items() if model in chosen})
+    listed = fetcher.each(
+        lambda suite: bucket_files(fetcher, HELM_BUCKET, f"{base}/runs/{suite}/"), wanted
+    )
+    files: dict[str, list[Remote]] = defaultdict(list)
+    dates: dict[str, dict[str, str]] = {}
+    for bucket in listed:
+        for one in bucket.files:
+            place, _, name = one.path.rpartition("/")
+            if place in runs and name in HELM_FILES:
+                files[place].append(one)
+                day, known = day_of(bucket.created[one.path]), dates.setdefault(runs[place], {})
+                known["date"] = min(filter(None, [known.get("date"), day]), default="")
+    stats = HELM_FILES[1]
+    whole = [place for place in runs if any(one.path.endswith(stats) for one in files[place])]
+    reasons = [f"{place} has no {stats}" for place in runs if place not in set(whole)]
+    notes = left_out(reasons, len(runs), "run")
+    return Found([one for place in whole for one in files[place]], version, dates, notes)
+
+
+def _version_key(name: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in re.findall(r"\d+", name))
+
+
+def _read_helm(ask: Ask, found: Found, folder: Path) -> Reading:
+    paths = [folder / one.path for one in found.files]
+    reading = _read_logs(ask, found, paths, "helm", HELM_METRICS)
+    attributes = {}
+    for model in reading.scores.model_ids:  # files write ORG_MODEL, runs ORG/MODEL
+        uploaded = found.attributes.get(model.replace("/", "_"), {}).get("date", "")
+        family = model.partition("/")[0] if "/" in model else ""
+        attributes[model] = {"date": uploaded, "family": family}
+    scores = with_attributes(reading.scores, attributes)
+    note = "dates are of the files, and families are the developers of the models"
+    return replace(reading, scores=scores, notes=(*reading.notes, note))
+
+
+# -- Open LLM Leaderboard v1 -----------------------------------------------------------------
+
+# Task and number of examples in the names of files, files of a whole run, metric, items.
+V1 = {
+    "arc": ("arc:challenge|25", 1, "acc_norm", 1172),
+    "hellaswag": ("hellaswag|10", 1, "acc_norm", 10042),
+    "mmlu": ("hendrycksTest-*|5", 57, "acc", 14042),
+    "truthfulqa": ("truthfulqa:mc|0", 1, "mc2", 817),
+    "winogrande": ("winogrande|5", 1, "acc", 1267),
+    "gsm8k": ("gsm8k|5", 1, "acc", 1319),
+}
+V1_AUTHOR = "open-llm-leaderboard-old"
+
+
+def _find_v1(ask: Ask, fetcher: Fetcher) -> Found:
+    hub = Hub(fetcher)
+    start = f"{V1_AUTHOR}/details_"
+    repos = [one for one in hub.datasets(V1_AUTHOR, "details_") if one.startswith(start)]
+    if not repos:
+        raise PublicError(f"{V1_AUTHOR}: no repositories details_ORG__MODEL", hint=MOVED)
+    chosen = sampled(repos, ask.models)
+    reasons: list[str] = []
+
+    def run_of(repo: str) -> list[Remote]:
+        files = hub.files(repo).files
+        pattern = f"details_harness|{V1[str(ask.benchmark)][0]}_*.parquet"
+        runs: dict[str, list[Remote]] = defaultdict(list)
+        for one in files:
+            if fnmatchcase(PurePosixPath(one.path).name, pattern):
+                runs[PurePosixPath(one.path).parent.name].append(one)
+        if not runs:
+            raise PublicError(f"{repo}: no run of {ask.benchmark}")
+        # Runs may be partial: the one with most tasks counts, and of these the newest.
+        time = max(runs, key=lambda time: (len(runs[time]), time.replace(":", "-")))
+        stamp = time.replace(":", "-")
+        results = [
+            one
+            for one in files
+            if one.path.replace(":", "-").endswith(f"results_{stamp}.json") and "/" not in one.path
+        ]
+        home = repo.partition("/")[2]
+        return [replace(one, path=f"{home}/{one.path}") for one in (*runs[time], *results)]
+
+    listed = fetcher.each(lambda one: or_note(lambda: run_of(one), reasons), chosen)
+    files = [one for run in listed for one in run or ()]
+    return Found(files, "latest", notes=left_out(reasons, len(chosen), "model"))
+
+
+def _read_v1(ask: Ask, found: Found, folder: Path) -> Reading:
+    _, n_files, metric, n_items = V1[str(ask.benchmark)]
+    paths = [folder / one.path for one in found.files if one.path.endswith(".parquet")]
+    reading = _read_logs(ask, found, paths, "lighteval", metric)
+    notes = list(reading.notes)
+    if reading.scores.n_items > n_items:
+        notes.append(
+            f"{reading.scores.n_items:,} items where the benchmark has {n_items:,}: logs of "
+            "different times identify the same items differently, so models have missing cells"
+        )
+    by_model = reading.files[reading.files["taken"] > 0].groupby("model").size()
+    if short := int((by_model < n_files).sum()):
+        notes.append(f"{counted(short, 'model')} with fewer than {n_files} tasks")
+    return replace(reading, notes=tuple(notes))
+
+
+# -- Open LLM Leaderboard v2 -----------------------------------------------------------------
+
+V2 = {
+    "ifeval": "prompt_level_strict_acc",
+    "bbh": "acc_norm",
+    "math": "exact_match",
+    "gpqa": "acc_norm",
+    "musr": "acc_norm",
+    "mmlu_pro": "acc",
+}
+V2_DAYS = ("Upload To Hub Date", "Submission Date")
+V2_AUTHOR = "open-llm-leaderboard"
+V2_TIME = re.compile(r"samples_leaderboard_(.+)_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl?")
+
+
+def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
+    hub = Hub(fetcher)
+    contents = hub.files(f"{V2_AUTHOR}/contents", ask.revision)
+    table = [one for one in contents.files if one.path.endswith(".parquet")]
+    if not table:
+        raise PublicError(f"{V2_AUTHOR}/contents: no table of models", hint=MOVED)
+    with laid_out(table[0].url):
+        rows = pd.read_parquet(io.BytesIO(fetcher.get(table[0].url, table[0].headers)))
+        attributes = {
+            str(row["fullname"]): {
+                "date": next(filter(None, (day_of(str(row.get(one))) for one in V2_DAYS)), ""),
+                "family": row.get("Base Model"),
+                "size": row.get("#Params (B)"),
+                "merged": row.get("Merged"),
+            }
+            for row in rows.to_dict("records")
+        }
+    chosen = sampled(attributes, ask.models)
+    reasons: list[str] = []
+
+    def run_of(model: str) -> list[Remote]:
+        own = model.replace("/", "__")
+        repo = f"{V2_AUTHOR}/{own}-details"
+        listing = hub.files(repo)
+        newest: dict[str, tuple[str, Remote]] = {}
+        for one in listing.files:
+            found = V2_TIME.fullmatch(PurePosixPath(one.path).name)
+            if found and (found[1] == ask.benchmark or found[1].startswith(f"{ask.benchmark}_")):
+                newest[found[1]] = max(
+                    newest.get(found[1], ("", one)), (found[2], one), key=lambda pair: pair[0]
+                )
+        if not newest:
+            raise PublicError(f"{repo}: no run of {ask.benchmark}")
+        if listing.is_gated and not hub.may_read(repo):
+            raise PublicError(f"{repo}: its terms are not accepted", hint=GATED)
+        times = {time for time, _ in newest.values()}
+        results = [
+            one
+            for one in listing.files
+            if PurePosixPath(one.path).name in {f"results_{time}.json" for time in times}
+        ]
+        kept = [*(one for _, one in newest.values()), *results]
+        return [replace(one, path=f"{own}/{PurePosixPath(one.path).name}") for one in kept]
+
+    listed = fetcher.each(lambda one: or_note(lambda: run_of(one), reasons), chosen)
+    gated = sum("terms are not accepted" in reason for reason in reasons)
+    if gated and len(reasons) == len(chosen):
+        raise PublicError(reasons[0], hint=GATED)
+    files = [one for run in listed for one in run or ()]
+    return Found(files, "latest", attributes, left_out(reasons, len(chosen), "model"))
+
+
+def _read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
+    paths = [folder / one.path for one in found.files if "/samples_" in one.path]
+    return _read_logs(ask, found, paths, "lm-eval", V2[str(ask.benchmark)], found.attributes)
+
+
+# -- Every Eval Ever -------------------------------------------------------------------------
+
+EEE = "evaleval/EEE_datastore"
+
+
+def _find_eee(ask: Ask, fetcher: Fetcher) -> Found:
+    hub = Hub(fetcher)
+    commit = hub.commit(EEE, ask.revision)
+    listed = hub.paths(EEE, commit, ["flat/latest_manifest.json"])
+    if not listed:
+        raise PublicError(f"{EEE}: no flat/latest_manifest.json", hint=MOVED)
+    with laid_out(listed[0].url):
+        manifest = fetcher.json(listed[0].url, listed[0].headers)
+        where = str(manifest["entries_path"])
+        entries = hub.paths(EEE, commit, [where])[0]
+        rows = [
+            json.loads(line)
+            for line in fetcher.get(entries.url, entries.headers).splitlines()
+            if line.strip()
+        ]
+        usable = [
+            row
+            for row in rows
+            if row.get("instance_level_available") and not row.get("superseded_by")
+        ]
+        known = sorted({str(row["benchmark"]) for row in usable})
+        if ask.benchmark not in known:
+            hint = did_you_mean(str(ask.benchmark), known)
+            raise PublicError(f"{EEE}: no benchmark {ask.benchmark!r} with items", hint=hint)
+        mine = {
+            str(row["object_path"]): str(row["instance_level_path"])
+            for row in usable
+            if row["benchmark"] == ask.benchmark
+        }
+    kept = sampled(mine, ask.models)
+    paths = [path for one in kept for path in (one, mine[one])]
+    files = hub.paths(EEE, commit, paths)
+    there = {one.path for one in files}
+    reasons = [f"{one} is not there" for one in kept if not {one, mine[one]} <= there]
+    return Found(files, commit, notes=left_out(reasons, len(kept), "record"))
+
+
+def _read_eee(ask: Ask, found: Found, folder: Path) -> Reading:
+    paths = [folder / one.path for one in found.files if one.path.endswith("_samples.jsonl")]
+    return _read_logs(ask, found, paths, "every-eval-ever")
+
+
+# -- any dataset repository ------------------------------------------------------------------
+
+
+def _find_repository(repo: str) -> Any:
+    def find(ask: Ask, fetcher: Fetcher) -> Found:
+        hub = Hub(fetcher)
+        listing = hub.files(repo, ask.revision)
+        files = [
+            one
+            for one in listing.files
+            if PurePosixPath(one.path).suffix.lower() in RESULTS
+            and (ask.split is None or one.path.startswith(f"{ask.split.rstrip('/')}/"))
+        ]
+        if not files:
+            names = [PurePosixPath(one.path).name for one in listing.files][:5]
+            raise PublicError(
+                f"{repo}: no result files{f' below {ask.split}' if ask.split else ''}",
+                hint=f"it has {', '.join(names) or 'no files'}",
+            )
+        if listing.is_gated and not hub.may_read(repo):
+            raise PublicError(f"{repo}: its terms are not accepted", hint=GATED)
+        return Found(files, listing.commit)
+
+    return find
+
+
+def _read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
+    paths = [folder / one.path for one in found.files]
+    logs = find_units(paths, [ask.form] if ask.form in HARNESSES else list(HARNESSES))
+    if not logs.units and len(paths) == 1:
+        try:
+            return read(paths[0], form=ask.form)
+        except ReaderError as error:
+            hint = f"name its columns: fewbench import {paths[0]} --model … --item … --score …"
+            raise PublicError(error.message, hint=hint) from error
+    if not logs.units:
+        raise PublicError(
+            f"{folder}: no logs of {ask.form or 'a known harness'} in the repository",
+            hint="name its columns if it has a table: fewbench import FILE --model …",
+        )
+    named = dict.fromkeys(path for _, unit in logs.units for path in (unit.path, *unit.beside))
+    form = ask.form if ask.form in HARNESSES else None
+    reading = _read_logs(ask, found, list(named), form)
+    if logs.others:
+        what = f"{counted(len(logs.others), 'file')} left out that {form or 'no harness'} "
+        what += "did not write" if form else "is known to have written"
+        reading = replace(reading, notes=(*reading.notes, what))
+    return reading
+
+
+def repository(name: str) -> Source:
+    """Return the source of any dataset repository at the Hub, named hub:ORG/DATASET."""
+    repo = name.removeprefix("hub:")
+    return Source(
+        name,
+        "a dataset repository",
+        f"https://huggingface.co/datasets/{repo}",
+        *("varies", "varies", "varies"),
+        *("see its page", "see its page"),
+        *(_find_repository(repo), _read_repository),
+        splits=("*",),
+    )
+
+
+LOGS: dict[str, Layout] = {
+    "helm": (_find_helm, _read_helm),
+    "open-llm-leaderboard-v1": (_find_v1, _read_v1),
+    "open-llm-leaderboard-v2": (_find_v2, _read_v2),
+    "every-eval-ever": (_find_eee, _read_eee),
+}

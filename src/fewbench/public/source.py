@@ -1,0 +1,265 @@
+"""What a source of public results is, and what all sources share."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import counted, did_you_mean, some
+from fewbench.errors import FewbenchError, PublicError
+from fewbench.public.fetching import MOVED, Fetcher, Remote, Unreachable, sampled
+from fewbench.readers import FORMS, Reading
+from fewbench.scores import Scores, from_long
+
+T = TypeVar("T")
+Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
+SIZE = re.compile(r"(?<![\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![a-zA-Z0-9])")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a user asks of a source; see `fewbench.get`."""
+
+    benchmark: str | None = None
+    models: int | None = None
+    split: str | None = None
+    revision: str | None = None
+    form: str | None = None
+    metric: str | None = None
+    filter: str | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Files to fetch, and what the listing says of them.
+
+    Parameters
+    ----------
+    files : list of Remote
+    commit : str
+        Commit, version or day that the files are of; also their folder in the cache.
+    attributes : mapping
+        Model → attribute → value.
+    notes : tuple of str
+    known : anything
+        What this source's `read` needs besides the files.
+    """
+
+    files: list[Remote]
+    commit: str
+    attributes: Attributes = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    known: Any = None
+
+
+# Lists the files that answer an ask; reads them below a folder.
+Find = Callable[[Ask, Fetcher], Found]
+Read = Callable[[Ask, Found, Path], Reading]
+Layout = tuple[Find, Read]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of public per-item results.
+
+    Parameters
+    ----------
+    name, title, url : str
+    models, items, size : str
+        Approximate numbers, as last seen by others; sizes of one benchmark.
+    license, cite : str
+    find : callable
+        Lists the files that answer an `Ask`.
+    read : callable
+        Reads the files below a folder.
+    benchmarks, splits : tuple of str
+        Values of `--benchmark` and `--split`; () if the source has none, ("*",) if any name may do.
+    default : str, optional
+        Benchmark that is fetched if none is named; without it one must be named.
+    has_revisions : bool
+        Whether older commits or releases can be asked for.
+    """
+
+    name: str
+    title: str
+    url: str
+    models: str
+    items: str
+    size: str
+    license: str
+    cite: str
+    find: Find
+    read: Read
+    benchmarks: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    default: str | None = None
+    has_revisions: bool = True
+
+    def check(self, ask: Ask) -> Ask:
+        """Return an ask with the default benchmark; PublicError if the source cannot answer it."""
+        for option, given, known in (
+            ("benchmark", ask.benchmark, self.benchmarks),
+            ("split", ask.split, self.splits),
+        ):
+            if given is None or known == ("*",):
+                continue
+            if not known:
+                raise PublicError(f"{self.name} has no {option}s", hint=f"omit --{option}")
+            if given not in known:
+                raise PublicError(
+                    f"{self.name} has no {option} {given!r}", hint=did_you_mean(given, known)
+                )
+        if ask.form is not None and not self.name.startswith("hub:"):
+            raise PublicError(
+                f"the form of {self.name} is known",
+                hint="omit --from, which is for hub:ORG/DATASET",
+            )
+        if ask.form is not None and ask.form not in FORMS:
+            raise PublicError(f"unknown form {ask.form!r}", hint=did_you_mean(ask.form, FORMS))
+        if ask.revision is not None and not self.has_revisions:
+            raise PublicError(f"{self.name} has no revisions", hint="omit --revision")
+        if ask.models is not None and ask.models < 2:
+            raise PublicError(f"{ask.models} models are too few", hint="pass --models 2 or more")
+        if ask.benchmark is None and self.benchmarks and self.default is None:
+            known_names = ", ".join(self.benchmarks)
+            hint = "its page lists them" if known_names == "*" else f"one of {known_names}"
+            raise PublicError(f"{self.name}: which --benchmark?", hint=f"{hint} ({self.url})")
+        return replace(ask, benchmark=ask.benchmark or self.default)
+
+
+def size_of(model: str) -> float:
+    """Return the billions of parameters that a model's name states, NaN if it states none.
+
+    Examples
+    --------
+    >>> size_of("meta-llama/Llama-3.1-8B-Instruct"), size_of("Mixtral-8x7B"), size_of("gpt-4o")
+    (8.0, 56.0, nan)
+    """
+    found = SIZE.search(model)
+    return float(found[1] or 1) * float(found[2]) if found else float("nan")
+
+
+def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
+    """Add attributes to the models of scores, without those that no model has.
+
+    `size` (billions of parameters) is read from names where the source does not state it.
+    """
+    models = scores.models.copy()
+    names = dict.fromkeys(name for one in attributes.values() for name in one)
+    for name in names:
+        values = [attributes.get(model, {}).get(name) for model in scores.model_ids]
+        texts = ["" if value is None or value != value else str(value) for value in values]
+        if name == "size":
+            models[name] = pd.to_numeric(pd.Series(texts, index=models.index), errors="coerce")
+        elif any(texts):
+            if name == "family":  # a model of unknown family is one of its own, for group splits
+                texts = [one or own for one, own in zip(texts, scores.model_ids, strict=True)]
+            models[name] = texts
+    if "size" not in models:
+        sizes = np.array([size_of(model) for model in scores.model_ids])
+        if np.isfinite(sizes).any():
+            models["size"] = sizes
+    return replace(scores, models=models)
+
+
+def from_rows(
+    rows: pd.DataFrame,
+    *,
+    models: int | None = None,
+    item_columns: Iterable[str] = (),
+    what: str,
+) -> Reading:
+    """Return scores from rows of model, item, score and task; trials of a cell are averaged.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns `model`, `item`, `score` (numbers in [0, 1]; empty if not run) and `task`.
+    models : int, optional
+        Keep a fixed random sample of so many models.
+    item_columns : iterable of str
+        Columns to keep with the items.
+    what : str
+        The file, for messages.
+
+    Raises
+    ------
+    PublicError
+        If there are no rows, or a score is not a number.
+    """
+    if not len(rows):
+        raise PublicError(f"{what}: no results", hint="pass another --benchmark or --split")
+    for name in ("model", "item"):
+        if rows[name].isna().any():
+            raise PublicError(f"{what}: {int(rows[name].isna().sum())} rows without a {name}")
+    numbers = pd.to_numeric(rows["score"], errors="coerce")
+    bad = numbers.isna() & rows["score"].notna()
+    if bad.any():
+        at = int(bad.to_numpy().argmax())
+        raise PublicError(
+            f"{what}: {int(bad.sum())} scores are not numbers, first {rows['score'].iloc[at]!r} of "
+            f"model {rows['model'].iloc[at]!r}"
+        )
+    rows = rows.assign(score=numbers.astype(float))
+    if models is not None:
+        rows = rows[rows["model"].astype(str).isin(sampled(rows["model"].astype(str), models))]
+    columns = ["task", *item_columns]
+    notes, averaged = [], rows
+    if rows.duplicated(["model", "item"]).any():
+        averaged = rows.groupby(["model", "item"], sort=False, as_index=False).agg(
+            {"score": "mean", **dict.fromkeys(columns, "first")}
+        )
+        trials = len(rows) / len(averaged)
+        notes.append(f"several trials of a model on an item are averaged ({trials:.1f} on average)")
+    empty = averaged.groupby("model")["score"].count()
+    if (without := empty.index[empty == 0]).size:
+        notes.append(f"{len(without)} models without a score left out: {some(without)}")
+        averaged = averaged[~averaged["model"].isin(without)]
+    unrun = averaged.groupby("item")["score"].count()
+    if (nobody := unrun.index[unrun == 0]).size:
+        notes.append(f"{len(nobody)} items without a score left out: {some(nobody)}")
+        averaged = averaged[~averaged["item"].isin(nobody)]
+    scores = from_long(
+        averaged, model="model", item="item", score="score", task="task", item_columns=columns[1:]
+    )
+    return Reading(scores, tuple(notes))
+
+
+def day_of(value: Any) -> str:
+    """Return a time as an ISO date; "" if it is none.
+
+    Times are ISO texts, or seconds or milliseconds since 1970.
+
+    Examples
+    --------
+    >>> day_of("2024-08-01T10-00-00.1"), day_of(1.7e9), day_of(1.7e12), day_of("soon")
+    ('2024-08-01', '2023-11-14', '2023-11-14', '')
+    """
+    if isinstance(value, str):
+        return value[:10] if re.match(r"\d{4}-\d\d-\d\d", value) else ""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        return ""
+    seconds = value / 1000 if value > 1e11 else value
+    return pd.Timestamp(seconds, unit="s").strftime("%Y-%m-%d") if seconds < 4e9 else ""
+
+
+def or_note(call: Callable[[], T], left_out: list[str]) -> T | None:
+    """Return what `call` returns; None and a reason in `left_out` if something is not there."""
+    try:
+        return call()
+    except Unreachable:
+        raise
+    except FewbenchError as error:
+        left_out.append(error.message)
+        return None
+
+
+def left_out(reasons: list[str], of: int, what: str) -> tuple[str, ...]:
+    """Return a note on what is left out; PublicError if nothing is left."""
+    if reasons and len(reasons) == of:
+        raise PublicError(f"no {what} can be fetched; first: {reasons[0]}", hint=MOVED)
+    return (f"{len(reasons)} of {counted(of, what)} left out: {reasons[0]}",) if reasons else ()

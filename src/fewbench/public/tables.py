@@ -1,0 +1,384 @@
+"""Sources that publish tables or lists of scores."""
+
+import json
+import re
+import zipfile
+from collections import Counter
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+
+from fewbench._names import did_you_mean
+from fewbench.errors import PublicError
+from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
+from fewbench.public.hosts import HOSTS, Hub, github_files, zenodo_files
+from fewbench.public.source import (
+    Ask,
+    Attributes,
+    Found,
+    Layout,
+    day_of,
+    from_rows,
+    with_attributes,
+)
+from fewbench.readers import Reading
+from fewbench.readers.files import load_json
+from fewbench.readers.tables import load_table
+from fewbench.readers.values import content_id
+
+LARGEST_JSON = 500 * 2**20
+LIVEBENCH = (
+    *("reasoning", "math", "coding", "agentic_coding", "language", "data_analysis"),
+    "instruction_following",
+)
+
+
+def _matching(files: list[Remote], pattern: str, where: str) -> list[Remote]:
+    found = [one for one in files if fnmatchcase(one.path, pattern)]
+    if not found:
+        raise PublicError(f"{where}: no file {pattern}", hint=MOVED)
+    return found
+
+
+def _frames(folder: Path, files: list[Remote], columns: list[str]) -> pd.DataFrame:
+    """Return the named columns of Parquet files, which must have all of them."""
+    import pyarrow.parquet as pq
+
+    frames = []
+    for one in files:
+        with laid_out(folder / one.path):
+            frames.append(pq.read_table(folder / one.path, columns=columns).to_pandas())
+            if lacking := set(columns) - set(frames[-1].columns):
+                raise KeyError(*sorted(lacking))
+    return cast(pd.DataFrame, pd.concat(frames, ignore_index=True))
+
+
+def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> pd.DataFrame:
+    """Return the rows with a value of a column; PublicError lists the values that there are."""
+    if wanted is None:
+        return rows
+    known = sorted({str(one) for one in rows[column]})
+    if wanted not in known:
+        raise PublicError(
+            f"no {option} {wanted!r} in these results", hint=did_you_mean(wanted, known)
+        )
+    return rows[rows[column].astype(str) == wanted]
+
+
+# -- LiveBench -------------------------------------------------------------------------------
+
+
+def _find_livebench(ask: Ask, fetcher: Fetcher) -> Found:
+    listing = Hub(fetcher).files("livebench/model_judgment", ask.revision)
+    files = _matching(listing.files, "data/leaderboard-*.parquet", "livebench/model_judgment")
+    return Found(files, listing.commit)
+
+
+def _read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
+    import pyarrow.parquet as pq
+
+    path = folder / found.files[0].path
+    with laid_out(path):
+        names = pq.read_schema(path).names
+    group = "category" if "category" in names else "grouping"
+    columns = ["question_id", "task", "model", "score", "turn", "tstamp", group]
+    rows = _frames(folder, found.files, columns)
+    with laid_out(path):
+        wanted = None if ask.benchmark == "all" else ask.benchmark
+        rows = _only(rows, group, wanted, "benchmark")
+        rows = rows.sort_values("tstamp", kind="stable")
+        turns = ["model", "question_id", "turn"]
+        rows = rows.drop_duplicates(turns, keep="last")  # judged again
+        days = rows.groupby("model")["tstamp"].min().map(day_of)
+        table = rows.rename(columns={"question_id": "item", group: "category"})
+    reading = from_rows(table, models=ask.models, item_columns=["category"], what=str(path))
+    note = "questions rotate, so models saw different sets; dates are of the first judgment"
+    attributes = {str(model): {"date": day} for model, day in days.items()}
+    return _told(reading, attributes, note)
+
+
+def _told(reading: Reading, attributes: Attributes, *notes: str) -> Reading:
+    return Reading(with_attributes(reading.scores, attributes), (*reading.notes, *notes))
+
+
+# -- LiveCodeBench ---------------------------------------------------------------------------
+
+
+def _today() -> str:
+    """Return the day, under which files that have no commit are kept."""
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def _find_livecodebench(ask: Ask, fetcher: Fetcher) -> Found:
+    name = "performances_generation.json"
+    return Found([Remote(f"{HOSTS['livecodebench']}/{name}", name)], _today())
+
+
+def _read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
+    path = folder / found.files[0].path
+    data = load_json(path)
+    with laid_out(path):
+        rows = pd.DataFrame(
+            [
+                {
+                    "model": str(one["model"]),
+                    "item": str(one["question_id"]),
+                    "score": float(one["pass@1"]) / 100,
+                    "task": str(one.get("platform") or "livecodebench"),
+                    "difficulty": str(one.get("difficulty") or ""),
+                    "contest_date": day_of(one.get("date")),
+                }
+                for one in data["performances"]
+            ]
+        )
+        released = {
+            str(one["model_repr"]): {"date": day_of(one.get("release_date"))}
+            for one in data["models"]
+        }
+        if 0 < rows["score"].max() <= 0.01:
+            raise ValueError("pass@1 is not from 0 to 100")
+    extra = ["difficulty", "contest_date"]
+    return _told(from_rows(rows, models=ask.models, item_columns=extra, what=str(path)), released)
+
+
+# -- OpenEval --------------------------------------------------------------------------------
+
+
+def _find_openeval(ask: Ask, fetcher: Fetcher) -> Found:
+    repo = "human-centered-eval/OpenEval"
+    listing = Hub(fetcher).files(repo, ask.revision)
+    files = _matching(listing.files, "response/*.parquet", repo)
+    files += _matching(listing.files, "item/*.parquet", repo)
+    return Found(files, listing.commit)
+
+
+def _read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
+    part = {
+        kind: [one for one in found.files if one.path.startswith(f"{kind}/")]
+        for kind in ("item", "response")
+    }
+    known = set(_frames(folder, part["item"], ["item_id"])["item_id"].astype(str))
+    where = folder / "response"
+    table = _frames(folder, part["response"], ["response_id", "scores"])
+    wanted = str(ask.benchmark).lower()
+    rows, metrics = [], Counter[str]()
+    with laid_out(where):
+        for own, scores in zip(table["response_id"], table["scores"], strict=True):
+            item, model = _response_of(str(own), known)
+            if not _is_of(item, wanted):
+                continue
+            for metric, value in zip(scores["metric"], scores["value"], strict=True):
+                metrics[str(metric["name"])] += 1
+                rows.append((model, item, str(metric["name"]), value))
+    if not rows:
+        benchmarks = sorted({re.split(r"[_\-.]", one)[0] for one in known})
+        raise PublicError(
+            f"OpenEval: no items of {ask.benchmark!r}",
+            hint=did_you_mean(str(ask.benchmark), benchmarks),
+        )
+    if ask.metric is None and len(metrics) > 1:
+        raise PublicError("OpenEval: which metric?", hint=f"pass --metric {'|'.join(metrics)}")
+    frame = pd.DataFrame(rows, columns=["model", "item", "metric", "score"])
+    frame = _only(frame, "metric", ask.metric, "metric").assign(task=ask.benchmark)
+    return _told(from_rows(frame, models=ask.models, what=str(where)), {})
+
+
+def _is_of(item: str, benchmark: str) -> bool:
+    """Whether the id of an item begins with a benchmark's name."""
+    rest = item[len(benchmark) :]
+    return item.lower().startswith(benchmark) and not rest[:1].isalnum()
+
+
+def _response_of(own: str, items: set[str]) -> tuple[str, str]:
+    """Return item and model of ITEMID_MODEL_RUN; both may hold underscores, so items decide."""
+    parts = own.split("_")[:-1]
+    cuts = [("_".join(parts[:at]), "_".join(parts[at:])) for at in range(1, len(parts))]
+    fitting = [(item, model) for item, model in cuts if item in items and model]
+    if len(fitting) != 1:
+        what = f"OpenEval: response {own!r} fits {len(fitting)} items"
+        raise PublicError(what, hint="the source names responses in a new way")
+    return fitting[0]
+
+
+# -- measurement-db --------------------------------------------------------------------------
+
+
+def _find_measurement(ask: Ask, fetcher: Fetcher) -> Found:
+    repo = "aims-foundations/measurement-db"
+    hub = Hub(fetcher)
+    commit = hub.commit(repo, ask.revision)
+    files, _ = hub.folder(repo, commit, str(ask.benchmark))
+    kept = [one for one in files if Path(one.path).stem in ("subjects", "benchmarks")]
+    kept += [one for one in files if Path(one.path).stem in ("response", "responses")]
+    if not any(Path(one.path).stem.startswith("response") for one in kept):
+        raise PublicError(f"{repo}: no responses in {ask.benchmark}", hint=MOVED)
+    return Found(kept, commit)
+
+
+def _read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
+    named = {Path(one.path).stem.removesuffix("s"): one for one in found.files}
+    where = folder / named["response"].path
+    columns = ["subject_id", "item_id", "benchmark_id", "trial", "response"]
+    rows = _frames(folder, [named["response"]], columns)
+    names: dict[str, str] = {}
+    attributes: dict[str, dict[str, Any]] = {}
+    if "subject" in named:
+        path = folder / named["subject"].path
+        with laid_out(path):
+            for one in load_table(path, []).to_dict("records"):
+                keys = ("display_name", "name", "subject_name", "model", "hub_repo")
+                own = str(one["subject_id"])
+                names[own] = next((one[key] for key in keys if isinstance(one.get(key), str)), own)
+                attributes[names[own]] = {
+                    "date": day_of(str(one.get("release_date"))),
+                    "family": one.get("family"),
+                }
+    if len(set(names.values())) < len(names):  # names that two subjects share tell nothing
+        names, attributes = {}, {}
+    if "benchmark" in named:
+        told = set(rows["benchmark_id"])
+        path = folder / named["benchmark"].path
+        with laid_out(path):
+            for one in load_table(path, []).to_dict("records"):
+                said = {key: one.get(key) for key in ("response_type", "granularity")}
+                if one["benchmark_id"] in told and list(said.values()) != ["binary", "item"]:
+                    raise PublicError(
+                        f"{path}: responses are not right or wrong by item ({said})",
+                        hint="pass another --benchmark",
+                    )
+    with laid_out(where):
+        own_ids = rows["subject_id"].astype(str)
+        rows = rows.assign(
+            model=own_ids.map(lambda own: names.get(own, own)),
+            item=rows["item_id"].astype(str),
+            score=rows["response"],
+            task=rows["benchmark_id"].astype(str),
+        )
+    return _told(from_rows(rows, models=ask.models, what=str(where)), attributes)
+
+
+# -- MMLU-Pro --------------------------------------------------------------------------------
+
+
+def _find_mmlu_pro(ask: Ask, fetcher: Fetcher) -> Found:
+    listing = github_files(fetcher, "TIGER-AI-Lab/MMLU-Pro", ask.revision, "eval_results")
+    files = _matching(listing.files, "*.zip", "TIGER-AI-Lab/MMLU-Pro")
+    kept = set(sampled([one.path for one in files], ask.models))
+    return Found([one for one in files if one.path in kept], listing.commit)
+
+
+def _read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
+    rows = []
+    for one in found.files:
+        path = folder / one.path
+        model = path.stem.removeprefix("model_outputs_")
+        with laid_out(path):
+            rows += [
+                (model, str(row["question_id"]), _is_right(row), str(row["category"]))
+                for row in _zipped(path)
+            ]
+    frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
+    frame = _only(frame, "task", ask.split, "split")
+    return _told(from_rows(frame, what="MMLU-Pro"), {})
+
+
+def _is_right(row: dict[str, Any]) -> float:
+    return float(row["pred"] is not None and row["pred"] == row["answer"])
+
+
+def _zipped(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of the JSON lists in an archive of bounded size."""
+    rows: list[dict[str, Any]] = []
+    with zipfile.ZipFile(path) as archive:
+        inside = [
+            one
+            for one in archive.infolist()
+            if one.filename.endswith(".json") and "__MACOSX" not in one.filename
+        ]
+        if not inside or sum(one.file_size for one in inside) > LARGEST_JSON:
+            raise PublicError(f"{path}: no JSON in the archive, or too much", hint=MOVED)
+        for one in inside:
+            listed = json.loads(archive.read(one))
+            if not isinstance(listed, list):
+                raise TypeError("not a list of answers")
+            rows += listed
+    return rows
+
+
+# -- AlpacaEval ------------------------------------------------------------------------------
+
+ANNOTATIONS = "results/*/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+
+
+def _find_alpaca(ask: Ask, fetcher: Fetcher) -> Found:
+    listing = github_files(fetcher, "tatsu-lab/alpaca_eval", ask.revision, "results")
+    files = _matching(listing.files, ANNOTATIONS, "tatsu-lab/alpaca_eval")
+    kept = set(sampled([one.path for one in files], ask.models))
+    return Found([one for one in files if one.path in kept], listing.commit)
+
+
+def _read_alpaca(ask: Ask, found: Found, folder: Path) -> Reading:
+    rows = []
+    for one in found.files:
+        path = folder / one.path
+        model, met = Path(one.path).parts[1], Counter[str]()
+        listed = load_json(path)
+        with laid_out(path):
+            for row in listed:
+                task = str(row.get("dataset") or "alpaca_eval")
+                item = content_id(task, row["instruction"])
+                met[item] += 1
+                item += f"#{met[item]}" if met[item] > 1 else ""
+                liked = row["preference"]
+                rows.append((model, item, None if liked is None else float(liked) - 1, task))
+    frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
+    reading = from_rows(frame, what="AlpacaEval")
+    return _told(reading, {}, "the score is the share of the vote against GPT-4 Turbo's answer")
+
+
+# -- metabench -------------------------------------------------------------------------------
+
+METABENCH = ("arc", "gsm8k", "hellaswag", "mmlu", "truthfulqa", "winogrande")
+
+
+def _find_metabench(ask: Ask, fetcher: Fetcher) -> Found:
+    listing = zenodo_files(fetcher, "12819251")
+    files = [
+        one
+        for one in listing.files
+        if one.path.endswith(".csv") and str(ask.benchmark) in Path(one.path).stem.lower()
+    ]
+    if not files:
+        names = sorted(one.path for one in listing.files)
+        raise PublicError(f"metabench: no .csv of {ask.benchmark!r}", hint=f"it has {names}")
+    return Found(sorted(files, key=lambda one: len(one.path))[:1], listing.commit)
+
+
+def _read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
+    path = folder / found.files[0].path
+    rows = load_table(path, ["source", "item"])
+    with laid_out(path):
+        rows = pd.DataFrame(
+            {
+                "model": rows["source"],
+                "item": rows["item"],
+                "score": rows["correct"].astype(float),
+                "task": str(ask.benchmark),
+            }
+        )
+    note = "items are numbered by their row in the data set, from 1"
+    return _told(from_rows(rows, models=ask.models, what=str(path)), {}, note)
+
+
+TABLES: dict[str, Layout] = {
+    "livebench": (_find_livebench, _read_livebench),
+    "livecodebench": (_find_livecodebench, _read_livecodebench),
+    "openeval": (_find_openeval, _read_openeval),
+    "measurement-db": (_find_measurement, _read_measurement),
+    "mmlu-pro": (_find_mmlu_pro, _read_mmlu_pro),
+    "alpaca-eval": (_find_alpaca, _read_alpaca),
+    "metabench": (_find_metabench, _read_metabench),
+}
