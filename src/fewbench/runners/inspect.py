@@ -13,9 +13,8 @@ from typing import Any
 from fewbench._names import some
 from fewbench.errors import FewbenchError, RunError, first_line
 from fewbench.evaluation import Stop
-from fewbench.evaluation.auto import AUTO
 from fewbench.methods import Method
-from fewbench.methods.catalogue import find_method
+from fewbench.methods.catalogue import AUTO, find_method
 from fewbench.runners.driving import INTERRUPTED, OnProgress
 from fewbench.runners.inspect_feed import adapt, feed_of_task, inspect_with_sources
 from fewbench.runners.inspect_kept import close_logs
