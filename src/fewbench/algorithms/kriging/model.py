@@ -10,8 +10,9 @@ from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 
-CANDIDATES = 2000
-"""More items than this are not compared: a systematic sample of them has as good ones."""
+COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
+"""Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
+CANDIDATES items, or PER_ITEM for each that may be asked."""
 FEW, MANY = 20, 45
 """Distinct sources: below FEW all items are a systematic sample, below MANY part of the later."""
 
@@ -53,7 +54,7 @@ def fit_kriging(
     scores: FloatArray,
     weights: FloatArray,
     rng: np.random.Generator,
-    least: int = 1,
+    most: int = 1,
     include: IntArray | None = None,
 ) -> KrigingModel:
     """Fit both models to the sources.
@@ -66,8 +67,8 @@ def fit_kriging(
         Weights of the wanted scores, each row of sum 1. Items are chosen for the first.
     rng : Generator
         Draws the candidates of a large benchmark, and breaks ties of difficulty.
-    least : int
-        How many candidates there must be at least.
+    most : int
+        How many items may be asked.
     include : ndarray of int, optional
         Items that must be candidates.
     """
@@ -75,8 +76,8 @@ def fit_kriging(
     share = scores.mean(axis=0)
     order = np.lexsort((rng.random(n_items), share))
     candidates = np.arange(n_items)
-    n = max(CANDIDATES, least)
-    if n_items > n:
+    n = max(CANDIDATES, PER_ITEM * most)
+    if n_items > max(COMPARED, n):
         places = ((np.arange(n) + rng.random()) * n_items / n).astype(np.intp)
         known = np.empty(0, dtype=np.intp) if include is None else include
         candidates = np.unique(np.concatenate([order[places], known]))
@@ -92,5 +93,5 @@ def fit_kriging(
         Inside(scores, weights, candidates, abilities, curves, dispersion),
         Beyond(scores, weights, candidates, abilities, curves),
         np.lexsort((rng.random(len(candidates)), share[candidates])),
-        int(duplicate_groups(scores).max()) + 1,
+        int(duplicate_groups(scores[:, candidates]).max()) + 1,
     )
