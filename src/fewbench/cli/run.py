@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
+from fewbench.cli.run_lm_eval import lm_eval
 from fewbench.cli.running import (
     AcceptFractions,
     BatchSize,
@@ -24,6 +25,7 @@ from fewbench.cli.running import (
 )
 
 run = group_of_commands()
+run.command("lm-eval")(lm_eval)
 
 
 @run.callback()
@@ -31,6 +33,7 @@ def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
     \b
+    fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args pretrained=X
     fewbench run command scores.parquet -n 50 -o run -- python answer.py
     """
 
