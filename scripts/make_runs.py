@@ -123,7 +123,11 @@ def questions(n_items: int, seed: int = 0) -> dict[str, list[dict]]:
 
 def split(documents: list[dict], task: str) -> tuple[list[dict], list[dict]]:
     """Return the documents to run, and those for examples."""
-    return (documents, []) if task == "made_sums" else (documents[:-N_EXAMPLES], documents[-N_EXAMPLES:])
+    return (
+        (documents, [])
+        if task == "made_sums"
+        else (documents[:-N_EXAMPLES], documents[-N_EXAMPLES:])
+    )
 
 
 def uniform(*parts: object) -> float:
@@ -133,7 +137,7 @@ def uniform(*parts: object) -> float:
 
 
 def is_right(model: str, item: str, seed: int = 0) -> bool:
-    """Whether a made-up model answers an item right: models differ in skill, items in difficulty."""
+    """Whether a made-up model is right: models differ in skill, items in difficulty."""
     skill = 4 * uniform("skill", model, seed) - 1.5
     difficulty = 4 * uniform("difficulty", item, seed) - 2
     return uniform("answer", model, item, seed) < 1 / (1 + math.exp(2 * (difficulty - skill)))
@@ -172,7 +176,7 @@ def write_documents(path: Path, documents: list[dict]) -> None:
 
 
 def scripted(model: str, seed: int = 0):
-    """Return a model of lm-eval that answers as `is_right` says; `asked` lists what it was asked."""
+    """Return a model of lm-eval that answers as `is_right` says, and lists what it was asked."""
     from lm_eval.api.model import LM
 
     class Scripted(LM):

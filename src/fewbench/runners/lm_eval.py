@@ -27,7 +27,7 @@ from fewbench.runners.driving import Answered, OnProgress, run_with
 from fewbench.runners.exports import POSITION, check_origin
 from fewbench.runners.lm_eval_logs import Logs, header_of
 from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
-from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks
+from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, without_bars
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
 from fewbench.scores import Scores, from_arrays
@@ -86,6 +86,7 @@ class LmEvalRunner:
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
         self._tasks: dict[str, Task] = {}
         self._logs: dict[str, Logs] = {}
+        self._accepted: dict[str, None] = {}
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
@@ -123,7 +124,7 @@ class LmEvalRunner:
             folder = self._folder / re.sub(UNSAFE, "__", target)
             self._logs[target] = Logs(folder, target, header, self._setup.identity)
             self._check_prompts(target, self._first_of_each_task(items))
-        return notes
+        return [*notes, *self._accepted]
 
     def _find(self, items: Sequence[str]) -> list[str]:
         """Find the documents of items by their hashes; return notes on those that moved."""
@@ -216,7 +217,10 @@ class LmEvalRunner:
         }
         mine = replace(table, items=table.items.assign(**columns))
         found_out = compare_conditions(self._scores, mine, list(items))
-        if found_out.differences and not self._accept_prompts:
+        if found_out.differences and self._accept_prompts:
+            said = "accepted other prompts or settings than the source models': "
+            self._accepted[said + "; ".join(found_out.differences)] = None
+        elif found_out.differences:
             raise RunError(
                 "prompts or settings differ from the source models': "
                 + "; ".join(found_out.differences),
@@ -280,17 +284,18 @@ class LmEvalRunner:
 
         setup = self._setup
         chosen = {name: sorted(own) for name, own in places.items()}
-        results = evaluate(
-            self._models[target],
-            {name: self._tasks[name].task for name in chosen},
-            samples=chosen,
-            bootstrap_iters=0,
-            log_samples=True,
-            system_instruction=setup.system_instruction,
-            apply_chat_template=setup.apply_chat_template,
-            fewshot_as_multiturn=setup.fewshot_as_multiturn,
-            confirm_run_unsafe_code=setup.confirm_run_unsafe_code,
-        )
+        with without_bars():
+            results = evaluate(
+                self._models[target],
+                {name: self._tasks[name].task for name in chosen},
+                samples=chosen,
+                bootstrap_iters=0,
+                log_samples=True,
+                system_instruction=setup.system_instruction,
+                apply_chat_template=setup.apply_chat_template,
+                fewshot_as_multiturn=setup.fewshot_as_multiturn,
+                confirm_run_unsafe_code=setup.confirm_run_unsafe_code,
+            )
         samples = results["samples"]
         for name, positions in chosen.items():
             self._check_ran(name, positions, samples[name], places[name], hashes)

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -309,7 +310,7 @@ def group_scores(
     tasks_of: dict[str, list[str]] = {}
     for task in scores:
         path = [name for name in groups.get(task, "").split("/") if name]
-        for above, below in zip(path, [*path[1:], task], strict=True):
+        for above, below in pairwise([*path, task]):
             tasks_of.setdefault(above, []).append(task)
             if below not in parts.setdefault(above, []):
                 parts[above].append(below)

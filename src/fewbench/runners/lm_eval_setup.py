@@ -102,8 +102,6 @@ def parse(arguments: Sequence[str]) -> Setup:
         If lm-eval is not installed.
     """
     check_installed()
-    # Its bars, a new one for each batch, would cover ours. tqdm reads this when it is imported.
-    os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     given = list(arguments)
     if given[:1] == ["run"]:

@@ -9,6 +9,7 @@ lm-eval reads them again for each run, and a task may shuffle them.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fewbench._names import counted, some
@@ -107,18 +108,36 @@ class Task:
     def prompt_hashes(self, positions: Sequence[int], model: Any, setup: Setup) -> list[str]:
         """Return lm-eval's hash of the prompt of each position; no model is asked."""
         template = setup.apply_chat_template
-        self.task.build_all_requests(
-            samples=list(positions),
-            system_instruction=setup.system_instruction,
-            apply_chat_template=bool(template),
-            fewshot_as_multiturn=setup.fewshot_as_multiturn,
-            chat_template=getattr(model, "apply_chat_template", None) if template else None,
-            tokenizer_name=getattr(model, "tokenizer_name", "") if template else "",
-        )
+        with without_bars():
+            self.task.build_all_requests(
+                samples=list(positions),
+                system_instruction=setup.system_instruction,
+                apply_chat_template=bool(template),
+                fewshot_as_multiturn=setup.fewshot_as_multiturn,
+                chat_template=getattr(model, "apply_chat_template", None) if template else None,
+                tokenizer_name=getattr(model, "tokenizer_name", "") if template else "",
+            )
         first: dict[int, Any] = {}
         for one in sorted(self.task.instances, key=lambda one: int(one.idx)):
             first.setdefault(int(one.doc_id), one)
         return [_sha256(first[at].arguments[0]) for at in range(len(positions))]
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep lm-eval and its models from showing bars of their own for every batch."""
+    from tqdm import tqdm
+
+    begin = tqdm.__init__
+
+    def begin_hidden(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **{**kwargs, "disable": True})
+
+    tqdm.__init__ = begin_hidden
+    try:
+        yield
+    finally:
+        tqdm.__init__ = begin
 
 
 def _configure(task: Any, setup: Setup) -> None:
