@@ -106,6 +106,8 @@ class LmEvalRunner:
         self._task_of = {
             str(item): _task(str(item), str(task)) for item, task in scores.items["task"].items()
         }
+        known = scores.items[POSITION] if POSITION in scores.items else pd.Series(dtype="Int64")
+        self._was = {str(item): int(at) for item, at in known.dropna().items()}
         return []
 
     def check_items(self, items: Sequence[str]) -> list[str]:
@@ -139,22 +141,19 @@ class LmEvalRunner:
                 "logs again without these documents"
                 + ("; if the scores were imported with --key, pass it" if not self._key else ""),
             )
-        known = self._scores.items
-        if POSITION not in known:
-            return []
-        before = known[POSITION].reindex(list(items))
-        moved = [
-            item
-            for item, was in before.items()
-            if not pd.isna(was) and int(was) != place[str(item)]
-        ]
+        before: dict[str, dict[int, int]] = {name: {} for name in self._tasks}
+        for item, was in self._was.items():
+            if item in place:
+                before[self._task_of[item]][place[item]] = was
+        for name, one in self._tasks.items():
+            one.replay_as(before[name])
+        moved = [item for item in items if self._was.get(item, place[item]) != place[item]]
         if not moved:
             return []
-        first = str(moved[0])
         return [
             f"{counted(len(moved), 'document')} moved since the source models ran, such as "
-            f"{first!r} from position {int(before[first])} to {place[first]}; each is found by its "
-            "hash"
+            f"{moved[0]!r} from position {self._was[moved[0]]} to {place[moved[0]]}; each is found "
+            "by its hash"
         ]
 
     def _where(self, missing: Sequence[str]) -> str:
@@ -162,8 +161,7 @@ class LmEvalRunner:
         item = missing[0]
         said = some(missing)
         task = self._tasks[self._task_of[item]]
-        if POSITION in self._scores.items and not pd.isna(self._scores.items[POSITION][item]):
-            at = int(self._scores.items[POSITION][item])
+        if (at := self._was.get(item)) is not None:
             now = task.ids[at] if at < len(task.ids) else None
             said += f" (position {at} of {task.name} now has {now or 'no document'})"
         return said

@@ -2,8 +2,8 @@
 
 lm-eval's default few-shot sampler draws from one random stream, document by document, so a run of
 chosen documents gets other examples than a whole run. `Task` replays the stream: each document
-gets the examples that it gets in a whole run. It also keeps the documents that were checked:
-lm-eval reads them again for each run, and a task may shuffle them.
+gets the examples that it got in the whole runs of the source models. It also keeps the documents
+that were checked: lm-eval reads them again for each run, and a task may shuffle them.
 """
 
 import hashlib
@@ -52,6 +52,8 @@ class Task:
         ]
         self.ids = list(self._named(key))
         self._position = {id(one): at for at, one in enumerate(self.documents)}
+        self._drawn_at: dict[int, int] = {}
+        self._in_order = dict(enumerate(self.documents))
         self._at = 0
         self._draws: list[Any] = []
         self._sample = getattr(getattr(task, "sampler", None), "sample", None)
@@ -81,7 +83,8 @@ class Task:
         yield from enumerate(self.documents[at] for at in wanted)
 
     def _in_context(self, doc: Any, *args: Any, **kwargs: Any) -> Any:
-        self._at = self._position[id(doc)]
+        position = self._position[id(doc)]
+        self._at = self._drawn_at.get(position, position)
         return self._context(doc, *args, **kwargs)
 
     def _replayed(self, *args: Any, **kwargs: Any) -> Any:
@@ -89,11 +92,16 @@ class Task:
         assert self._sample is not None
         while len(self._draws) <= self._at:
             if kwargs.get("eval_doc") is not None:  # drawn from the same split, without itself
-                kwargs["eval_doc"] = self.documents[len(self._draws)]
+                kwargs["eval_doc"] = self._in_order.get(len(self._draws), self.documents[0])
             self._draws.append(self._sample(*args, **kwargs))
         return self._draws[self._at]
 
     # What fewbench asks.
+
+    def replay_as(self, before: Mapping[int, int]) -> None:
+        """Draw examples as if documents were where they were: position now to position before."""
+        self._drawn_at = dict(before)
+        self._in_order |= {was: self.documents[now] for now, was in before.items()}
 
     @property
     def metrics(self) -> list[str]:
