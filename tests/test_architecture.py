@@ -69,6 +69,15 @@ def test_imports_point_one_way(room):
             assert set(imported(path)) <= allowed, path
 
 
+def test_transfer_uses_only_how_runners_ask_models():
+    allowed = {"models", "asking", "event_loop", "questions", "question_lines", "scoring"}
+    for path in sources():
+        if room_of(path) == "transfer":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and "fewbench.runners" in (node.module or ""):
+                    assert node.module.split(".")[2] in allowed, path
+
+
 def test_no_room_but_themselves_imports_the_topmost():
     for path in sources():
         if room_of(path) not in {*ABOVE, "__init__", "__main__"}:

@@ -25,6 +25,11 @@ def results():
         "estimate": (estimates["new"], (4, 3), "5 of 60 items"),
         "estimates": (estimates, (1, 10), "new"),
         "comparison": (compared, None, "random-ridge"),
+        "run": (
+            fewbench.run(TABLE, "random", 6, answer=lambda item: 1),
+            (1, 10),
+            "ran 6 of 60 items",
+        ),
         "plan": (
             fewbench.plan(TABLE, budget=5, methods="random-ridge", target="like", repeats=3),
             (1, 25),
@@ -40,7 +45,17 @@ def shown():
 
 @pytest.mark.parametrize(
     "name",
-    ["scores", "audit", "subset", "evaluation", "estimate", "estimates", "comparison", "plan"],
+    [
+        "scores",
+        "audit",
+        "subset",
+        "evaluation",
+        "estimate",
+        "estimates",
+        "comparison",
+        "run",
+        "plan",
+    ],
 )
 def test_it_shows_itself(shown, name):
     made, shape, said = shown[name]

@@ -355,7 +355,7 @@ def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
     result, model = run(scores, zoo, folder=tmp_path / "run")
     assert result.targets["new"].items_run == 12
     assert not model.asked
-    with pytest.raises(RunError, match=r"given with num_fewshot None, not 1.*same arguments"):
+    with pytest.raises(RunError, match="come from num_fewshot not set, not 1"):
         run(scores, zoo, folder=tmp_path / "run", more=["--num_fewshot", "1"])
 
 
@@ -491,7 +491,7 @@ def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, c
     # The same command goes on; with another model it does not.
     app([*begin, *given], standalone_mode=False)
     other = [one.replace("org/served", "org/other") for one in given]
-    with pytest.raises(RunError, match="given with model_args"):
+    with pytest.raises(RunError, match="come from model_args .*org/served"):
         app([*begin, *other], standalone_mode=False)
     n_targets = [*begin[:-1], "-t", "a", "-t", "b", "--"]
     with pytest.raises(RunError, match="2 targets, but the arguments of lm-eval name one model"):

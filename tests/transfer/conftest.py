@@ -7,9 +7,10 @@ from hashlib import sha256
 import pytest
 
 from fewbench.runners.models.model import Chosen, Read, TooLong, TryAgain, Usage, Written
+from fewbench.runners.questions import TEMPLATES, Question
 from fewbench.transfer.design import Design
 from fewbench.transfer.measuring import measure
-from fewbench.transfer.prompts import TEMPLATES, Question, Task
+from fewbench.transfer.prompts import Task
 
 
 def made_task(name, questions=12, pool=0, options=("red", "green", "blue"), text="{name} {at}?"):

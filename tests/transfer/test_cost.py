@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from fewbench.errors import TransferError
-from fewbench.transfer.cost import Prices, break_even, cost_of, paper_cost
+from fewbench.errors import RunError, TransferError
+from fewbench.runners.asking import Prices
+from fewbench.transfer.cost import break_even, cost_of, paper_cost
 
 
 def written(design):
@@ -89,7 +90,7 @@ def test_money(design):
     assert cost_of(made, Prices(prompt=3.0)).money == 3 * cost.prompt_tokens / 1e6
     assert cost_of(made).money is None
     for price in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(TransferError, match="price"):
+        with pytest.raises(RunError, match="price"):
             Prices(price)
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.errors import TransferError
+from fewbench.runners.questions import TEMPLATES, Question
 from fewbench.transfer.design import Design
-from fewbench.transfer.prompts import TEMPLATES, Question, Task
+from fewbench.transfer.prompts import Task
 
 
 def question(name, at, answer=0):

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from fewbench.methods.tasks import Transferability
+from fewbench.runners.questions import TEMPLATES
 from fewbench.transfer.design import Design
-from fewbench.transfer.prompts import TEMPLATES
 from fewbench.transfer.sources import read_tasks
 
 pytest.importorskip("openai", reason="models behind a server need the package openai")

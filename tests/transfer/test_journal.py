@@ -10,9 +10,9 @@ import pytest
 
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.runners.models.model import Usage
+from fewbench.runners.questions import TEMPLATES
 from fewbench.transfer.answers import ANSWERED, EMPTY, NOT_LISTED, TOO_LONG, Answer
 from fewbench.transfer.journal import Header, opened, read
-from fewbench.transfer.prompts import TEMPLATES
 
 FACTS = {"scoring": "top"}
 

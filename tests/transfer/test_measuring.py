@@ -13,13 +13,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbench.errors import ModelError, TransferError
+from fewbench.errors import ModelError, RunError
+from fewbench.runners.asking import Limits, Patience, Prices
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Usage, Written
+from fewbench.runners.questions import Question
+from fewbench.runners.scoring import longest
 from fewbench.transfer.answers import NOT_LISTED, TOO_LONG
-from fewbench.transfer.cost import Limits, Prices
 from fewbench.transfer.journal import read
-from fewbench.transfer.measuring import Patience, ask, longest
-from fewbench.transfer.prompts import Question
+from fewbench.transfer.measuring import ask
 
 FAST = Patience(first=0.001, longest=0.002)
 
@@ -273,7 +274,7 @@ def test_a_limit_of_money(design, fake, measured):
     spent = (1000 * answers.prompt + 2000 * answers.completion) / 1e6
     assert 0.5 <= spent < 0.6
     assert "limit of 0.50 is reached" in run.stopped
-    with pytest.raises(TransferError, match="needs prices"):
+    with pytest.raises(RunError, match="needs prices"):
         Limits(money=1.0)
 
 
@@ -356,9 +357,9 @@ def test_a_full_disk_ends_it_and_loses_nothing_that_was_told(
 
 def test_one_thing_at_a_time_is_refused_where_it_makes_no_sense(design, fake, measured):
     for settings in ({"concurrency": 0}, {"rate": 0.0}, {"rate": math.nan}):
-        with pytest.raises(TransferError):
+        with pytest.raises(RunError):
             measured(design(), fake(), **settings)
-    with pytest.raises(TransferError):
+    with pytest.raises(RunError):
         Patience(tries=0)
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fewbench.errors import MissingExtraError, TransferError
+from fewbench.errors import MissingExtraError, ReaderError, TransferError
 from fewbench.transfer.sources import read_tasks
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
@@ -94,7 +94,7 @@ def test_the_texts_of_messages_are_joined(tmp_path):
     ]
     assert read(tmp_path, OPEN | {"input": messages}).questions[0].text == "Add.\n\n2 + 2 ="
     messages[1]["content"].append({"type": "image", "image": "data:image/png;base64,"})
-    with pytest.raises(TransferError, match="sample 1: its input is not only text"):
+    with pytest.raises((TransferError, ReaderError), match="sample 1: its input is not only text"):
         read(tmp_path, OPEN | {"input": messages})
 
 
@@ -120,7 +120,7 @@ def test_a_task_in_a_python_file_is_called(task_file, capsys):
     ],
 )
 def test_a_task_that_cannot_be_called_is_refused(task_file, rest, said):
-    with pytest.raises(TransferError, match=said):
+    with pytest.raises((TransferError, ReaderError), match=said):
         read_tasks([task_file + rest])
 
 
@@ -140,7 +140,7 @@ def test_a_task_that_cannot_be_called_is_refused(task_file, rest, said):
     ],
 )
 def test_samples_that_cannot_be_asked_are_refused(tmp_path, samples, said):
-    with pytest.raises(TransferError, match=rf"sums\.jsonl.*{said}"):
+    with pytest.raises((TransferError, ReaderError), match=rf"sums\.jsonl.*{said}"):
         read(tmp_path, *samples)
 
 
@@ -153,7 +153,7 @@ def test_files_that_are_no_datasets_are_refused(tmp_path):
         ("absent.csv", "no such file"),
         ("absent.py@x", "no such file"),
     ):
-        with pytest.raises(TransferError, match=said):
+        with pytest.raises((TransferError, ReaderError), match=said):
             read_tasks([f"inspect:{tmp_path / name}"])
 
 

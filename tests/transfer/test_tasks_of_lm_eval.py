@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from fewbench.errors import MissingExtraError, TransferError
+from fewbench.runners.questions import TEMPLATES
 from fewbench.transfer.harness_tasks import MOST_IN_POOL, _spread
-from fewbench.transfer.prompts import TEMPLATES
 from fewbench.transfer.sources import read_tasks
 
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")

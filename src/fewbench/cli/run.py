@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
+from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_lm_eval import lm_eval
 from fewbench.cli.running import (
+    AcceptChanges,
     AcceptFractions,
     BatchSize,
     Cost,
@@ -33,9 +35,14 @@ def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
     \b
-    fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args pretrained=X
-    fewbench run command scores.parquet -n 50 -o run -- python answer.py
+    lm-eval:      fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args
+                  pretrained=X
+    A program:    fewbench run command scores.parquet -n 50 -o run -- python answer.py
+    An endpoint:  fewbench run endpoint scores.parquet items.jsonl -n 50 --model M --url U -o run
     """
+
+
+run.command()(endpoint)
 
 
 @run.command()
@@ -60,6 +67,7 @@ def command(
         typer.Option(help="Seconds without an answer after which the program counts as hanging."),
     ] = None,
     accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -85,6 +93,7 @@ def command(
         batch=batch,
         tries=tries,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         as_json=as_json,
     )
     run_and_print(CommandRunner(program, timeout=timeout), settings.load(), settings)

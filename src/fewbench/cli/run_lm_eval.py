@@ -7,6 +7,7 @@ import typer
 from fewbench.cli.options import Json, Key, ScoresPath, Seed
 from fewbench.cli.progress import at_work
 from fewbench.cli.running import (
+    AcceptChanges,
     AcceptFractions,
     BatchSize,
     Cost,
@@ -52,6 +53,7 @@ def lm_eval(
         ),
     ] = False,
     accept_fractions: AcceptFractions = False,
+    accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -79,6 +81,7 @@ def lm_eval(
         tries=tries,
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         as_json=as_json,
     )
     with at_work("reading lm-eval's arguments"):  # imports lm-eval

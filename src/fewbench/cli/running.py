@@ -78,6 +78,12 @@ AcceptFractions = Annotated[
         help="Take scores between right and wrong where the source models have none.",
     ),
 ]
+AcceptChanges = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes", help="Go on in the folder although the model is run in another way."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,7 @@ class Settings:
     tries: int = 3
     accept_prompts: bool = False
     accept_fractions: bool = False
+    accept_changes: bool = False
     as_json: bool = False
 
     def load(self) -> Scores:
@@ -163,6 +170,7 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
             tries=settings.tries,
             accept_prompts=settings.accept_prompts,
             accept_fractions=settings.accept_fractions,
+            accept_changes=settings.accept_changes,
             on_notes=tell_notes,
             on_progress=ProgressLine(update),
         )
@@ -211,8 +219,9 @@ def progress_text(found: "Progress") -> str:
     if (one := found.estimate) is not None:
         ends = f"{one.interval.low:.3g} .. {one.interval.high:.3g}"
         said.append(f"{one.score:.3g} ({ends})")
+    full = found.total / max(1, found.answered)  # what all items would cost
     if found.spent.cost:
-        said.append(f"cost {found.spent.cost:,.3g}")
+        said.append(f"cost {found.spent.cost:,.3g} of {found.spent.cost * full:,.3g} in full")
     if found.spent.tokens:
-        said.append(f"{found.spent.tokens:,} tokens")
+        said.append(f"{found.spent.tokens:,} tokens of {found.spent.tokens * full:,.0f} in full")
     return " · ".join(said)

@@ -15,8 +15,8 @@ from fewbench.cli.text import say
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
+    from fewbench.runners.asking import Prices
     from fewbench.transfer.answers import Answers
-    from fewbench.transfer.cost import Prices
     from fewbench.transfer.design import Design
     from fewbench.transfer.measuring import Run
 
@@ -140,20 +140,13 @@ def measure(
     """
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
     from fewbench.methods.tasks.transferability import MATRIX
+    from fewbench.runners.asking import Limits, Patience, Prices, check_pace
     from fewbench.runners.models.model import Model
+    from fewbench.runners.questions import read_template
     from fewbench.transfer.answers import check_not_smaller
-    from fewbench.transfer.cost import (
-        Limits,
-        Prices,
-        cost_of,
-        example,
-        overview,
-        paper_cost,
-    )
+    from fewbench.transfer.cost import cost_of, example, overview, paper_cost
     from fewbench.transfer.design import Design
-    from fewbench.transfer.measuring import Patience, check_pace
     from fewbench.transfer.measuring import measure as send_all
-    from fewbench.transfer.prompts import read_template
     from fewbench.transfer.sources import passed_over, read_tasks
 
     if metric == "loss" and scoring == "top":

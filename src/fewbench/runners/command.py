@@ -61,6 +61,7 @@ class CommandRunner:
         if timeout is not None and timeout <= 0:
             raise RunError(f"a timeout of {timeout} seconds", hint="give more than 0")
         self._command, self._timeout = list(command), timeout
+        self.facts = {"program": shlex.join(command)}
         self._program: _Program | None = None
         self._tasks: dict[str, str] = {}
         self._suspects: list[str] = []  # items on which it died since its last answer

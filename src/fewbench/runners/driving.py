@@ -45,7 +45,11 @@ class Answered:
 
 
 class Runner(Protocol):
-    """A way of running a model on chosen items."""
+    """A way of running a model on chosen items.
+
+    It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
+    run. A run in the same folder goes on only with the same facts.
+    """
 
     @property
     def name(self) -> str:
@@ -171,7 +175,8 @@ def run_with(
     limits = Stop(items=stop) if isinstance(stop, int) else stop
     try:
         notes = runner.prepare(scores, targets)
-        with Run.open(scores, method, limits, folder, targets, **settings) as run:
+        facts = getattr(runner, "facts", None)
+        with Run.open(scores, method, limits, folder, targets, facts=facts, **settings) as run:
             run.notes += notes
             if isinstance(runner, ChecksItems):
                 run.notes += runner.check_items(run.candidates())

@@ -80,6 +80,7 @@ class LmEvalRunner:
         self._setup = parse(arguments)
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
+        self.facts = self._setup.facts
         self._models = {name: cached(model, self._setup) for name, model in (models or {}).items()}
         self._key, self._accept_prompts = key, accept_prompts
         self._temporary = TemporaryDirectory() if folder is None else None
@@ -107,8 +108,23 @@ class LmEvalRunner:
             str(item): _task(str(item), str(task)) for item, task in scores.items["task"].items()
         }
         known = scores.items[POSITION] if POSITION in scores.items else pd.Series(dtype="Int64")
+        self._like = self._of_each_task()
         self._was = {str(item): int(at) for item, at in known.dropna().items()}
         return []
+
+    def _of_each_task(self) -> Scores:
+        """Return one item of each task of lm-eval, with the metric and filter of the sources."""
+        first = {task: item for item, task in reversed(list(self._task_of.items()))}
+        table = from_arrays(
+            np.full((1, len(first)), self._scores.scale.low),
+            models=["target"],
+            items=list(first.values()),
+            tasks=list(first),
+            scale=self._scores.scale,
+        )
+        known = self._scores.items.loc[list(first.values())]
+        columns = {name: known[name] for name in ("metric", "filter") if name in known}
+        return replace(table, items=table.items.assign(**columns))
 
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Load tasks and model, and compare documents, metrics, settings and prompts."""
@@ -124,7 +140,7 @@ class LmEvalRunner:
             check_runnable(self._tasks, self._models[target], self._setup)
             header = header_of(self._tasks, self._models[target], self._setup, target)
             folder = self._folder / re.sub(UNSAFE, "__", target)
-            self._logs[target] = Logs(folder, target, header, self._setup.identity)
+            self._logs[target] = Logs(folder, target, header)
             self._check_prompts(target, self._first_of_each_task(items))
         return [*notes, *self._accepted]
 
@@ -168,11 +184,10 @@ class LmEvalRunner:
 
     def _check_metrics(self) -> None:
         """Raise RunError if a task no longer has the metric or the filter of the sources."""
-        known = self._scores.items
-        first = {self._task_of[str(item)]: item for item in reversed(known.index)}
+        known = self._like.items.set_index("task")
         for name, one in self._tasks.items():
             for column, has in (("metric", one.metrics), ("filter", one.filters)):
-                wanted = str(known[column][first[name]]) if column in known else ""
+                wanted = str(known[column][name]) if column in known else ""
                 can_compute = column == "metric" and wanted in COMPARED
                 if wanted and wanted not in has and not can_compute:
                     raise RunError(
@@ -330,12 +345,8 @@ class LmEvalRunner:
 
     def _read(self, paths: Sequence[Path]) -> Scores:
         """Read logs, with the item ids of the sources."""
-        named = [self._task_of[str(item)] for item in self._scores.item_ids]
-        like = replace(
-            self._scores, probabilities=None, items=self._scores.items.assign(task=named)
-        )
         found = read(
-            list(paths), form="lm-eval", like=like, key=self._key, scale=self._scores.scale
+            list(paths), form="lm-eval", like=self._like, key=self._key, scale=self._like.scale
         ).scores
         # Of equal documents, a log of some cannot know which it has; positions say.
         at = zip(found.items["task"], found.items[POSITION], strict=True)
@@ -380,6 +391,7 @@ def run_lm_eval(
     tries: int = 3,
     accept_prompts: bool = False,
     accept_fractions: bool = False,
+    accept_changes: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RunResult:
     """Run a model in lm-eval on the items that a method chooses, and estimate its score.
@@ -404,7 +416,7 @@ def run_lm_eval(
         goes on after a stop or a crash.
     key : str, optional
         The field that identifies a document, if the scores were imported with `--key`.
-    batch, seed, tries, accept_prompts, accept_fractions
+    batch, seed, tries, accept_prompts, accept_fractions, accept_changes
         As for `Run.open`.
     on_progress : callable, optional
         As for `drive`.
@@ -436,6 +448,7 @@ def run_lm_eval(
         tries=tries,
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
         on_progress=on_progress,
     )
 

@@ -37,50 +37,27 @@ class Logs:
     target : str
     header : dict
         Results file without results: model, settings of the tasks, versions.
-    identity : dict
-        What answers depend on. A folder whose answers depend on something else is refused.
 
     Raises
     ------
     RunError
-        If the folder holds a run of another model or with other settings, or a damaged file.
+        If the folder holds logs of another target, or of lm-eval itself, or a damaged file.
     """
 
-    def __init__(
-        self, folder: Path, target: str, header: Mapping[str, Any], identity: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, folder: Path, target: str, header: Mapping[str, Any]) -> None:
         self.folder = folder
         self.header = dict(header)
-        self._mark: dict[str, Any] = {"version": __version__, "target": target}
-        self._mark["identity"] = json.loads(dump(identity))
+        self._mark = {"version": __version__, "target": target}
         self._rows: dict[str, dict[tuple[str, int], Row]] = {}
-        found = sorted(folder.glob("results_*.json"))
         self.stamp = datetime.now().isoformat().replace(":", "-")
-        if found:
-            self.stamp = found[0].stem.removeprefix("results_")
-            self._check(found[0])
-
-    def _check(self, path: Path) -> None:
-        before = _read(path).get(MARK)
-        if not isinstance(before, dict) or not isinstance(before.get("identity"), dict):
-            raise RunError(
-                f"{path}: not a results file of a fewbench run",
-                hint="run into another folder, or move the file away",
-            )
-        if before.get("target") != self._mark["target"]:
-            raise RunError(
-                f"{path}: logs of the target {before.get('target')!r}, not "
-                f"{self._mark['target']!r}",
-                hint="rename the target, or run into another folder",
-            )
-        mine, old = self._mark["identity"], before["identity"]
-        differ = [name for name in {**old, **mine} if old.get(name) != mine.get(name)]
-        if differ:
-            listed = "; ".join(f"{one} {old.get(one)!r}, not {mine.get(one)!r}" for one in differ)
-            raise RunError(
-                f"{self.folder}: the answers so far were given with {listed}",
-                hint="give the same arguments to go on, or run into another folder",
-            )
+        for path in sorted(folder.glob("results_*.json")):
+            before = _parse(path.read_bytes(), str(path)).get(MARK)
+            if not isinstance(before, dict) or before.get("target") != target:
+                raise RunError(
+                    f"{path}: not the results of target {target!r} in a fewbench run",
+                    hint="run into another folder, or move the file away",
+                )
+            self.stamp = path.stem.removeprefix("results_")
 
     def path_of(self, task: str) -> Path:
         """Return the samples file of a task."""
@@ -267,10 +244,6 @@ def dump(value: Any, indent: int | None = None) -> str:
     from lm_eval.utils import handle_non_serializable
 
     return json.dumps(value, indent=indent, default=handle_non_serializable, ensure_ascii=False)
-
-
-def _read(path: Path) -> Row:
-    return _parse(path.read_bytes(), str(path))
 
 
 def _parse(text: bytes, where: str) -> Row:

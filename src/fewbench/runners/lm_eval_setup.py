@@ -75,12 +75,14 @@ class Setup:
         return None if found is None else str(found)
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What answers depend on: a run goes on only with the same."""
+    def facts(self) -> dict[str, str]:
+        """What answers depend on, as text, for what is set."""
         found = asdict(self)
         for name in ("include_path", "batch_size", "max_batch_size", "device", "use_cache"):
             del found[name]
-        return found
+        if self.metadata == self.model_args:  # lm-eval adds one to the other
+            del found["metadata"]
+        return {name: str(value) for name, value in found.items() if value not in (None, {}, "")}
 
 
 def check_installed() -> None:

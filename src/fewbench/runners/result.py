@@ -49,8 +49,8 @@ class Progress(_Frozen):
     Attributes
     ----------
     target : str
-    answered, of : int
-        Items answered, and the most that will be.
+    answered, of, total : int
+        Items answered, the most that will be, and all items of the benchmark.
     estimate : Estimate, optional
         From the answers so far.
     spent : Spent
@@ -59,6 +59,7 @@ class Progress(_Frozen):
     target: str
     answered: int
     of: int
+    total: int
     estimate: Estimate | None
     spent: Spent
 

@@ -13,41 +13,23 @@ from pathlib import Path
 from typing import Self
 
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fewbench._files import only_process
-from fewbench._journal import Lines
 from fewbench._names import counted, some
-from fewbench.errors import EvaluationError, FewbenchError, RunError
+from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.auto import AUTO
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import COST, FEWEST
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
+from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Scores
 
-BATCHES, LOCK = "run.jsonl", "run.lock"
+LOCK = "run.lock"
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
-
-
-class Batch(BaseModel):
-    """What a batch cost, and which of its items failed: a line of `run.jsonl`.
-
-    `counts` is False where the model failed as a whole, which is no fault of the items.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    target: str
-    failed: dict[str, str] = {}
-    counts: bool = True
-    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    tokens: int = Field(default=0, ge=0)
-    seconds: float = 0.0
-    own: float = 0.0
 
 
 class Run:
@@ -93,8 +75,7 @@ class Run:
         self.notes: list[str] = []
         self._batch, self._tries, self._level = batch, tries, level
         self._accept = {"accept_prompts": accept_prompts, "accept_fractions": accept_fractions}
-        self._batches: list[Batch] = []
-        self._lines = None if folder is None else Lines(folder.absolute() / BATCHES)
+        self._batches = Batches(folder)
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
         self._held = ExitStack()
@@ -116,8 +97,10 @@ class Run:
         batch: int | None = None,
         tries: int = 3,
         level: float | None = None,
+        facts: Mapping[str, str] | None = None,
         accept_prompts: bool = False,
         accept_fractions: bool = False,
+        accept_changes: bool = False,
     ) -> Self:
         """Start an evaluation, or go on with the one in the folder.
 
@@ -142,13 +125,18 @@ class Run:
             How often an item may fail until it is skipped.
         level : float, optional
             Level of reported intervals (default: the level of `stop`).
+        facts : mapping of str to str, optional
+            How the model is run: what must be the same for answers to be of one model.
         accept_prompts, accept_fractions : bool
             As for `Evaluation.tell_table`.
+        accept_changes : bool
+            Go on although the facts have changed.
 
         Raises
         ------
         RunError
-            If another process runs in the folder, or its evaluation is another one.
+            If another process runs in the folder, its evaluation is another one, or the facts
+            have changed.
         EvaluationError, MethodError
             If the evaluation cannot be started or opened.
         """
@@ -183,8 +171,10 @@ class Run:
                 accept_prompts=accept_prompts,
                 accept_fractions=accept_fractions,
             )
-            run._take_up()
             run.notes += notes
+            if facts is not None:
+                changed = run._batches.check_facts(facts, accept=accept_changes)
+                run.notes += [] if changed is None else [changed]
             run._since, run._own = started, time.monotonic() - started
             run._held = held.pop_all()
         return run
@@ -223,6 +213,8 @@ class Run:
         The same items until they are taken. Items that failed before come last. After a limit is
         reached, nothing is given out and `stopped` says which limit it was.
         """
+        if self.stopped is not None:
+            return []
         if self._out[target]:
             return list(self._out[target])
         with self._timed():
@@ -230,7 +222,7 @@ class Run:
             if self._is_over(target):
                 return []
             items = self.evaluation.ask(targets=[target]).get(target, [])
-            failures = self._failures(target)
+            failures = self._batches.failures(target)
             items.sort(key=lambda item: len(failures.get(item, ())))
             self._out[target] = items[: self._most(target)]
         return list(self._out[target])
@@ -307,9 +299,7 @@ class Run:
         return most
 
     def _is_over(self, target: str) -> bool:
-        """Whether a limit is reached that only a run can keep, or the run was stopped."""
-        if self.stopped is not None:
-            return True
+        """Whether a limit is reached that only a run can keep."""
         stop, spent = self.stop, self._spent([target])
         if stop.seconds is not None and self._spent().seconds >= stop.seconds:
             self.halt(f"the limit of {stop.seconds / 60:,.3g} minutes was reached")
@@ -330,24 +320,15 @@ class Run:
             return True
         silent |= failed
         never = not len(self.evaluation.record.answered(target))
-        rounds = 1 + sum(not one.counts for one in self._batches if one.target == target)
+        rounds = 1 + self._batches.outages(target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
             why = next(reversed(silent.values()))
             said = f"{target} failed on {counted(len(silent), 'item')} in a row: {why}"
             self.halt(said, is_failure=True)
         return not never and len(silent) < OUTAGE
 
-    def _failures(self, target: str) -> dict[str, list[str]]:
-        """Return the reasons of each item that failed, one for each time."""
-        found: dict[str, list[str]] = {}
-        for one in self._batches:
-            if one.target == target and one.counts:
-                for item, why in one.failed.items():
-                    found.setdefault(item, []).append(why)
-        return found
-
     def _skip_failed(self, target: str) -> None:
-        failures = self._failures(target)
+        failures = self._batches.failures(target)
         if failures:
             given_up = {item for item, reasons in failures.items() if len(reasons) >= self._tries}
             if skipped := [item for item in self._open(target) if item in given_up]:
@@ -368,30 +349,17 @@ class Run:
             seconds=now - self._since,
             own=self._own,
         )
-        if self._lines is not None:
-            self._lines.append(batch.model_dump_json(exclude_defaults=True).encode())
-        self._batches.append(batch)
+        self._batches.add(batch)
         self._since, self._own = now, 0.0
 
-    def _take_up(self) -> None:
-        for number, line in self._lines.read() if self._lines is not None else ():
-            try:
-                self._batches.append(Batch.model_validate_json(line))
-            except ValidationError as error:
-                raise EvaluationError(
-                    f"{self.folder}/{BATCHES}: line {number} is damaged",
-                    hint=f"restore {BATCHES} from a backup, or delete the line: what that batch "
-                    "cost, and which of its items failed, is then forgotten",
-                ) from error
-
     def _spent(self, targets: Sequence[str] | None = None) -> Spent:
-        """Return what was spent on some targets; the seconds are always those of the whole run."""
-        mine = [one for one in self._batches if targets is None or one.target in targets]
-        return Spent(
-            cost=sum(one.cost for one in mine),
-            tokens=sum(one.tokens for one in mine),
-            seconds=sum(one.seconds for one in self._batches) + time.monotonic() - self._since,
-            own_seconds=sum(one.own for one in self._batches) + self._own,
+        """Return what was spent up to now."""
+        spent = self._batches.spent(targets)
+        return spent.model_copy(
+            update={
+                "seconds": spent.seconds + time.monotonic() - self._since,
+                "own_seconds": spent.own_seconds + self._own,
+            }
         )
 
     @contextmanager
@@ -420,7 +388,8 @@ class Run:
         return Progress(
             target=target,
             answered=answered,
-            of=min(self.evaluation.provenance.budget, self.evaluation.scores.n_items),
+            of=self.evaluation.provenance.budget,
+            total=self.evaluation.scores.n_items,
             estimate=estimate,
             spent=self._spent([target]),
         )
@@ -431,9 +400,10 @@ class Run:
         named = [name for name in self.targets if len(record.answered(name))]
         with self._timed():
             estimates = self.evaluation.estimate(self._level, named) if named else None
+        self._note_limits()
         ids = self.evaluation.scores.item_ids
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}
-        failures = {name: self._failures(name) for name in self.targets}
+        failures = {name: self._batches.failures(name) for name in self.targets}
         failed = {
             name: {item: failures[name].get(item, ["skipped"])[-1] for item in items}
             for name, items in skipped.items()
@@ -448,6 +418,22 @@ class Run:
             notes=self.notes,
             folder=self.folder,
         )
+
+    def _note_limits(self) -> None:
+        """Note a limit that could not be kept, as nothing reported what was used."""
+        spent, items = self._spent(), self.evaluation.scores.items
+        silent = [
+            name
+            for name, limit, used in (
+                ("cost", self.stop.cost, spent.cost or COST in items),
+                ("tokens", self.stop.tokens, spent.tokens),
+            )
+            if limit is not None and not used
+        ]
+        for name in silent:
+            note = f"no {name} reported: the limit on {name} was not kept"
+            if note not in self.notes:
+                self.notes.append(note)
 
 
 def _reopened(

@@ -1,7 +1,6 @@
 """The answers of a measurement: by their place, and as a matrix of transferability."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +11,11 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
-from fewbench.runners.models.model import Usage
+from fewbench.runners.scoring import Answer
 from fewbench.transfer.design import Design, Request
 
 OPEN, ANSWERED, NOT_LISTED, TOO_LONG, EMPTY = range(5)
 GUESSING = 0.05  # a score above chance by less than this share of the way to 1 is guessing
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to one request.
-
-    Parameters
-    ----------
-    value : float or None
-        The score in the metric; None if the prompt did not fit into the model's context.
-    said : str or None
-        The chosen letter or the written text; None if the model listed no option, or for a loss.
-    usage : Usage
-    """
-
-    value: float | None
-    said: str | None
-    usage: Usage
 
 
 class Answers:

@@ -1,56 +1,16 @@
-"""What a measurement asks and costs, for the overview before the first request, and limits."""
+"""What a measurement asks and costs, for the overview before the first request."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fewbench.errors import TransferError
+from fewbench.runners.asking import BYTES, Prices, size
 from fewbench.transfer.design import Design
 
-BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
 PAPER_SEEDS = 10
-
-
-def size(text: str) -> int:
-    """Return the number of bytes of a text in UTF-8."""
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def estimated(text: str) -> int:
-    """Return about how many tokens a text has.
-
-    Examples
-    --------
-    >>> estimated("How many moons has Mars?")
-    6
-    """
-    return round(size(text) / BYTES)
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Prices per million tokens, of prompts and of written text; None for not given."""
-
-    prompt: float | None = None
-    completion: float | None = None
-
-    def __post_init__(self) -> None:
-        for price in (self.prompt, self.completion):
-            if price is not None and not 0 <= price < float("inf"):
-                raise TransferError(f"a price of {price} per million tokens", hint="give 0 or more")
-
-    @property
-    def given(self) -> bool:
-        """Whether any price is given."""
-        return self.prompt is not None or self.completion is not None
-
-    def of(self, prompt: float, completion: float) -> float | None:
-        """Return the cost of numbers of tokens; None without prices."""
-        if not self.given:
-            return None
-        return ((self.prompt or 0) * prompt + (self.completion or 0) * completion) / 1e6
 
 
 @dataclass(frozen=True)
@@ -107,7 +67,8 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
 
     Examples
     --------
-    >>> from fewbench.transfer.prompts import TEMPLATES, Question, Task
+    >>> from fewbench.runners.questions import TEMPLATES, Question
+    >>> from fewbench.transfer.prompts import Task
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)
@@ -194,46 +155,6 @@ def break_even(design: Design, keep: int) -> float:
         raise TransferError(f"keeping {keep} of {len(design.tasks)} tasks saves nothing")
     saved = float(design.n_questions.sum()) * (1 - keep / len(design.tasks))
     return len(design) / saved
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where to stop, over all runs of the measurement, by the tokens that the server reports.
-
-    Tokens that the server does not report are estimated; failed tries are not counted. Requests in
-    flight when a limit is reached are still counted and kept.
-
-    Parameters
-    ----------
-    tokens : int, optional
-        Prompt and completion tokens.
-    money : float, optional
-        Cost by the prices, which are then required.
-    prices : Prices
-    """
-
-    tokens: int | None = None
-    money: float | None = None
-    prices: Prices = field(default_factory=Prices)
-
-    def __post_init__(self) -> None:
-        if self.tokens is not None and self.tokens < 1:
-            raise TransferError(
-                f"a limit of {self.tokens} tokens is too low", hint="give --max-tokens 1 or more"
-            )
-        if self.money is not None and not 0 < self.money < float("inf"):
-            raise TransferError(f"a cost limit of {self.money}", hint="give more than 0")
-        if self.money is not None and not self.prices.given:
-            raise TransferError("a cost limit needs prices", hint="give --price-in and --price-out")
-
-    def reached(self, prompt: int, completion: int) -> str | None:
-        """Return the limit that numbers of tokens reach, in words; None for none."""
-        if self.tokens is not None and prompt + completion >= self.tokens:
-            return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
-        spent = self.prices.of(prompt, completion)
-        if self.money is not None and spent is not None and spent >= self.money:
-            return f"the limit of {self.money:,.2f} is reached ({spent:,.2f} spent)"
-        return None
 
 
 def overview(design: Design) -> list[dict[str, Any]]:

@@ -16,7 +16,8 @@ from fewbench._names import counted, some
 from fewbench._seeds import child_seed
 from fewbench._types import IntArray
 from fewbench.errors import TransferError
-from fewbench.transfer.prompts import Question, Task, Template
+from fewbench.runners.questions import Question, Template
+from fewbench.transfer.prompts import Task
 
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
@@ -125,7 +126,7 @@ class Design:
 
     Examples
     --------
-    >>> from fewbench.transfer.prompts import TEMPLATES
+    >>> from fewbench.runners.questions import TEMPLATES
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)

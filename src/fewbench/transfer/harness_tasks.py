@@ -40,16 +40,8 @@ from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import FewbenchError, MissingExtraError, TransferError, first_line
-from fewbench.transfer.prompts import (
-    IN_POOL,
-    LETTERS,
-    Question,
-    Task,
-    check_apart,
-    made,
-    right_option,
-    subject_of,
-)
+from fewbench.runners.questions import LETTERS, Question, made, right_option
+from fewbench.transfer.prompts import IN_POOL, Task, check_apart, subject_of
 
 MOST_IN_POOL = 1000
 ENOUGH_TO_TELL = 5  # with fewer questions, right options at one position may be chance

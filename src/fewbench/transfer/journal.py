@@ -19,9 +19,10 @@ from fewbench._journal import Lines
 from fewbench._json import parse_json
 from fewbench._names import some
 from fewbench.errors import FewbenchError, TransferError
-from fewbench.transfer.answers import OPEN, Answer, Answers
+from fewbench.runners.questions import TEMPLATES, Template
+from fewbench.runners.scoring import Answer
+from fewbench.transfer.answers import OPEN, Answers
 from fewbench.transfer.design import Design, Request
-from fewbench.transfer.prompts import TEMPLATES, Template
 
 HEADER = "measurement.json"
 ANSWERS = "answers.jsonl"

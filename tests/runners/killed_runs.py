@@ -1,0 +1,147 @@
+"""Runs that are killed again and again, for test_faults.py.
+
+    python tests/runners/killed_runs.py FOLDER KILLS
+
+prints as JSON what came of it, for each runner. Each life of a run is a fork of this process, so
+that it starts at once.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from fewbench.evaluation import Stop
+from fewbench.runners.asking import Patience
+from fewbench.runners.command import CommandRunner
+from fewbench.runners.driving import run_with
+from fewbench.runners.endpoint import EndpointRunner
+from fewbench.runners.function import FunctionRunner
+from fewbench.runners.models.model import Chosen, Usage
+from fewbench.runners.questions import TEMPLATES
+from fewbench.testing import simulate
+
+TABLE = simulate(15, 80, 2, seed=5)
+SOURCES, NEW = TABLE.take(models=range(14)), TABLE.take(models=[14])
+TRUTH = dict(zip(NEW.item_ids.tolist(), NEW.values[0].tolist(), strict=True))
+ITEM_OF = {text: item for item, text in TABLE.items["text"].items()}
+BATCH, STOP, METHOD = 3, Stop(items=40), "tailored(probe=6)"
+PROGRAM = r"""
+while read -r line; do
+  item=${line#*\"item\": \"}; item=${item%%\"*}
+  echo "$item" >> asked
+  score=0; case " $RIGHT " in *" $item "*) score=1;; esac
+  echo "{\"item\": \"$item\", \"score\": $score, \"cost\": 1}"
+done
+"""
+
+
+class Fake:
+    """A model that knows the answers, and notes what it is asked."""
+
+    name = "fake"
+
+    async def prepare(self, log_probabilities=True):
+        return {"scoring": "top"}
+
+    async def choose(self, prompt, options):
+        item = next(item for text, item in ITEM_OF.items() if text in prompt)
+        note(item)
+        return Chosen((-0.1, -2.0) if TRUTH[item] else (-2.0, -0.1), Usage(10, 1, 1))
+
+    async def close(self):
+        pass
+
+
+def note(item):
+    with open("asked", "a") as file:
+        file.write(f"{item}\n")
+
+
+def right(item):
+    note(item)
+    return TRUTH[item]
+
+
+def runner_of(name, folder):
+    if name == "function":
+        return FunctionRunner(right)
+    if name == "command":
+        return CommandRunner(["sh", "-c", PROGRAM])
+    models = {"target": Fake()}
+    template = TEMPLATES["mmlu"]
+    return EndpointRunner("items.jsonl", models, template, patience=Patience(tries=2), log=folder)
+
+
+def go(name, folder):
+    stop = {"folder": folder, "batch": BATCH, "seed": 3}
+    return run_with(runner_of(name, folder), SOURCES, METHOD, STOP, **stop)
+
+
+def recorded(folder):
+    path = Path(folder) / "answers.jsonl"
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    told = [json.loads(line) for line in lines if line.endswith("\n") and "scores" in line]
+    return {item for one in told for item in one["items"]}
+
+
+def life(name, seconds):
+    """Run until the end, or until killed after so many seconds; return whether it ended."""
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        try:
+            go(name, "run")
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0
+    return not os.WIFSIGNALED(status)
+
+
+def killed(name, folder, kills):
+    folder.mkdir()
+    os.chdir(folder)
+    os.environ["RIGHT"] = " ".join(item for item, score in TRUTH.items() if score)
+    lines = [
+        {"id": item, "question": text, "options": ["yes", "no"], "answer": "A"}
+        for text, item in ITEM_OF.items()
+    ]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    other = go(name, "plain")  # first, so that forks find everything imported
+    draw, lives, again, most_lost = random.Random(1), 0, 0, 0
+    while lives < kills:
+        before = recorded("run")
+        Path("asked").write_text("")
+        ended = life(name, draw.uniform(0, 0.12))
+        time.sleep(0.01)  # the program of a killed run ends by itself
+        asked, after = Path("asked").read_text().split(), recorded("run")
+        again += len(before & set(asked)) + len(asked) - len(set(asked))
+        most_lost = max(most_lost, len(set(asked) - after))
+        assert before <= after, "answers were lost"
+        lives += 1
+        if ended:
+            os.rename("run", f"run-{lives}")
+    killed_with = len(recorded("run"))
+    result = go(name, "run")
+    return {
+        "recorded": killed_with + 40 * len(list(Path().glob("run-*"))),
+        "again": again,
+        "most_lost": most_lost,
+        "same": [one.estimate.model_dump_json() for one in result.targets.values()]
+        == [one.estimate.model_dump_json() for one in other.targets.values()],
+        "items": result.targets["target"].items_run,
+    }
+
+
+if __name__ == "__main__":
+    place, kills = Path(sys.argv[1]).resolve(), int(sys.argv[2])
+    runners = ("function", "command", "endpoint")
+    print(json.dumps({name: killed(name, place / name, kills) for name in runners}))

@@ -1,0 +1,170 @@
+"""Faults of a run: killed at any moment, two processes, items that fail, Ctrl-C."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fewbench
+from fewbench.errors import AnswersError, RunError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.runners.batches import BATCHES
+from fewbench.runners.run import Run
+from fewbench.testing import simulate
+
+TABLE = simulate(17, 80, 2, seed=5)
+SOURCES, NEW = TABLE.take(models=range(16)), TABLE.take(models=[16])
+TRUTH = dict(zip(NEW.item_ids.tolist(), NEW.values[0].tolist(), strict=True))
+
+
+def test_a_run_that_is_killed_loses_nothing_and_repeats_only_its_last_batch(tmp_path):
+    program = Path(__file__).with_name("killed_runs.py")
+    ran = subprocess.run(
+        [sys.executable, program, tmp_path, "30"], capture_output=True, text=True, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr
+    for runner, found in json.loads(ran.stdout).items():
+        assert found["again"] == 0, runner
+        assert found["most_lost"] <= 3, runner  # the batch in flight
+        assert found["recorded"] > 0, runner
+        assert found["same"], runner
+        assert found["items"] == 40, runner
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"method": "stratified"}, "method random, not stratified"),
+        ({"method": "auto"}, "method random, not auto"),
+        ({"stop": Stop(items=8)}, "at most 9 items; not at most 8 items"),
+        ({"targets": ["b"]}, "targets 'target', not 'b'"),
+        ({"seed": 4}, "seed 0, not 4"),
+    ],
+)
+def test_other_settings_do_not_go_on(tmp_path, change, said):
+    given = {"method": "random", "stop": Stop(items=9), "folder": tmp_path}
+    Run.open(SOURCES, **given).close()
+    with pytest.raises(RunError, match=said):
+        Run.open(SOURCES, **given | change)
+
+
+def test_an_item_that_fails_is_tried_again_then_skipped_and_named():
+    asked = []
+
+    def answer(item):
+        asked.append(item)
+        if item == bad:
+            raise ValueError("no\nluck")
+        return TRUTH[item]
+
+    bad = Evaluation(SOURCES, "random", 12).ask()["target"][0]
+    found = fewbench.run(SOURCES, "random", 12, answer, batch=4, tries=2)
+    result = found.targets["target"]
+    assert result.failed == {bad: "ValueError: no"}
+    assert asked.count(bad) == 2
+    assert asked.index(bad) == 0
+    assert asked[-1] == bad  # after all others
+    assert result.items_run == 11
+    assert any("1 item skipped" in one for one in result.estimate.warnings)
+    assert f"1 item failed and skipped: '{bad}'" in repr(found)
+    assert not found.is_failed
+
+
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
+    tmp_path, from_the_start
+):
+    def answer(item):
+        if from_the_start or len(answered) >= 10:
+            raise OSError("no server")
+        answered.append(item)
+        return TRUTH[item]
+
+    answered = []
+    found = fewbench.run(SOURCES, "random", 40, answer, folder=tmp_path, batch=5)
+    assert found.is_failed
+    assert "items in a row: OSError: no server" in found.stopped
+    target = found.targets["target"]
+    # the first failures could be the items'; those later are the model's
+    assert len(target.failed) == 0
+    assert target.items_run == len(answered)
+    whole = fewbench.run(SOURCES, "random", 40, TRUTH.get, folder=tmp_path)
+    assert whole.targets["target"].items_run == 40
+
+
+def test_a_second_process_is_refused_and_ctrl_c_ends_the_first_with_its_estimate(tmp_path):
+    program = (
+        "import sys, time, fewbench, json; from fewbench.testing import simulate\n"
+        "def answer(item): print(item, flush=True); time.sleep(.02); return 1\n"
+        "table = simulate(17, 80, 2, seed=5).take(models=range(16))\n"
+        "found = fewbench.run(table, 'random', 60, answer, folder=sys.argv[1], batch=2)\n"
+        "print(found.stopped, found.targets['target'].items_run)"
+    )
+    given = {"method": "random", "stop": Stop(items=60), "folder": tmp_path / "run"}
+    arguments = [sys.executable, "-c", program, given["folder"]]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(7):
+            process.stdout.readline()
+        with pytest.raises(RunError, match=rf"run is at work .* \(process {process.pid} on "):
+            Run.open(SOURCES, **given)
+        process.send_signal(signal.SIGINT)
+        why, n = process.stdout.read().splitlines()[-1].split()
+    assert process.returncode == 0
+    assert why == "interrupted"
+    assert int(n) >= 6
+    with Run.open(SOURCES, **given) as run:
+        assert run.progress("target", interval=False).answered == int(n)
+
+
+def test_limits_that_only_a_run_keeps(monkeypatch):
+    def batches(stop, *, cost=0.0, tokens=0, seconds=0.0):
+        clock = [1000.0]
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+        sizes = []
+        with Run.open(SOURCES, "random", stop) as run:
+            while items := run.next("target"):
+                assert run.next("target") == items  # until they are taken
+                sizes.append(len(items))
+                clock[0] += seconds
+                right = {item: TRUTH[item] for item in items}
+                run.take("target", right, cost=cost * len(items), tokens=tokens * len(items))
+                run.take("target", right)  # again: nothing changes
+            return sizes, run.stopped, run.notes
+
+    assert batches(Stop(items=50, cost=3.0), cost=0.1)[0] == [10, 20]
+    sizes, _, notes = batches(Stop(items=50, tokens=990), tokens=30)
+    assert sizes == [10, 23]
+    assert batches(Stop(items=50, seconds=60), seconds=61)[:2] == (
+        [50],
+        "the limit of 1 minutes was reached",
+    )
+    assert notes == ["target: the limit of 990 tokens was reached"]
+    for stop in (Stop(seconds=5), Stop(items=5, tokens=5), Stop(items=5, cost=5)):
+        with pytest.raises(fewbench.FewbenchError):
+            Evaluation(SOURCES, "random", stop=stop)
+
+
+def test_a_half_width_ends_a_run_early():
+    stop = Stop(items=70, half_width=0.15)
+    found = fewbench.run(SOURCES, "random", stop, TRUTH.get).targets["target"]
+    assert found.items_run < 70
+    assert found.estimate.interval.high - found.estimate.interval.low <= 0.3
+
+
+def test_answers_that_do_not_fit_are_refused_and_their_cost_is_kept(tmp_path):
+    with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
+        item, other = run.next("target")[:2]
+        with pytest.raises(AnswersError, match=r"outside 0\.\.1"):
+            run.take("target", {item: 7.0}, cost=2.0)
+        run.take("target", {other: 1.0}, cost=0.5)
+    with Run.open(SOURCES, "random", Stop(items=9), tmp_path) as run:
+        assert run.result().spent.cost == 2.5
+        assert other not in run.next("target")
+    path = tmp_path / BATCHES
+    path.write_text(path.read_text() + "broken\n")
+    with pytest.raises(fewbench.FewbenchError, match=r"run\.jsonl: line 3 is damaged"):
+        Run.open(SOURCES, "random", Stop(items=9), tmp_path)
