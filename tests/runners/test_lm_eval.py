@@ -491,7 +491,7 @@ def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, c
     # The same command goes on; with another model it does not.
     app([*begin, *given], standalone_mode=False)
     other = [one.replace("org/served", "org/other") for one in given]
-    with pytest.raises(RunError, match="come from model_args .*org/served"):
+    with pytest.raises(RunError, match=r"come from model_args .*org/served"):
         app([*begin, *other], standalone_mode=False)
     n_targets = [*begin[:-1], "-t", "a", "-t", "b", "--"]
     with pytest.raises(RunError, match="2 targets, but the arguments of lm-eval name one model"):

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,8 @@ class Logs:
         groups : mapping of task to str
             The groups of each task, outermost first, separated by "/"; "" if none.
         """
+        from lm_eval.loggers.utils import add_env_info
+
         means, parts = group_scores(found.tasks, weights, groups)
         results = {
             task: _entry(f"{task} (estimate)", metrics[task], score)
@@ -148,6 +151,7 @@ class Logs:
         own["full score"] = _entry(
             said, named.pop() if len(named) == 1 else "mean,none", found.score
         )
+        add_env_info(self.header)  # takes seconds where torch is installed
         self.save(
             {"results": {**results, **own}, "groups": own, "group_subtasks": parts},
             {"estimate": json.loads(found.to_json())},
@@ -167,7 +171,7 @@ def _tasks_in(group: str, parts: Mapping[str, list[str]]) -> list[str]:
 
 def header_of(tasks: Mapping[str, Task], model: Any, setup: Setup, target: str) -> Row:
     """Return a results file without results, as lm-eval fills it."""
-    from lm_eval.loggers.utils import add_env_info, add_tokenizer_info
+    from lm_eval.loggers.utils import add_tokenizer_info
     from lm_eval.utils import sanitize_model_name
 
     configs = {name: one.task.dump_config() for name, one in tasks.items()}
@@ -205,8 +209,8 @@ def header_of(tasks: Mapping[str, Task], model: Any, setup: Setup, target: str) 
         "fewshot_as_multiturn": setup.fewshot_as_multiturn,
         "chat_template": chat_template,
         "chat_template_sha": _sha256(chat_template),
+        "lm_eval_version": version("lm_eval"),
     }
-    add_env_info(header)
     add_tokenizer_info(header, model)
     return header
 

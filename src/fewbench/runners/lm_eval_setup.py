@@ -30,7 +30,7 @@ REFUSED = {
     **dict.fromkeys(
         (
             *("check_integrity", "write_out", "show_config", "hf_hub_log_args"),
-            *("wandb_args", "wandb_config_args", "trackio_args"),
+            *("wandb_args", "wandb_config_args", "trackio_args", "verbosity"),
         ),
         (UNUSED, "leave it out"),
     ),
@@ -86,11 +86,18 @@ class Setup:
 
 
 def check_installed() -> None:
-    """Raise MissingExtraError if lm-eval is not installed."""
+    """Raise MissingExtraError if lm-eval is not installed, RunError if it cannot be imported."""
     if find_spec("lm_eval") is None:
         raise MissingExtraError(
             "lm-eval is not installed", hint='install it with pip install "fewbench[lm-eval]"'
         )
+    try:
+        import lm_eval.evaluator  # noqa: F401
+    except Exception as error:  # such as another version of a library than it needs
+        raise RunError(
+            f"lm-eval cannot be imported: {type(error).__name__}: {first_line(error)}",
+            hint="update it with pip install -U lm-eval, or give it the libraries of its time",
+        ) from error
 
 
 def parse(arguments: Sequence[str]) -> Setup:
