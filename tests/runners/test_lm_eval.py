@@ -26,7 +26,7 @@ from lm_eval.tasks import TaskManager
 
 from fewbench import Evaluation, Stop, import_results, save_scores
 from fewbench.cli import app
-from fewbench.errors import RunError
+from fewbench.errors import MissingExtraError, RunError
 from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
 from fewbench.runners.run import Run
 
@@ -308,16 +308,16 @@ def test_other_prompts_can_be_accepted_and_the_result_says_so(scores, zoo):
 
 
 class Failing:
-    """Wraps a scripted model: fails on some documents, or always after a number of calls."""
+    """A scripted model that fails on some documents, or always after a number of calls."""
 
-    def __new__(cls, bad=(), after=None):
+    def __new__(cls, bad=(), after=None, error=ValueError):
         model = made.scripted(NEW)
         answer, calls = model._is_right, Counter()
 
         def fail(request):
             calls["n"] += 1
             if request.doc["id"] in bad or (after is not None and calls["n"] > after):
-                raise ValueError(f"no memory for {request.doc['id']}")
+                raise error(f"no memory for {request.doc['id']}")
             return answer(request)
 
         model._is_right = fail
@@ -342,6 +342,25 @@ def test_a_model_that_always_fails_ends_the_run_which_can_go_on(zoo, scores, tmp
     result, _ = run(scores, zoo, folder=tmp_path / "run", tries=2)
     assert result.targets["new"].items_run == 12
     assert not result.targets["new"].failed
+
+
+def test_ctrl_c_ends_a_run_with_the_estimate_so_far(zoo, scores, tmp_path):
+    stopping = Failing(after=20, error=KeyboardInterrupt)
+    result, _ = run(scores, zoo, 12, "random", stopping, batch=4, folder=tmp_path / "run")
+    n_first = result.targets["new"].items_run
+    assert result.stopped == "interrupted"
+    assert 4 <= n_first < 12
+    (path,) = (tmp_path / "run" / "lm_eval" / "new").glob("results_*.json")
+    assert json.loads(path.read_text())["fewbench"]["estimate"]["items_run"] == n_first
+    result, model = run(scores, zoo, 12, "random", batch=4, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 12
+    assert len(asked_documents(model)) == 12 - n_first
+
+
+def test_without_lm_eval_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setattr("fewbench.runners.lm_eval_setup.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"fewbench\[lm-eval\]"):
+        LmEvalRunner(["--model", "dummy"])
 
 
 def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
