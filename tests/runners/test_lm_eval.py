@@ -174,6 +174,9 @@ def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path)
     told = Evaluation.open(tmp_path / "run", scores).record.answers("new")
     items = scores.item_ids[told.items].tolist()
     assert dict(zip(items, told.scores[0], strict=True)) == true_scores(every, items)
+    made.write_tasks(tasks, N_ITEMS)  # back again, amid the run
+    with pytest.raises(RunError, match="now has another document than when this run began"):
+        run(scores, tasks, folder=tmp_path / "run")
 
 
 def test_equal_documents_and_renamed_tasks(tmp_path):
@@ -208,7 +211,7 @@ def test_equal_documents_and_renamed_tasks(tmp_path):
         (["--limit", "5"], "fewbench chooses the documents"),
         (["--limit", "0"], "fewbench chooses the documents"),
         (["--samples", '{"made_sums": [1]}'], "fewbench chooses the documents"),
-        (["--cache_requests", "true"], "the prompts of the first documents"),
+        (["--cache_requests", "true"], "the prompts of the first documents|invalid choice"),
         (["--tasks", "made_choice"], "the scores name the tasks"),
         (["--predict_only"], "answers would have no scores"),
         (["--output_path", "x"], "logs are written to the folder of the run"),

@@ -141,6 +141,7 @@ class LmEvalRunner:
             header = header_of(self._tasks, self._models[target], self._setup, target)
             folder = self._folder / re.sub(UNSAFE, "__", target)
             self._logs[target] = Logs(folder, target, header)
+            self._check_logged(self._logs[target])
             self._check_prompts(target, self._first_of_each_task(items))
         return [*notes, *self._accepted]
 
@@ -181,6 +182,17 @@ class LmEvalRunner:
             now = task.ids[at] if at < len(task.ids) else None
             said += f" (position {at} of {task.name} now has {now or 'no document'})"
         return said
+
+    def _check_logged(self, logs: Logs) -> None:
+        """Raise RunError if documents have moved since the logs of this run began."""
+        for name, one in self._tasks.items():
+            for (_, at), row in logs.rows(name).items():
+                if at >= len(one.hashes) or row["doc_hash"] != one.hashes[at]:
+                    raise RunError(
+                        f"{logs.path_of(name)}: position {at} of {name} now has another document "
+                        "than when this run began",
+                        hint="restore the data of the task, or run into another folder",
+                    )
 
     def _check_metrics(self) -> None:
         """Raise RunError if a task no longer has the metric or the filter of the sources."""
