@@ -93,7 +93,7 @@ def jobs(tables: Sequence[Table]) -> list[Job]:
         Job(table, split, repeat)
         for table in tables
         for split in SPLITS
-        for repeat in range(table.repeats)
+        for repeat in range(table.repeats_of(split))
     ]
     return sorted(found, key=lambda job: (job.repeat, job.split == LIKE))
 

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from _baselines.cells import Record
-from _baselines.figures import AT, NONE, Cells, overall
+from _baselines.figures import AT, Cells, overall
 from _baselines.left_out import left_out
-from _baselines.tables import BUDGETS, LIKE, SPLITS, STRONGER, TABLES, Loaded, Table
+from _baselines.tables import BUDGETS, LIKE, SPLITS, TABLES, TITLES, Loaded, Table
 from _baselines.words import MISSING, bare, bold, interval, points
 from fewbench.study.inference import FEWEST_TARGETS, OverTables, too_few_repeats
 
@@ -33,7 +33,8 @@ holds them, the command at the end makes this page, all but the section on the p
 - **Random split**: the targets are a quarter of the models, drawn at random, so they are like the
   sources; each repeat draws anew. On llmub_mmlu, whose runs of one checkpoint are all but the same,
   whole checkpoints are held out instead. **Performance split**: the targets are the strongest
-  quarter of the models; repeats differ only in what methods draw.
+  quarter of the models. **Gap split**: the sources are the weakest half, the targets the strongest
+  30 %. Repeats of these two differ only in what methods draw.
 - **Intervals** are at 90 %. Within a table both repeats and models are drawn with replacement (runs
   of one family, and duplicates, as one model), because the targets of a repeat share what was drawn
   and their errors move together. There is none with fewer than three repeats.
@@ -46,7 +47,7 @@ holds them, the command at the end makes this page, all but the section on the p
   by Holm's rule over the methods). Nothing is bold where there are no intervals.
 - Methods that ran on fewer than half of the tables stand last.
 - A method that learns from other models' answers can be far off where the targets are better than
-  all of them; that is what the second table is there to show.
+  all of them; that is what the second and third tables are there to show.
 """
 
 
@@ -70,9 +71,8 @@ def page(outcome: Outcome, claims: str | None) -> str:
     if len(outcome.tables) < len(TABLES):
         names = ", ".join(table.name for table in outcome.tables)
         parts.append(f"**These are not all tables, but {names} alone.**\n")
-    titles = {LIKE: "Targets like the sources", STRONGER: "Targets stronger than the sources"}
     for split in SPLITS:
-        parts.append(f"## {titles[split]} ({split} split)\n")
+        parts.append(f"## {TITLES[split]} ({split} split)\n")
         parts += [*summary(overall(cells, split)), ""]
         parts += [*few_targets(cells, split)]
     parts.append("## What holds of the papers' claims\n")
@@ -147,7 +147,7 @@ def tables(outcome: Outcome) -> Iterator[str]:
         for split in SPLITS:
             said = outcome.facts[table.name, split]
             ran = {r.repeat for r in outcome.records if (r.table, r.split) == (table.name, split)}
-            kind = table.settings(split).kind
+            kind = table.settings(split).kind if split == LIKE else split
             head = f"{table.name} | {scores.n_models} | {scores.n_items} | {len(scores.tasks)}"
             row = [head if split == LIKE else "| | |", kind, *said.values(), str(len(ran))]
             yield f"| {' | '.join(row)} |"
@@ -157,7 +157,7 @@ def one_table(cells: pd.DataFrame, table: Table, split: str) -> Iterator[str]:
     """Write a table's errors and rank correlations, folded, best first."""
     budgets = [budget for budget in BUDGETS if budget in set(cells["budget"])]
     at = AT if AT in budgets else budgets[-1]
-    kind = table.settings(split).kind
+    kind = table.settings(split).kind if split == LIKE else split
     name = f"{kind} split" + (", whole checkpoints held out" if kind == "group" else "")
     yield (
         f"<details><summary>{name}: error (pp), [90 % interval] of its ratio to random sampling's "
@@ -204,13 +204,13 @@ def costs(records: Sequence[Record], all_tables: Sequence[Table], workers: int) 
     for method in slowest:
         said = "".join(f"{value:13.2f}" for value in grid.loc[method, names])
         lines.append(f"{method:30s}{said}")
-    groups = ran.groupby(["table", "split", "repeat"])["seconds"].sum()
-    of_repeat = groups.groupby(["table", "split"]).mean().groupby("table").sum()
-    lines.append(
-        f"{'a repeat of both splits':30s}" + "".join(f"{of_repeat[n]:13.1f}" for n in names)
+    of_repeat = ran.groupby(["table", "split", "repeat"])["seconds"].sum()
+    of_repeat = of_repeat.groupby(["table", "split"]).mean()
+    of_table = of_repeat.groupby("table").sum()
+    lines.append(f"{'a repeat of all splits':30s}" + "".join(f"{of_table[n]:13.1f}" for n in names))
+    by_name = {table.name: table for table in all_tables}
+    whole = sum(
+        seconds * by_name[name].repeats_of(split) for (name, split), seconds in of_repeat.items()
     )
-    repeats = {table.name: table.repeats for table in all_tables}
-    lines.append(f"{'repeats':30s}" + "".join(f"{repeats[n]:13d}" for n in names))
-    whole = sum(of_repeat.get(name, NONE) * repeats[name] for name in names)
-    lines.append(f"all repeats of these: {whole / 60 / workers:.1f} minutes on {workers} workers")
+    lines.append(f"all repeats: {whole / 60 / workers:.1f} minutes on {workers} workers")
     return "\n".join(lines)

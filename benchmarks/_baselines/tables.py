@@ -15,8 +15,13 @@ from fewbench.study.splits import count_twins
 
 BUDGETS = (10, 20, 30, 50, 100)
 SEED = 0
-LIKE, STRONGER = "random", "performance"
-SPLITS = (LIKE, STRONGER)
+LIKE, STRONGER, GAP = "random", "performance", "gap"
+SPLITS = (LIKE, STRONGER, GAP)
+TITLES = {
+    LIKE: "Targets like the sources",
+    STRONGER: "Targets stronger than the sources",
+    GAP: "Targets far stronger than the sources",
+}
 
 
 @dataclass(frozen=True)
@@ -24,30 +29,37 @@ class Table:
     """A table and how often its models are divided.
 
     `drawn` is the split in which the targets are like the sources: models drawn at random, or
-    whole groups where runs of one model would otherwise be on both sides.
+    whole groups where runs of one model would otherwise be on both sides. `by_strength` is how
+    often the splits by strength are repeated, whose targets are always the same.
     """
 
     name: str
-    repeats: int
+    repeats: int = 10
     drawn: str = "random"
+    by_strength: int = 3
 
     def settings(self, split: str) -> SplitSettings:
+        if split == GAP:
+            return SplitSettings("performance", targets=0.3, gap=0.2)
         return SplitSettings(self.drawn if split == LIKE else split)  # type: ignore[arg-type]
+
+    def repeats_of(self, split: str) -> int:
+        return self.repeats if split == LIKE else min(self.repeats, self.by_strength)
 
     def at_most(self, repeats: int) -> "Table":
         return replace(self, repeats=min(self.repeats, repeats))
 
 
 TABLES = (
-    Table("gsm8k_150", 10),
-    Table("openllm2_math_musr", 10),
-    Table("helm_gsm", 10),
-    Table("helm_med_qa", 10),
-    Table("helm_commonsense", 10),
-    Table("helm_math", 10),
-    Table("glue_rte", 10),
-    Table("glue_sst2", 10),
-    Table("llmub_mmlu", 3, "group"),  # a repeat takes as long as all others together
+    Table("gsm8k_150"),
+    Table("openllm2_math_musr"),
+    Table("helm_gsm"),
+    Table("helm_med_qa"),
+    Table("helm_commonsense"),
+    Table("helm_math"),
+    Table("glue_rte"),
+    Table("glue_sst2"),
+    Table("llmub_mmlu", 3, "group", 1),  # a repeat takes as long as all others together
     Table("mmlu_pro_32", 1),  # its targets are too few to count
 )
 
@@ -87,7 +99,7 @@ def load(folder: Path, name: str) -> Loaded:
 def divisions(scores: Scores, table: Table, split: str) -> list[Split]:
     """Return the divisions of all repeats."""
     settings = table.settings(split)
-    return [make_split(scores, settings, SEED, repeat) for repeat in range(table.repeats)]
+    return [make_split(scores, settings, SEED, repeat) for repeat in range(table.repeats_of(split))]
 
 
 def facts(scores: Scores, splits: list[Split]) -> dict[str, str]:

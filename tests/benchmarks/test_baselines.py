@@ -259,7 +259,7 @@ def test_the_same_cell_as_compare_and_none_is_run_twice(tmp_path, monkeypatch):
     plan = cells.Plan(tmp_path, tmp_path / "cache", names, float("inf"))
     table = tables.Table("ours", 2)
     done = list(cells.run_all(plan, [table], 1))
-    assert sum(job.fresh for job in done) == 3 * 4 * 2 * 2  # methods × budgets × splits × repeats
+    assert sum(job.fresh for job in done) == 3 * 4 * 3 * 2  # methods × budgets × splits × repeats
     records = [record for job in done for record in job.records]
     assert {r.failed for r in records if r.method == "refuses"} == {
         f"not with {budget} items" for budget in (10, 20, 30, 50)

@@ -5,7 +5,13 @@ import threading
 import time
 from contextlib import contextmanager
 
+import fewbench
 from fewbench.cli import progress
+from fewbench.cli.running import ProgressLine
+from fewbench.runners.result import Progress, Spent
+from fewbench.testing import simulate
+
+TABLE = simulate(20, 60, seed=1)
 
 
 def test_a_line_a_minute_in_a_pipe(monkeypatch):
@@ -61,3 +67,36 @@ def test_commands_say_that_they_are_at_work(cli, scores, monkeypatch):
         heard = cli(*line.split())
         assert heard.code == 0
         assert re.search(rf"^{said}\d+ min so far$", heard.err, re.MULTILINE)
+
+
+def test_the_line_of_a_run_keeps_the_last_interval():
+    class Run:
+        stop = fewbench.Stop(items=50)
+        evaluation = fewbench.Evaluation(TABLE, "random", 50)
+
+        def progress(self, target, *, interval, score):
+            estimate = self.evaluation.estimate(0.9)[target] if interval else None
+            clock[0] += 3 * interval
+            n = len(self.evaluation.record.answered(target))
+            spent = Spent(cost=n / 10)
+            return Progress(
+                target=target,
+                answered=n,
+                of=50,
+                total=60,
+                score=0.5 if score else None,
+                estimate=estimate,
+                spent=spent,
+            )
+
+    said, clock = [], [0.0]
+    run, line = Run(), ProgressLine(said.append, lambda: clock[0])
+    items = run.evaluation.ask()["target"]
+    for at, item in enumerate(items[:4]):
+        run.evaluation.tell("target", {item: 1.0})
+        clock[0] += (0.1, 5.0, 0.1, 1.5)[at]
+        line(run, "target")
+    first, second, third = said
+    assert first == "target: 1 of 50 items · cost 0.1 of 6 in full"
+    assert second.startswith("target: 2 of 50 items · score 0.5 · 90% interval ")
+    assert " at 2 items · cost 0.4 of 6 in full" in third

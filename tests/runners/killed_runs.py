@@ -88,8 +88,8 @@ def recorded(folder):
     return {item for one in told for item in one["items"]}
 
 
-def life(name, seconds):
-    """Run until the end, or until killed after so many seconds; return whether it ended."""
+def life(name, n_asked, seconds):
+    """Run until killed: so many seconds after n items were asked. Return whether it ended first."""
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
@@ -99,9 +99,18 @@ def life(name, seconds):
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    until = None
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        if until is None and len(Path("asked").read_text().splitlines()) >= n_asked:
+            until = time.monotonic() + seconds
+        if until is not None and time.monotonic() >= until:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            break
+        time.sleep(0.001)
     assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0
     return not os.WIFSIGNALED(status)
 
@@ -120,7 +129,7 @@ def killed(name, folder, kills):
     while lives < kills:
         before = recorded("run")
         Path("asked").write_text("")
-        ended = life(name, draw.uniform(0, 0.12))
+        ended = life(name, draw.randrange(5), draw.uniform(0, 0.02))
         time.sleep(0.01)  # the program of a killed run ends by itself
         asked, after = Path("asked").read_text().split(), recorded("run")
         again += len(before & set(asked)) + len(asked) - len(set(asked))

@@ -30,7 +30,7 @@ def test_a_run_that_is_killed_loses_nothing_and_repeats_only_its_last_batch(tmp_
     for runner, found in json.loads(ran.stdout).items():
         assert found["again"] == 0, runner
         assert found["most_lost"] <= 3, runner  # the batch in flight
-        assert found["recorded"] > 0, runner
+        assert found["recorded"] > 20, runner
         assert found["same"], runner
         assert found["items"] == 40, runner
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
-from fewbench.cli.evaluate import describe
+from fewbench.cli.evaluate import MEASURING, describe
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import status_line
 from fewbench.cli.text import say
 from fewbench.errors import RunError
-from fewbench.evaluation import Stop
+from fewbench.evaluation import Estimate, Stop
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 STOPPED, INTERRUPTED_CODE = 1, 130  # exit codes: by a failure of the model; by Ctrl-C
 SHARE = 0.1
 """Largest share of the time that estimates for the progress line may take."""
+SECONDS_PER_CELL = 1.3e-5
+"""About how long the first interval takes, for each cell of the source models' table."""
+OFTEN = 1.0  # seconds between estimates without an interval
 RESULT = "result.json"
 
 Method = Annotated[
@@ -173,6 +176,7 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
             accept_changes=settings.accept_changes,
             on_notes=tell_notes,
             on_progress=ProgressLine(update),
+            on_end=lambda: update(MEASURING),
         )
     path = result.save(settings.folder / RESULT)
     if settings.as_json:
@@ -197,28 +201,43 @@ def describe_result(result: "RunResult", scores: Scores) -> str:
 class ProgressLine:
     """Shows how far a run is: with the interval, as long as that takes little time."""
 
-    def __init__(self, update: Callable[[str], None]) -> None:
-        self._update = update
-        self._started, self._used, self._last = time.monotonic(), 0.0, 0.2
+    def __init__(
+        self, update: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._update, self._clock = update, clock
+        self._started, self._used, self._last = clock(), 0.0, 0.0
+        self._shown = 0.0
+        self._estimates: dict[str, Estimate] = {}
 
     def __call__(self, run: "Run", target: str) -> None:
         """Show a target's state after a batch."""
-        now = time.monotonic()
+        now = self._clock()
+        sources = run.evaluation.scores
+        self._last = self._last or SECONDS_PER_CELL * sources.n_models * sources.n_items
         is_known = run.stop.half_width is not None  # then the estimate was made anyway
         enough = self._used + self._last <= SHARE * (now - self._started)
-        found = run.progress(target, interval=is_known or enough)
+        is_due = now - self._shown >= OFTEN
+        found = run.progress(target, interval=is_known or (enough and is_due), score=is_due)
+        if found.score is None and self._shown and not is_due:
+            return  # too soon after the last one
+        self._shown = self._clock()
         if found.estimate is not None and not is_known:
-            self._last = time.monotonic() - now
+            self._last = self._clock() - now
             self._used += self._last
-        self._update(progress_text(found))
+        if found.estimate is not None:
+            self._estimates[target] = found.estimate
+        self._update(progress_text(found, self._estimates.get(target)))
 
 
-def progress_text(found: "Progress") -> str:
-    """Return how far a target is, in a line."""
+def progress_text(found: "Progress", last: Estimate | None = None) -> str:
+    """Return how far a target is, in a line, with the interval of its last estimate."""
     said = [f"{found.target}: {found.answered:,} of {found.of:,} items"]
-    if (one := found.estimate) is not None:
-        ends = f"{one.interval.low:.3g} .. {one.interval.high:.3g}"
-        said.append(f"{one.score:.3g} ({ends})")
+    if found.score is not None:
+        said.append(f"score {found.score:.3g}")
+    if last is not None:
+        at = "" if last.items_run == found.answered else f" at {last.items_run:,} items"
+        ends = f"{last.interval.low:.3g} .. {last.interval.high:.3g}"
+        said.append(f"{last.level:.0%} interval {ends}{at}")
     full = found.total / max(1, found.answered)  # what all items would cost
     if found.spent.cost:
         said.append(f"cost {found.spent.cost:,.3g} of {found.spent.cost * full:,.3g} in full")

@@ -669,6 +669,25 @@ class Evaluation:
         with self._working():
             return self._session.predict(names, tasks=tasks)
 
+    def predict(self, target: str) -> float:
+        """Return a target's estimated score alone, on the scale of the scores.
+
+        Without an interval, which is measured on the sources and takes long on large tables.
+        EvaluationError if the target has no answers.
+        """
+        from fewbench.evaluation.bounds import bound_score
+
+        self._check_target(target)
+        answers = self.record.answers(target)
+        if not len(answers.items):
+            raise EvaluationError(
+                f"{target!r} has answered none of the asked items",
+                hint="run the items that ask lists, and record the answers with tell",
+            )
+        found = float(self._predict([target], tasks=False).scores[0])
+        score = bound_score(found, self.scores, answers.items, answers.scores[0])
+        return float(self.scores.scale.from_unit(score))
+
     def _rests_on(self, target: str, is_waiting: bool) -> tuple[str, ...]:
         """Return warnings if the estimate rests on fewer answers than asked."""
         answered, asked = len(self.record.answered(target)), len(self.record.asked(target))

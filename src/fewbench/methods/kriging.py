@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import KrigingModel, Run, fit_kriging
+from fewbench.algorithms.kriging import FEW, KrigingModel, Run, fit_kriging
 from fewbench.errors import MethodError
 from fewbench.methods.base import Prediction
 from fewbench.methods.needs import Need
@@ -14,7 +15,12 @@ from fewbench.scores import Scores
 
 NEEDS = (
     Need("sources", 2, "items are told apart by how sources differ on them", required=True),
-    Need("distinct sources", 20, "few sources say little of how items hang together"),
+    Need(
+        "distinct sources",
+        FEW,
+        "few sources say little of how items hang together: items are a systematic sample by "
+        "difficulty, and the estimate is close to its mean",
+    ),
 )
 
 
@@ -31,13 +37,18 @@ def source_kriging(
     return fit_kriging(scores.filled, weights, rng, budget, include)
 
 
-def prediction_of(runs: Iterable[Run], tasks: bool) -> Prediction:
+def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Prediction:
     """Return the estimates of runs, one row each."""
     found = [run.estimate() for run in runs]
     scores = np.array([one.scores for one in found])
+    few = (
+        f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to choose items "
+        "well: they are a systematic sample, and the estimate is close to its mean"
+    )
     return Prediction(
         scores[:, 0],
         scores[:, 1:] if tasks else None,
+        notes=(few,) if model.is_sampled else (),
         spread=np.array([one.errors[0] for one in found]),
     )
 

@@ -41,7 +41,13 @@ def estimated(text: str) -> int:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices per million tokens, of prompts and of written text; None for not given."""
+    """Prices per million tokens, of prompts and of written text; None for not given.
+
+    Examples
+    --------
+    >>> Prices(prompt=1.0, completion=4.0).of(prompt=2_000_000, completion=500_000)
+    4.0
+    """
 
     prompt: float | None = None
     completion: float | None = None

@@ -43,7 +43,7 @@ class Line(BaseModel):
 
 
 class CommandRunner:
-    """Runs a program that answers items.
+    r"""Runs a program that answers items.
 
     Parameters
     ----------
@@ -51,6 +51,23 @@ class CommandRunner:
         Program and arguments; no shell is used.
     timeout : float, optional
         Seconds without any line after which the program counts as hanging, and is ended.
+
+    Raises
+    ------
+    RunError
+        Later also if the program prints a line that is no answer, or answers another item.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> answer = 'import json, sys\nfor line in sys.stdin:\n'
+    >>> answer += ' print(json.dumps({"item": json.loads(line)["item"], "score": 1}), flush=True)'
+    >>> runner = CommandRunner(["python3", "-c", answer])
+    >>> runner.prepare(simulate(5, 9), ["new"])
+    []
+    >>> runner.answer("new", ["item-3", "item-8"]).answers
+    {'item-3': 1.0, 'item-8': 1.0}
+    >>> runner.close()
     """
 
     name = "command"
@@ -97,6 +114,8 @@ class CommandRunner:
                 found.failed[left.pop(0)] = f"the program {problem}"
                 self._program = _Program(self._command)
         except KeyboardInterrupt:
+            if self._program is not None:
+                self._program.end()
             return found.answered(stopped=INTERRUPTED)
         return found.answered()
 

@@ -82,7 +82,12 @@ class ChecksItems(Protocol):
         """
 
 
-def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> RunResult:
+def drive(
+    run: Run,
+    runner: Runner,
+    on_progress: OnProgress | None = None,
+    on_end: Callable[[], None] | None = None,
+) -> RunResult:
     """Run items until the run ends, and return what was found.
 
     Ctrl-C ends it after the items that are recorded; the result says so.
@@ -94,6 +99,8 @@ def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> Ru
         Prepared by `Runner.prepare`.
     on_progress : callable, optional
         Called with (run, target) after each batch.
+    on_end : callable, optional
+        Called before the final estimates, which may take long on large tables.
 
     Raises
     ------
@@ -107,6 +114,8 @@ def drive(run: Run, runner: Runner, on_progress: OnProgress | None = None) -> Ru
             pass
     except KeyboardInterrupt:
         run.halt(INTERRUPTED)
+    if on_end is not None:
+        on_end()
     result = run.result()
     runner.finish(result)
     return result
@@ -156,6 +165,7 @@ def run_with(
     targets: Sequence[str] = ("target",),
     on_notes: Callable[[list[str]], None] | None = None,
     on_progress: OnProgress | None = None,
+    on_end: Callable[[], None] | None = None,
     **settings: Any,
 ) -> RunResult:
     """Prepare a runner, open the run, drive it, and close both.
@@ -167,7 +177,7 @@ def run_with(
         As for `Run.open`; a number as `stop` is a number of items.
     on_notes : callable, optional
         Called with the notes of `Runner.prepare` and of the method, before anything is run.
-    on_progress : callable, optional
+    on_progress, on_end : callable, optional
         As for `drive`.
     **settings
         Further arguments of `Run.open`.
@@ -182,7 +192,7 @@ def run_with(
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
                 on_notes(run.notes)
-            return drive(run, runner, on_progress)
+            return drive(run, runner, on_progress, on_end)
     finally:
         runner.close()
 

@@ -68,6 +68,17 @@ def read_items(path: Path, template: Template) -> dict[str, tuple[str | None, It
     ------
     ReaderError
         If the file cannot be read, or a line has a mistake.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fewbench.runners.questions import TEMPLATES
+    >>> path = Path(tempfile.mkdtemp()) / "items.jsonl"
+    >>> line = '{"id": "q1", "question": "2 + 2 =", "options": ["3", "4"], "answer": "B"}'
+    >>> _ = path.write_text(line)
+    >>> task, item = read_items(path, TEMPLATES["mmlu"])["q1"]
+    >>> item.question.shown
+    'B'
     """
     found: dict[str, tuple[str | None, Item]] = {}
     for number, data in read_objects(path):

@@ -51,8 +51,10 @@ class Progress(_Frozen):
     target : str
     answered, of, total : int
         Items answered, the most that will be, and all items of the benchmark.
+    score : float, optional
+        Estimated from the answers so far.
     estimate : Estimate, optional
-        From the answers so far.
+        The same, with its interval.
     spent : Spent
     """
 
@@ -60,6 +62,7 @@ class Progress(_Frozen):
     answered: int
     of: int
     total: int
+    score: float | None
     estimate: Estimate | None
     spent: Spent
 

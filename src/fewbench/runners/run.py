@@ -377,19 +377,26 @@ class Run:
 
     # -- what was found ----------------------------------------------------------------------
 
-    def progress(self, target: str, *, interval: bool = True) -> Progress:
-        """Return how far a target is; without `interval`, only counts, which takes no time."""
+    def progress(self, target: str, *, interval: bool = True, score: bool = True) -> Progress:
+        """Return how far a target is.
+
+        An interval takes long on large tables, a score alone a moment, counts no time.
+        """
         record = self.evaluation.record
         answered = len(record.answered(target))
-        estimate = None
-        if interval and answered:
-            with self._timed():
+        estimate, found = None, None
+        with self._timed():
+            if interval and answered:
                 estimate = self.evaluation.estimate(self._level, [target])[target]
+                found = estimate.score
+            elif score and answered:
+                found = self.evaluation.predict(target)
         return Progress(
             target=target,
             answered=answered,
             of=self.evaluation.provenance.budget,
             total=self.evaluation.scores.n_items,
+            score=found,
             estimate=estimate,
             spent=self._spent([target]),
         )

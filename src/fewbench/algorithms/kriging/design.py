@@ -94,6 +94,16 @@ class SystematicDraws:
         found = int(self._order[min(at, len(self._order) - 1)])
         return found if open_[found] else int(np.where(open_, density, -1.0).argmax())
 
+    def take(self, n: int, closed: IntArray, density: FloatArray) -> IntArray:
+        """Return the next n draws after the `closed` items."""
+        open_ = np.ones(len(density), dtype=bool)
+        open_[closed] = False
+        chosen: list[int] = []
+        for number in range(len(closed), len(closed) + min(n, int(open_.sum()))):
+            chosen.append(self.draw(number, density, open_))
+            open_[chosen[-1]] = False
+        return np.array(chosen, dtype=np.intp)
+
 
 def choose(
     models: Sequence[tuple[float, Sequence[Gaussian]]],

@@ -8,9 +8,12 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
+from fewbench.algorithms.soundness.likeness import duplicate_groups
 
 CANDIDATES = 2000
 """More items than this are not compared: a systematic sample of them has as good ones."""
+FEW, MANY = 20, 45
+"""Distinct sources: below FEW all items are a systematic sample, below MANY part of the later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +28,25 @@ class KrigingModel:
     beyond : Beyond
     difficulty : ndarray of int, shape (candidates,)
         The candidates from the hardest to the easiest, ties at random.
+    distinct : int
+        How many sources there are, near copies counted once.
     """
 
     candidates: IntArray
     inside: Inside
     beyond: Beyond
     difficulty: IntArray
+    distinct: int
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether all items are a systematic sample, for lack of sources."""
+        return self.distinct < FEW
+
+    @property
+    def sampled_share(self) -> float:
+        """Share of the later items that are a systematic sample, whatever the target's answers."""
+        return min(1.0, max(0.0, (MANY - self.distinct) / FEW))
 
 
 def fit_kriging(
@@ -76,4 +92,5 @@ def fit_kriging(
         Inside(scores, weights, candidates, abilities, curves, dispersion),
         Beyond(scores, weights, candidates, abilities, curves),
         np.lexsort((rng.random(len(candidates)), share[candidates])),
+        int(duplicate_groups(scores).max()) + 1,
     )

@@ -8,6 +8,10 @@ better:
 
 with l the one-step-ahead Bernoulli log scores (no answer is used twice: the Gaussian inside is the
 one fitted before each round).
+
+Fewer than 20 distinct sources say too little of either. Items are then a systematic sample by
+difficulty, and the estimate is pulled to the sample's mean, by n / (n + 5 S) with n answers and S
+distinct sources.
 """
 
 from dataclasses import dataclass
@@ -23,8 +27,11 @@ from fewbench.algorithms.kriging.model import KrigingModel
 SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
 INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
+SAMPLED_FROM = 20
 DRAWN_FROM, DRAWN_SHARE = 40, 0.6
 DENSITY_FLOOR = 0.0125
+SOURCE_WORTH = 5.0
+"""With few sources, each counts as so many answers against the sample's mean."""
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
 
 
@@ -104,8 +111,22 @@ class Run:
         own = self._model.beyond.weights[:, self.items]
         least = own @ self.answers
         most = least + np.maximum(1 - own.sum(axis=1), 0)
-        score = np.clip((1 - weight) * inside + weight * outside, least, most)
-        return Estimated(score, np.sqrt(variance), weight)
+        score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
+        if self._model.is_sampled and len(self.items):
+            score, error = self._to_mean(score, error)
+        return Estimated(np.clip(score, least, most), error, weight)
+
+    def _to_mean(self, score: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Pull estimates and standard errors to those of the sample's weighted means."""
+        weights = self._model.beyond.weights
+        drawn = weights[:, self.items] / np.maximum(weights[0, self.items], 1e-300)
+        total = drawn.sum(axis=1)
+        shares = drawn / np.where(total > 0, total, 1.0)[:, None]
+        mean = shares @ self.answers
+        n = len(self.items)
+        pull = np.where(total > 0, n / (n + SOURCE_WORTH * self._model.distinct), 0.0)
+        spread = np.sqrt((shares**2).sum(axis=1) * np.maximum(mean * (1 - mean), 0.25 / n))
+        return (1 - pull) * score + pull * mean, (1 - pull) * error + pull * spread
 
     def next(
         self, n: int, closed: IntArray | None = None, costs: FloatArray | None = None
@@ -115,22 +136,29 @@ class Run:
         Both models' shares in the design are their weights. Beyond the sources curves may be off
         in ways that they do not know of, and more so the more answers there are: from 40 answers
         on part of the items are a systematic sample, in proportion to the answers' standard
-        deviation. `closed` are items that were asked, answered or not; `costs` has the shape of
-        the candidates.
+        deviation. The fewer sources there are below 45, the more items are such a sample: from 20
+        answers on, and all with fewer than 20. `closed` are items that were asked, answered or
+        not; `costs` has the shape of the candidates.
         """
         closed = self.items if closed is None else closed
+        if self._model.is_sampled:  # costs do not count: the sample would be another
+            return self._draws.take(n, closed, self._model.beyond.weights[0])
         curves, weight = self._model.beyond, 0.0
         if len(self.items):
             weight = self._beyond(*curves.predict(self._filter, self.items, self.answers))
-        if weight < INSIDE_ONLY:
-            return choose([(1.0, [self._inside])], self.items, n, closed=closed, costs=costs)
-        chance = self._abilities()
-        far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
-        spread = chance @ (curves.chances * (1 - curves.chances))
-        drawn = None
-        if len(self.items) >= DRAWN_FROM:
-            drawn = DRAWN_SHARE * far * weight, self._draws, np.sqrt(spread + DENSITY_FLOOR)
-        models = [(1 - weight, [self._inside]), (weight, curves.designs)]
+        # With rather few sources, what they do not tell of is drawn too.
+        share, density = self._model.sampled_share, curves.weights[0]
+        share *= len(self.items) >= SAMPLED_FROM
+        models = [(1.0, [self._inside])]
+        if weight >= INSIDE_ONLY:
+            models = [(1 - weight, [self._inside]), (weight, curves.designs)]
+            chance = self._abilities()
+            spread = chance @ (curves.chances * (1 - curves.chances))
+            density = density * np.sqrt(spread + DENSITY_FLOOR)
+            if len(self.items) >= DRAWN_FROM:
+                far = min(1.0, max(0.0, float(chance @ curves.grid) - curves.edge))
+                share = max(share, DRAWN_SHARE * far * weight)
+        drawn = (share, self._draws, density) if share else None
         return choose(models, self.items, n, closed=closed, costs=costs, drawn=drawn)
 
     def _abilities(self) -> FloatArray:
@@ -138,8 +166,16 @@ class Run:
         return np.asarray(chance / chance.sum())
 
 
-def choose_static(model: KrigingModel, n: int, costs: FloatArray | None = None) -> IntArray:
-    """Choose n items for any target: half of the gain is the model's beyond the sources."""
+def choose_static(
+    model: KrigingModel, n: int, costs: FloatArray | None = None, start: float = 0.0
+) -> IntArray:
+    """Choose n items for any target: half of the gain is the model's beyond the sources.
+
+    With few sources they are a systematic sample, with a random `start` in [0, 1).
+    """
     nothing = np.empty(0, dtype=np.intp)
+    if model.is_sampled:
+        draws = SystematicDraws(model.difficulty, start)
+        return draws.take(n, nothing, model.beyond.weights[0])
     halves = [(0.5, [model.inside.all_sources]), (0.5, model.beyond.designs)]
     return choose(halves, nothing, n, closed=nothing, costs=costs)

@@ -37,6 +37,9 @@ class Fewbench(Method):
     - `cost`: Column of the items' attributes with what running each costs. Items then count by
       what they tell per unit of cost. The budget still counts items.
 
+    With fewer than 20 distinct sources items are a systematic sample by difficulty, costs do not
+    count, and the estimate is pulled to the sample's mean.
+
     >>> Fewbench(first=8).describe()
     'fewbench(first=8)'
     """
@@ -87,7 +90,8 @@ class FewbenchSession(Session):
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from both models, averaged."""
-        return prediction_of((self._run(name) for name in targets), tasks)
+        runs = [self._run(name) for name in targets]
+        return prediction_of(self._model, runs, tasks)
 
     def _round(self, done: int) -> int:
         """Return how many items the round after so many answers has."""

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from fewbench._seeds import child_seed
 from fewbench.algorithms.kriging import choose_static
 from fewbench.methods.kriging import NEEDS, item_costs, source_kriging
 from fewbench.methods.needs import require
@@ -17,7 +20,8 @@ class OptimalDesign:
     Half of the gain is for a target like the sources, half for one beyond them.
 
     - `cost`: Column of the items' attributes with what running each costs; items then count by what
-      they tell per unit of cost.
+      they tell per unit of cost. With fewer than 20 distinct sources items are a systematic
+      sample, and costs do not count.
     """
 
     cost: str | None = None
@@ -29,5 +33,6 @@ class OptimalDesign:
         model = source_kriging(scores, seed, budget)
         costs = item_costs(scores, self.cost)
         costs = None if costs is None else costs[model.candidates]
-        places = choose_static(model, budget, costs)
+        start = np.random.default_rng(child_seed(seed, 9)).random()
+        places = choose_static(model, budget, costs, float(start))
         return Subset(items=tuple(scores.item_ids[model.candidates[places]]))
