@@ -13,26 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from fewbench._names import counted, some
+from fewbench._names import some
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.readers import read
-from fewbench.readers.harnesses.lm_eval.run_results import Results
-from fewbench.readers.options import COMPARED
 from fewbench.runners.driving import Answered, OnProgress, run_with
-from fewbench.runners.exports import POSITION, check_origin
+from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval_logs import Logs, header_of
 from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
+from fewbench.runners.lm_eval_sources import Sources
 from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, without_bars
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
-from fewbench.scores import Scores, from_arrays
-from fewbench.scores.conditions import SAMPLER, compare_conditions, join_settings
-from fewbench.scores.table import PROMPTS, SETTINGS
+from fewbench.scores import Scores
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
@@ -88,10 +82,11 @@ class LmEvalRunner:
         self._tasks: dict[str, Task] = {}
         self._logs: dict[str, Logs] = {}
         self._accepted: dict[str, None] = {}
+        self._place: dict[str, int] = {}
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
-        check_origin(scores.items, "lm-eval")
+        self._sources, self._targets = Sources(scores), list(targets)
         if self._models:
             if lacking := [name for name in targets if name not in self._models]:
                 raise RunError(
@@ -102,29 +97,7 @@ class LmEvalRunner:
                 f"{len(targets)} targets, but the arguments of lm-eval name one model",
                 hint="run one target at a time, each into a folder of its own",
             )
-        self._scores, self._targets = scores, list(targets)
-        # lm-eval's name of each item's task: the user may have renamed the tasks of the scores.
-        self._task_of = {
-            str(item): _task(str(item), str(task)) for item, task in scores.items["task"].items()
-        }
-        known = scores.items[POSITION] if POSITION in scores.items else pd.Series(dtype="Int64")
-        self._like = self._of_each_task()
-        self._was = {str(item): int(at) for item, at in known.dropna().items()}
         return []
-
-    def _of_each_task(self) -> Scores:
-        """Return one item of each task of lm-eval, with the metric and filter of the sources."""
-        first = {task: item for item, task in reversed(list(self._task_of.items()))}
-        table = from_arrays(
-            np.full((1, len(first)), self._scores.scale.low),
-            models=["target"],
-            items=list(first.values()),
-            tasks=list(first),
-            scale=self._scores.scale,
-        )
-        known = self._scores.items.loc[list(first.values())]
-        columns = {name: known[name] for name in ("metric", "filter") if name in known}
-        return replace(table, items=table.items.assign(**columns))
 
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Load tasks and model, and compare documents, metrics, settings and prompts."""
@@ -132,56 +105,19 @@ class LmEvalRunner:
         if not self._models:
             model = make_model(self._setup)
             self._models = {name: cached(model, self._setup) for name in self._targets}
-        names = list(dict.fromkeys(self._task_of[item] for item in items))
+        names = list(dict.fromkeys(self._sources.task_of[item] for item in items))
         self._tasks = load_tasks(names, self._setup, self._key)
-        notes = self._find(items)
-        self._check_metrics()
+        is_keyed = self._key is not None
+        self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        self._sources.check_metrics(self._tasks)
         for target in self._targets:
             check_runnable(self._tasks, self._models[target], self._setup)
             header = header_of(self._tasks, self._models[target], self._setup, target)
             folder = self._folder / re.sub(UNSAFE, "__", target)
             self._logs[target] = Logs(folder, target, header)
             self._check_logged(self._logs[target])
-            self._check_prompts(target, self._first_of_each_task(items))
+            self._check_prompts(target, self._sources.first_of_each_task(items))
         return [*notes, *self._accepted]
-
-    def _find(self, items: Sequence[str]) -> list[str]:
-        """Find the documents of items by their hashes; return notes on those that moved."""
-        place = {name: at for one in self._tasks.values() for at, name in enumerate(one.ids)}
-        self._place = place
-        if missing := [item for item in items if item not in place]:
-            raise RunError(
-                f"{len(missing):,} of {counted(len(items), 'document')} that may be run "
-                f"{'is' if len(missing) == 1 else 'are'} not in lm-eval's tasks: "
-                f"{self._where(missing)}",
-                hint="use the data and the task version of the source models, or import their "
-                "logs again without these documents"
-                + ("; if the scores were imported with --key, pass it" if not self._key else ""),
-            )
-        before: dict[str, dict[int, int]] = {name: {} for name in self._tasks}
-        for item, was in self._was.items():
-            if item in place:
-                before[self._task_of[item]][place[item]] = was
-        for name, one in self._tasks.items():
-            one.replay_as(before[name])
-        moved = [item for item in items if self._was.get(item, place[item]) != place[item]]
-        if not moved:
-            return []
-        return [
-            f"{counted(len(moved), 'document')} moved since the source models ran, such as "
-            f"{moved[0]!r} from position {self._was[moved[0]]} to {place[moved[0]]}; each is found "
-            "by its hash"
-        ]
-
-    def _where(self, missing: Sequence[str]) -> str:
-        """Return names of missing items, with what stands at the position of the first."""
-        item = missing[0]
-        said = some(missing)
-        task = self._tasks[self._task_of[item]]
-        if (at := self._was.get(item)) is not None:
-            now = task.ids[at] if at < len(task.ids) else None
-            said += f" (position {at} of {task.name} now has {now or 'no document'})"
-        return said
 
     def _check_logged(self, logs: Logs) -> None:
         """Raise RunError if documents have moved since the logs of this run began."""
@@ -193,24 +129,6 @@ class LmEvalRunner:
                         "than when this run began",
                         hint="restore the data of the task, or run into another folder",
                     )
-
-    def _check_metrics(self) -> None:
-        """Raise RunError if a task no longer has the metric or the filter of the sources."""
-        known = self._like.items.set_index("task")
-        for name, one in self._tasks.items():
-            for column, has in (("metric", one.metrics), ("filter", one.filters)):
-                wanted = str(known[column][name]) if column in known else ""
-                can_compute = column == "metric" and wanted in COMPARED
-                if wanted and wanted not in has and not can_compute:
-                    raise RunError(
-                        f"task {name!r} has no {column} {wanted!r}, which the source models have; "
-                        f"it has {some(has, most=8)}",
-                        hint="use the task of the source models, or import another "
-                        f"{column} of theirs",
-                    )
-
-    def _first_of_each_task(self, items: Iterable[str]) -> list[str]:
-        return list({self._task_of[item]: item for item in reversed(list(items))}.values())
 
     def _check_prompts(self, target: str, items: Sequence[str]) -> dict[str, str]:
         """Compare prompts and settings with the sources' before the model is asked.
@@ -224,31 +142,13 @@ class LmEvalRunner:
             positions = sorted(places)
             found = self._tasks[name].prompt_hashes(positions, self._models[target], self._setup)
             hashes |= {places[at]: one for at, one in zip(positions, found, strict=True)}
-        results = Results(Path("results"), self._logs[target].header)
-        form = f"@{results.prompt_form}" if results.prompt_form else ""
-        names = [self._task_of[item] for item in items]
-        settings = {name: results.task_settings(name) for name in set(names)}
-        # Without the sampler: examples are those of a whole run, so others are a difference.
-        texts = {
-            name: join_settings([{k: v for k, v in one.items() if k != SAMPLER}])
-            for name, one in settings.items()
-        }
-        table = from_arrays(
-            np.zeros((1, len(items))), models=[target], items=list(items), tasks=names
-        )
-        columns = {
-            PROMPTS: [hashes[item][:16] + form for item in items],
-            SETTINGS: [texts[name] for name in names],
-        }
-        mine = replace(table, items=table.items.assign(**columns))
-        found_out = compare_conditions(self._scores, mine, list(items))
-        if found_out.differences and self._accept_prompts:
-            said = "accepted other prompts or settings than the source models': "
-            self._accepted[said + "; ".join(found_out.differences)] = None
-        elif found_out.differences:
+        differ = self._sources.differences(items, hashes, self._logs[target].header)
+        if differ and self._accept_prompts:
+            said = f"accepted other prompts or settings than the source models': {differ}"
+            self._accepted[said] = None
+        elif differ:
             raise RunError(
-                "prompts or settings differ from the source models': "
-                + "; ".join(found_out.differences),
+                f"prompts or settings differ from the source models': {differ}",
                 hint="give lm-eval the arguments and the version of the source models; or pass "
                 "--accept-prompts, and the estimate carries a warning",
             )
@@ -257,7 +157,7 @@ class LmEvalRunner:
     def _places(self, items: Iterable[str]) -> Places:
         found: Places = {}
         for item in items:
-            found.setdefault(self._task_of[item], {})[self._place[item]] = item
+            found.setdefault(self._sources.task_of[item], {})[self._place[item]] = item
         return found
 
     # -- answers -----------------------------------------------------------------------------
@@ -357,9 +257,8 @@ class LmEvalRunner:
 
     def _read(self, paths: Sequence[Path]) -> Scores:
         """Read logs, with the item ids of the sources."""
-        found = read(
-            list(paths), form="lm-eval", like=self._like, key=self._key, scale=self._like.scale
-        ).scores
+        like = self._sources.metrics
+        found = read(list(paths), form="lm-eval", like=like, key=self._key, scale=like.scale).scores
         # Of equal documents, a log of some cannot know which it has; positions say.
         at = zip(found.items["task"], found.items[POSITION], strict=True)
         ids = [self._tasks[str(task)].ids[int(position)] for task, position in at]
@@ -369,15 +268,7 @@ class LmEvalRunner:
 
     def finish(self, result: RunResult) -> None:
         """Write each target's results file, with estimates in place of lm-eval's means."""
-        known = self._scores.items
-        first = known.drop_duplicates("task").set_index("task")
-        metrics = {
-            str(task): f"{row.get('metric') or 'score'},{row.get('filter') or 'none'}"
-            for task, row in first.iterrows()
-        }
-        groups = {str(task): str(row.get("group") or "") for task, row in first.iterrows()}
-        sizes = np.bincount(self._scores.task_of, self._scores.item_weights)
-        weights = dict(zip(self._scores.tasks, sizes.tolist(), strict=True))
+        metrics, weights, groups = self._sources.benchmark()
         for target, logs in self._logs.items():
             if (found := result.estimates.get(target)) is not None:
                 logs.save_estimate(found, metrics, weights, groups)
@@ -467,8 +358,3 @@ def run_lm_eval(
 
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {first_line(error)}"
-
-
-def _task(item: str, task: str) -> str:
-    """Return lm-eval's name of an item's task: items are named TASK/CONTENT."""
-    return task if item.startswith(f"{task}/") else item.rpartition("/")[0]
