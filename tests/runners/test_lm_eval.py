@@ -299,12 +299,10 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
 
 
 def test_other_prompts_can_be_accepted_and_the_result_says_so(scores, zoo):
-    given = ["--seed", "1,2,3,4"]
-    result, _ = run(scores, zoo, more=given, accept_prompts=True)
-    assert "accepted other prompts or settings" in " ".join(result.notes)
-    given = ["--num_fewshot", "1"]
-    result, _ = run(scores, zoo, more=given, accept_prompts=True)
-    assert "accepted answers to other prompts" in " ".join(result.estimates["new"].warnings)
+    for given in (["--seed", "1,2,3,4"], ["--num_fewshot", "1"]):
+        result, _ = run(scores, zoo, more=given, accept_prompts=True)
+        assert "accepted other prompts or settings" in " ".join(result.notes)
+        assert "accepted answers to other prompts" in " ".join(result.estimates["new"].warnings)
 
 
 # -- faults ----------------------------------------------------------------------------------

@@ -57,11 +57,12 @@ def lm_eval(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Run a model in lm-eval, which loads it once.
+    """Run a model in lm-eval on chosen documents.
 
-    The scores must come from logs of lm-eval; they say which tasks are run. Documents and prompts
-    are compared with those of the source models before the model is asked. Logs in lm-eval's own
-    form are written to DIR/lm_eval. The same command goes on after a stop. Needs the extra lm-eval.
+    The model is loaded once. The scores must come from logs of lm-eval; they say which tasks are
+    run. Documents and prompts are compared with those of the source models before the model is
+    asked. Logs in lm-eval's own form are written to DIR/lm_eval. The same command goes on after a
+    stop. Needs the extra lm-eval.
 
     \b
     fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args pretrained=X

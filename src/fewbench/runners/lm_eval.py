@@ -22,11 +22,12 @@ from fewbench.runners.driving import Answered, OnProgress, run_with
 from fewbench.runners.exports import POSITION
 from fewbench.runners.lm_eval_logs import Logs, header_of
 from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
-from fewbench.runners.lm_eval_sources import Sources
+from fewbench.runners.lm_eval_sources import Sources, without_sampler
 from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, without_bars
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
 from fewbench.scores import Scores
+from fewbench.scores.table import SETTINGS
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
@@ -262,7 +263,10 @@ class LmEvalRunner:
         # Of equal documents, a log of some cannot know which it has; positions say.
         at = zip(found.items["task"], found.items[POSITION], strict=True)
         ids = [self._tasks[str(task)].ids[int(position)] for task, position in at]
-        return replace(found, items=found.items.set_axis(ids))
+        items = found.items.set_axis(ids)
+        return replace(
+            found, items=items.assign(**{SETTINGS: items[SETTINGS].map(without_sampler)})
+        )
 
     # -- the end -----------------------------------------------------------------------------
 

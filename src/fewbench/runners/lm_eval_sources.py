@@ -1,5 +1,6 @@
 """What the scores know of lm-eval's tasks, and how it compares with what would run now."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -135,18 +136,12 @@ class Sources:
         results = Results(Path("results"), dict(header))
         form = f"@{results.prompt_form}" if results.prompt_form else ""
         tasks = [self.task_of[item] for item in items]
-        # Without the sampler: examples are those of a whole run, so others are a difference.
-        settings = {
-            name: join_settings(
-                [{k: v for k, v in results.task_settings(name).items() if k != SAMPLER}]
-            )
-            for name in set(tasks)
-        }
+        settings = {name: join_settings([results.task_settings(name)]) for name in set(tasks)}
         zeros = np.zeros((1, len(items)))
         table = from_arrays(zeros, models=["target"], items=list(items), tasks=tasks)
         columns = {
             PROMPTS: [hashes[item][:16] + form for item in items],
-            SETTINGS: [settings[name] for name in tasks],
+            SETTINGS: [without_sampler(settings[name]) for name in tasks],
         }
         now = replace(table, items=table.items.assign(**columns))
         return "; ".join(compare_conditions(self.scores, now, list(items)).differences)
@@ -161,6 +156,21 @@ class Sources:
         groups = {str(task): str(row.get("group") or "") for task, row in first.iterrows()}
         sums = np.bincount(self.scores.task_of, self.scores.item_weights)
         return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
+
+
+def without_sampler(settings: str) -> str:
+    """Return task settings without the few-shot sampler.
+
+    With it, other examples are expected of lm-eval's default sampler. Here they are those of a
+    whole run, so others are a difference.
+
+    Examples
+    --------
+    >>> without_sampler('{"few-shot examples": ["2"], "few-shot sampler": ["default"]}')
+    '{"few-shot examples": ["2"]}'
+    """
+    known = json.loads(settings) if settings else {}
+    return json.dumps({k: v for k, v in known.items() if k != SAMPLER}, ensure_ascii=False)
 
 
 def _task(item: str, task: str) -> str:
