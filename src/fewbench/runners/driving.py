@@ -78,7 +78,8 @@ class ChecksItems(Protocol):
     def check_items(self, items: Sequence[str]) -> list[str]:
         """Check the items that may be run, once the run is open; return notes for the user.
 
-        Raises RunError if one of them cannot be run as the source models were.
+        Not called if nothing is left to run. Raises RunError if one of them cannot be run as the
+        source models were.
         """
 
 
@@ -188,7 +189,7 @@ def run_with(
         facts = getattr(runner, "facts", None)
         with Run.open(scores, method, limits, folder, targets, facts=facts, **settings) as run:
             run.notes += notes
-            if isinstance(runner, ChecksItems):
+            if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
                 run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
                 on_notes(run.notes)

@@ -114,11 +114,13 @@ class LmEvalRunner:
         for target in self._targets:
             check_runnable(self._tasks, self._models[target], self._setup)
             header = header_of(self._tasks, self._models[target], self._setup, target)
-            folder = self._folder / re.sub(UNSAFE, "__", target)
-            self._logs[target] = Logs(folder, target, header)
+            self._logs[target] = Logs(self._folder_of(target), target, header)
             self._check_logged(self._logs[target])
             self._check_prompts(target, self._sources.first_of_each_task(items))
         return [*notes, *self._accepted]
+
+    def _folder_of(self, target: str) -> Path:
+        return self._folder / re.sub(UNSAFE, "__", target)
 
     def _check_logged(self, logs: Logs) -> None:
         """Raise RunError if documents have moved since the logs of this run began."""
@@ -273,8 +275,9 @@ class LmEvalRunner:
     def finish(self, result: RunResult) -> None:
         """Write each target's results file, with estimates in place of lm-eval's means."""
         metrics, weights, groups = self._sources.benchmark()
-        for target, logs in self._logs.items():
-            if (found := result.estimates.get(target)) is not None:
+        for target, found in result.estimates.items():
+            logs = self._logs.get(target) or Logs(self._folder_of(target), target)
+            if logs.header:  # none in a run whose answers were all recorded by hand
                 logs.save_estimate(found, metrics, weights, groups)
 
     def close(self) -> None:

@@ -36,8 +36,9 @@ class Logs:
     folder : Path
         Made with the first rows.
     target : str
-    header : dict
-        Results file without results: model, settings of the tasks, versions.
+    header : dict, optional
+        Results file without results: model, settings of the tasks, versions (default: that of the
+        file in the folder).
 
     Raises
     ------
@@ -45,14 +46,16 @@ class Logs:
         If the folder holds logs of another target, or of lm-eval itself, or a damaged file.
     """
 
-    def __init__(self, folder: Path, target: str, header: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, target: str, header: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
-        self.header = dict(header)
+        self.header = dict(header or {})
         self._mark = {"version": __version__, "target": target}
         self._rows: dict[str, dict[tuple[str, int], Row]] = {}
         self.stamp = datetime.now().isoformat().replace(":", "-")
         for path in sorted(folder.glob("results_*.json")):
-            before = _parse(path.read_bytes(), str(path)).get(MARK)
+            found = _parse(path.read_bytes(), str(path))
+            self.header = self.header or found
+            before = found.get(MARK)
             if not isinstance(before, dict) or before.get("target") != target:
                 raise RunError(
                     f"{path}: not the results of target {target!r} in a fewbench run",
