@@ -71,6 +71,7 @@ class CommandRunner:
     """
 
     name = "command"
+    batch = 64
 
     def __init__(self, command: Sequence[str], *, timeout: float | None = None) -> None:
         if not command:

@@ -48,7 +48,8 @@ class Runner(Protocol):
     """A way of running a model on chosen items.
 
     It may have `facts`, a mapping of str to str that is known after `prepare`: how the model is
-    run. A run in the same folder goes on only with the same facts.
+    run. A run in the same folder goes on only with the same facts. And it may have `batch`, the
+    most items per batch where the user gives none: a batch in flight is lost in a crash.
     """
 
     @property
@@ -187,6 +188,8 @@ def run_with(
     try:
         notes = runner.prepare(scores, targets)
         facts = getattr(runner, "facts", None)
+        if settings.get("batch") is None:
+            settings["batch"] = getattr(runner, "batch", None)
         with Run.open(scores, method, limits, folder, targets, facts=facts, **settings) as run:
             run.notes += notes
             if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):

@@ -58,7 +58,7 @@ class Expected:
 
     def describe(self) -> str:
         """Return it in words."""
-        price = "" if self.money is None else f", price about {self.money:,.2f}"
+        price = "" if self.money is None else f", price about {self.money:,.3g}"
         tokens = self.prompt_tokens + self.completion_tokens
         return f"{counted(self.items, 'item')}, about {tokens:,} tokens{price}"
 
@@ -116,6 +116,7 @@ class EndpointRunner:
         self._path, self._models, self._template = Path(items), models, template
         self._metric, self._pattern, self._most = metric, _compiled(pattern, metric), most
         self._prices, self._concurrency = prices or Prices(), concurrency
+        self.batch = 4 * concurrency
         self._patience, self._rate = patience or Patience(), rate
         self._accept = accept_prompts
         self.facts = {f"model of {target}": model.name for target, model in models.items()}

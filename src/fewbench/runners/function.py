@@ -41,6 +41,7 @@ class FunctionRunner:
         if concurrency < 1:
             raise RunError(f"concurrency={concurrency} is too low", hint="give 1 or more")
         self._answer, self._batched, self._concurrency = answer, batched, concurrency
+        self.batch = None if batched else 16 * concurrency
         self._loop = EventLoop()
 
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
@@ -177,7 +178,8 @@ def run(
     batched : bool
         Whether `answer` takes a list of items.
     batch : int, optional
-        Most items per batch (default: all that the method asks at a time).
+        Most items per batch (default: 16 for each concurrent call; with `batched`, all that the
+        method asks at a time). A batch in flight is lost in a crash.
     concurrency : int
         Calls at the same time, in threads or, of an async function, in tasks.
     seed : int

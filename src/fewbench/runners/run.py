@@ -285,17 +285,19 @@ class Run:
         return [str(item) for item in self.evaluation.scores.item_ids[record.open(target)]]
 
     def _most(self, target: str) -> int | None:
-        """Return how many items may be run at once: what is left of the cost allows no more."""
-        most = self._batch
-        answered = len(self.evaluation.record.answered(target))
-        spent = self._spent([target])
-        for limit, used in ((self.stop.cost, spent.cost), (self.stop.tokens, spent.tokens)):
-            if limit is None or (not used and COST in self.evaluation.scores.items):
-                continue
-            allowed = (
-                FEWEST if not used else max(1, int((limit - used) / (used / max(1, answered))))
-            )
-            most = allowed if most is None else min(most, allowed)
+        """Return how many items may be run at once, so that limits are not exceeded by much."""
+        most, stop, record = self._batch, self.stop, self.evaluation.record
+        of_all = sum(len(record.answered(name)) for name in self.targets)
+        answered, spent = len(record.answered(target)), self._spent([target])
+        has_costs = COST in self.evaluation.scores.items
+        for limit, used, n in (
+            (None if has_costs and not spent.cost else stop.cost, spent.cost, answered),
+            (stop.tokens, spent.tokens, answered),
+            (stop.seconds, spent.model_seconds if of_all else 0.0, of_all),
+        ):
+            if limit is not None:
+                allowed = max(1, int((limit - used) * max(1, n) / used)) if used else FEWEST
+                most = allowed if most is None else min(most, allowed)
         return most
 
     def _is_over(self, target: str) -> bool:
