@@ -199,12 +199,10 @@ def _manager(names: Sequence[str], setup: Setup) -> Any:
 
 
 def _load(name: str, manager: Any) -> Any:
-    from lm_eval import tasks
-
     try:
         if hasattr(manager, "load"):  # since 0.4.12
             return manager.load([name])["tasks"][name]
-        return tasks.get_task_dict([name], manager)[name]
+        return manager.load_task_or_group([name])[name]
     except Exception as error:  # of any data set
         raise RunError(
             f"lm-eval cannot load task {name!r}: {first_line(error)}",
