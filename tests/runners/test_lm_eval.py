@@ -174,9 +174,11 @@ def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path)
     told = Evaluation.open(tmp_path / "run", scores).record.answers("new")
     items = scores.item_ids[told.items].tolist()
     assert dict(zip(items, told.scores[0], strict=True)) == true_scores(every, items)
+    stopping = Failing(after=20, error=KeyboardInterrupt)
+    run(scores, tasks, 12, "random", stopping, batch=4, folder=tmp_path / "stopped")
     made.write_tasks(tasks, N_ITEMS)  # back again, amid the run
     with pytest.raises(RunError, match="now has another document than when this run began"):
-        run(scores, tasks, folder=tmp_path / "run")
+        run(scores, tasks, 12, "random", batch=4, folder=tmp_path / "stopped")
 
 
 def test_equal_documents_and_renamed_tasks(tmp_path):
