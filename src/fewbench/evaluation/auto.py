@@ -1,8 +1,8 @@
 """The method `auto`: the source models show which method to use.
 
 A quick backtest: every source model is estimated by methods that were fitted without it. The
-preferred method is taken unless another one is clearly better, and no worse for targets stronger than
-their sources. Plain random sampling is taken unless the method is clearly better than that.
+preferred method is taken unless another one is clearly better, and no worse for targets stronger
+than their sources. Plain random sampling is taken unless the method is clearly better than that.
 """
 
 import math
