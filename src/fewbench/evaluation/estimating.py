@@ -117,9 +117,9 @@ class Estimator:
         if answered is not None and few and not exact:
             steps = int(np.floor(np.log(answered / budget) / np.log(ENOUGH)))
             limit = max(1, int(budget * ENOUGH ** (steps + 1)))
-        if limit is not None and isinstance(self._scores, PackedScores):
-            if not self._scores.is_whole:
-                limit = nearest_limit(self._scores, limit)
+        scores = self._scores
+        if limit is not None and isinstance(scores, PackedScores) and not scores.is_whole:
+            limit = nearest_limit(scores, limit)
         if limit not in self._models:
             together: list[int | None] = [limit]
             if limit is not None and not self._method.asks_once:

@@ -2,19 +2,37 @@
 
 from pydantic import ValidationError
 
-from fewbench.errors import EvaluationError, PackError, first_line
+from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
-from fewbench.methods import Method, Provenance, Subset
+from fewbench.methods import Method, Provenance, Subset, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores.packed import PackedScores
 
 
 def provenance_of(scores: PackedScores) -> Provenance:
-    """Return the method, budget and seed that a pack was made with; PackError if not whole."""
+    """Return the method, budget and seed that a pack was made with.
+
+    Raises PackError if this fewbench does not know the method, or the budget does not fit.
+    """
     try:
-        return Provenance.model_validate(dict(scores.origin.provenance))
+        made = Provenance.model_validate(dict(scores.origin.provenance))
     except ValidationError as error:
         raise _unfit(error) from error
+    try:
+        find_method(made.method)
+    except MethodError as error:
+        raise PackError(
+            f"the pack's method is not known: {error.message}",
+            hint=f"upgrade fewbench: version {made.version} made the pack",
+        ) from error
+    subset = scores.origin.subset
+    items = made.budget if subset is None else len(subset.get("items", ()))
+    if made.budget != items or not 1 <= made.budget <= scores.n_items:
+        raise PackError(
+            f"the pack is for {made.budget} items and holds {items} of {scores.n_items}",
+            hint="make the pack again",
+        )
+    return made
 
 
 def subset_of(scores: PackedScores) -> Subset | None:

@@ -27,7 +27,7 @@ from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
-from fewbench.packs.pack import Pack
+from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
 from fewbench.scores.pack_files import (
     SCHEMA,
@@ -55,6 +55,8 @@ SHARES = (0.64, 0.4, 0.2)
 """Shares of the items, answered in part, for which errors of a method that asks once are kept."""
 FEWEST = 5
 """Fewest answers for which errors are kept."""
+OTHERS = "frontier of "
+"""Begins the names of other methods' errors, which a warning compares with the method's own."""
 SAME = 1e-9
 
 OnStep = Callable[[str], None]
@@ -276,6 +278,9 @@ class _Maker:
                     if errors.frontier is not None:
                         errors.beyond_warning(self.made.method, 1.0)
         rows = {} if kept is None else kept.rows()
+        for name, one in rows.items():
+            if name.startswith(OTHERS):  # of which only the mean error is used
+                one[1:5] = 0
         return rows, limits
 
     def backtest(self, repeats: int, jobs: int) -> tuple[list[dict[str, Cell]], list[str]]:

@@ -12,7 +12,7 @@ import pandas as pd
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told
-from fewbench.packs.pack import open_pack
+from fewbench.packs.contents import open_pack
 from fewbench.scores import Scale
 from fewbench.scores.packed import PackedScores
 
@@ -150,17 +150,21 @@ def _after(
         for name, items in evaluation.ask().items():
             own = {item: told[name][item] for item in items if item in told[name]}
             evaluation.tell(name, _on_scale(scale, own), accept_fractions=True)
-    else:  # it predicts from answers to any items, in the rounds in which they were asked
-        with tempfile.TemporaryDirectory() as place:
-            evaluation.save(place)
-            journal = Journal(Path(place))
-            journal.fresh()
+        return _estimated(evaluation, level)
+    # It predicts from answers to any items, in the rounds in which they were asked.
+    with tempfile.TemporaryDirectory() as place:
+        evaluation.save(place)
+        journal = Journal(Path(place))
+        with journal.locked():
             for entry in _of_items(entries, known, named):
                 journal.append(entry)
-            evaluation = Evaluation.open(place, scores)
+        return _estimated(Evaluation.open(place, scores), level)
+
+
+def _estimated(evaluation: Evaluation, level: float) -> tuple[Estimates, dict[str, int]]:
     record = evaluation.record
-    used = {name: len(record.answered(name)) for name in named}
-    able = [name for name in named if used[name]]
+    used = {name: len(record.answered(name)) for name in record.targets}
+    able = [name for name in used if used[name]]
     return (evaluation.estimate(level, able) if able else Estimates()), used
 
 

@@ -331,6 +331,8 @@ def _array(source: Path, name: str, record: ArrayRecord, data: bytes) -> NDArray
     left = len(data) - stream.tell()
     if kind.kind not in "biuf" or is_fortran or math.prod(shape) * kind.itemsize != left:
         raise _damaged(source, f"the array {name!r} has another type or shape than its bytes")
+    if not left:
+        return np.empty(shape, kind)
     array: NDArray[Any] = np.frombuffer(data, kind, offset=stream.tell()).reshape(shape)
     if kind.kind == "f" and not np.isfinite(array).all():
         raise _damaged(source, f"the array {name!r} has numbers that are not finite")
@@ -346,6 +348,9 @@ def _scores(part: Part) -> PackedScores:
     errors = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("errors/")}
     for name, rows in errors.items():
         _check_errors(name, rows)
+    sizes = {"items": len(items), "models": len(models), "tasks": len(set(record.items["task"]))}
+    for name, array in learned.items():
+        _check_learned(name, array, sizes)
     origin = Origin(record.provenance, record.subset, errors, tuple(record.limits))
     fingerprint = str(record.provenance["fingerprint"])
     n_models, n_items = len(models), len(items)
@@ -366,7 +371,8 @@ def _scores(part: Part) -> PackedScores:
     if np.isnan(values).any():
         filled = values.copy()
         filled[np.isnan(values)] = _unit(arrays["filled"], (int(np.isnan(values).sum()),))
-    n_tasks = len(set(record.items["task"]))
+    if record.is_binary and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        raise ValueError("scores are not of the stated kind")
     scores = chosen_columns(
         models,
         items,
@@ -376,7 +382,7 @@ def _scores(part: Part) -> PackedScores:
         values=values,
         filled=filled,
         full=_unit(arrays["full"], (n_models,)),
-        tasks=_unit(arrays["tasks"], (n_models, n_tasks)),
+        tasks=_unit(arrays["tasks"], (n_models, sizes["tasks"])),
         is_binary=record.is_binary,
         origin=origin,
         learned=learned,
@@ -429,6 +435,35 @@ def _unit(array: NDArray[Any], shape: tuple[int, ...]) -> FloatArray:
     if array.size and (array.min() < -1e-9 or array.max() > 1 + 1e-9):
         raise ValueError("scores lie outside 0..1")
     return array
+
+
+_LEARNED: dict[str, tuple[str, ...]] = {
+    "reliability": (),
+    "sampling effect": (),
+    "ease": ("items",),
+    "whole tasks": ("tasks",),
+    "variances": ("wanted",),
+    "expectation error": ("wanted",),
+    "discrimination": ("items", "abilities"),
+    "intercept": ("items",),
+    "guessing": ("items",),
+    "cuts": ("items",),
+    "means": ("models", "abilities"),
+    "covariances": ("models", "abilities", "abilities"),
+}
+"""What is learned from a whole table, by the first or last words of its name, and its shape."""
+
+
+def _check_learned(name: str, array: NDArray[Any], sizes: Mapping[str, int]) -> None:
+    """Raise ValueError if what was learned has another name or shape than it may have."""
+    kinds = [kind for kind in _LEARNED if name.startswith(kind) or name.endswith(f" {kind}")]
+    if not kinds:
+        raise ValueError(f"{name!r} is of no known kind")
+    known = {**sizes, "wanted": 1 + sizes["tasks"]}
+    known["abilities"] = array.shape[-1] if array.ndim else 0  # any number
+    shape = tuple(known[axis] for axis in _LEARNED[kinds[0]])
+    if array.shape != shape:
+        raise ValueError(f"{name!r} has shape {array.shape}, not {shape}")
 
 
 def _check_errors(name: str, rows: NDArray[Any]) -> None:

@@ -26,12 +26,6 @@ from fewbench.scores.pack_files import (
 )
 from fewbench.scores.packed import PackedScores
 
-RELATIONS = {
-    "like": "like the source models",
-    "family": "of a new family",
-    "stronger": "stronger than all source models",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Pack:
