@@ -195,7 +195,7 @@ def refresh(
     for target, row in found.to_frame().iterrows():
         ends = f"{number(row['low'])} .. {number(row['high'])}"
         before, moved = (_number(row[key], sign=key == "moved") for key in ("before", "moved"))
-        used = f"{row['answers_used']} of {row['answers_recorded']}"
+        used = f"{found.used[str(target)]} of {found.recorded[str(target)]}"
         rows.append([str(target), before, number(row["after"]), moved, ends, used])
     header = ["target", "before", "after", "moved", f"{level:.0%} interval", "answers used"]
     print(table(header, rows))

@@ -45,6 +45,7 @@ KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
 """Raise this number when the fit changes, so that kept models are not used."""
 _ARRAYS = ("discrimination", "intercept", "guessing")
+_PARTS = (*_ARRAYS, "means", "covariances", "cuts")
 _SEED = 0  # which cells are held out to choose the number of abilities
 
 
@@ -79,16 +80,21 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
         )
     check_number("dimensions", dimensions, 1, MOST_DIMENSIONS)
 
+    name = f"item response {dimensions} {form}"
+
     def fitted() -> SourceModel:
         key = (_digest(scores), dimensions, form)
         return _remembered(key, lambda: _on_disk(scores, key))
 
-    def array(part: str) -> FloatArray:
-        name = f"item response {dimensions} {form} {part}"
-        return scores.remember(name, lambda: _parts(fitted())[part])
+    def learned(part: str) -> FloatArray:
+        return scores.remember(f"{name} {part}", lambda: _parts(fitted())[part])
 
-    arrays = {part: array(part) for part in (*_ARRAYS, "means", "covariances", "cuts")}
-    return _joined(arrays, () if scores.is_binary else (CUT,))
+    if isinstance(scores, PackedScores):
+        parts = {part: learned(part) for part in _PARTS}
+        return _joined(parts, () if scores.is_binary else (CUT,))
+    for part in _PARTS:
+        learned(part)
+    return fitted()
 
 
 def expectation_error(
