@@ -90,8 +90,8 @@ def demo(
     write_report(outcome, page)
     print(f"\nReport: {page.resolve()}")
     print(
-        "\nA pack holds the chosen items and what estimates need of the source models, in one file. "
-        "Make one\nof these source models, and start from it:\n\n"
+        "\nA pack holds the chosen items and what estimates need of the source models, in one "
+        "file. Make one\nof these source models, and start from it:\n\n"
         f"  fewbench pack {zoo_file()} -m greedy-ridge -n 50 -o zoo-50.few\n"
         "  fewbench start zoo-50.few -o run"
     )
