@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,11 @@ BELOW = {
 ABOVE = {"cli", "report"}
 
 
+@cache
+def nodes(path):
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def sources():
     return sorted(ROOT.rglob("*.py"))
 
@@ -50,7 +56,7 @@ def room_of(path):
 
 def imported(path):
     """The modules of fewbench that a file imports, at its top or inside its functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             names = [node.module or ""]
@@ -75,7 +81,7 @@ def test_transfer_uses_only_how_runners_ask_models():
     allowed = {"models", "asking", "event_loop", "questions", "question_lines", "scoring"}
     for path in sources():
         if room_of(path) == "transfer":
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in nodes(path):
                 if isinstance(node, ast.ImportFrom) and "fewbench.runners" in (node.module or ""):
                     assert node.module.split(".")[2] in allowed, path
 
@@ -88,7 +94,7 @@ def test_no_room_but_themselves_imports_the_topmost():
 
 def test_no_room_reaches_into_another_s_private_names():
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fewbench."):
                 parts = node.module.split(".")[1:]
                 private = [p for p in parts[1:] if p.startswith("_")]

@@ -4,7 +4,8 @@ Commands and functions mirror each other:
 
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
-- select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`
+- select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
+  `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
     from fewbench.runners.function import run
+    from fewbench.runners.lm_eval import run_lm_eval
     from fewbench.scores import (
         Benchmark,
         Scale,
@@ -74,6 +76,7 @@ __all__ = [
     "public_sources",
     "refresh_pack",
     "run",
+    "run_lm_eval",
     "save_scores",
     "select_items",
     "write_report",
@@ -100,6 +103,7 @@ _NAMES = {
 _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names}
 _PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run")}
+_PLACES |= {"run_lm_eval": ("runners.lm_eval", "run_lm_eval")}
 
 
 def __getattr__(name: str) -> Any:

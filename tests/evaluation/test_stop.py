@@ -49,6 +49,7 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
     stop = Stop(half_width=0.08)
     evaluation = Evaluation(sources, "random", targets=targets.model_ids, stop=stop)
     evaluation.save(tmp_path)
+    batch = len(evaluation.ask()[targets.model_ids[0]])
     rounds = answer(evaluation, targets)
     assert evaluation.finished() == list(targets.model_ids)
     for name, said in evaluation.estimate().items():
@@ -56,8 +57,8 @@ def test_a_narrow_interval_ends_the_run(sources, targets, tmp_path):
         assert (said.interval.high - said.interval.low) / 2 <= 0.08
         assert said.items_run < 400
         assert any("the interval's width decides" in one for one in said.warnings)
-        fewer = evaluation.record.answered(name)[:-40]  # one batch less was not enough
-        less = Evaluation(sources, "random", 400, [name])
+        fewer = evaluation.record.answered(name)[:-batch]  # one batch less was not enough
+        less = Evaluation(sources, "random", targets=[name], stop=stop)
         less.ask()
         row = targets.take(models=targets.model_positions([name]))
         less.tell_table(row.take(items=fewer), name)

@@ -7,6 +7,7 @@ import typer
 from fewbench.cli.options import Json, ScoresOrPack, Seed, group_of_commands, items_of
 from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_inspect import inspect
+from fewbench.cli.run_lm_eval import lm_eval
 from fewbench.cli.running import (
     AcceptChanges,
     AcceptFractions,
@@ -27,6 +28,7 @@ from fewbench.cli.running import (
 )
 
 run = group_of_commands()
+run.command("lm-eval")(lm_eval)
 
 
 @run.callback()
@@ -34,6 +36,8 @@ def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
     \b
+    lm-eval:      fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args
+                  pretrained=X
     A program:    fewbench run command scores.parquet -n 50 -o run -- python answer.py
     An endpoint:  fewbench run endpoint scores.parquet items.jsonl -n 50 --model M --url U -o run
     Inspect:      fewbench run inspect scores.parquet -n 50 -o run -- task.py --model MODEL

@@ -1,8 +1,8 @@
 """The method `auto`: the source models show which method to use.
 
 A quick backtest: every source model is estimated by methods that were fitted without it. The
-preferred method is taken unless another one is clearly better, and plain random sampling is taken
-unless the method is clearly better than that.
+preferred method is taken unless another one is clearly better, and no worse for targets stronger
+than their sources. Plain random sampling is taken unless the method is clearly better than that.
 """
 
 import math
@@ -19,7 +19,7 @@ from fewbench._types import FloatArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.beyond import RELIABLE, reliability
-from fewbench.evaluation.calibration import cross_fit
+from fewbench.evaluation.calibration import cross_fit, frontier_fits
 from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.evaluation.past_errors import FOLDS
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Method, Session, Subset, find_method, obstacle
@@ -175,7 +175,13 @@ def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choic
         and _is_below(errors[name] - errors[preferred], ALPHA / max(len(errors) - 1, 1))
     }
     chosen = min(better, key=lambda name: better[name]) if better else preferred
+    passed_over = ""
+    if chosen != preferred and not _holds_beyond(chosen, preferred, part, budget_here, seed):
+        passed_over = f"; {chosen} errs less there, but more for models stronger than its sources"
+        del errors[chosen]
+        chosen = preferred
     if not _is_below(errors[chosen] - random, ALPHA):
+        passed_over = ""
         clear = [n for n in errors if _is_below(errors[n] - random, ALPHA / len(errors))]
         if not clear:
             return Choice(
@@ -188,8 +194,20 @@ def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choic
     return Choice(
         chosen,
         f"on your source models it errs by {_said(errors[chosen], scores)} with {budget} items, "
-        f"random sampling by {_said(random, scores)}",
+        f"random sampling by {_said(random, scores)}{passed_over}",
     )
+
+
+def _holds_beyond(name: str, preferred: str, part: Scores, budget: int, seed: int) -> bool:
+    """Whether a method errs no more than the preferred one where targets beat all sources."""
+    errors = [
+        frontier_fits(CATALOGUE[one].method, part, budget, child_seed(seed, 12))[0].errors
+        for one in (name, preferred)
+    ]
+    if not all(len(one) for one in errors):
+        return False
+    mine, other = (float(np.abs(one).mean()) for one in errors)
+    return mine <= other
 
 
 def _part(scores: Scores, budget: int, seed: int) -> tuple[Scores, int]:

@@ -28,6 +28,8 @@ ENOUGH = 0.8
 
 AHEAD = 8
 """An adaptive method is judged after up to so many times as many answers in the same go."""
+FIRST_LOOK = 40
+"""Answers after which a method is judged before there are any, if the width will end the run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +43,21 @@ class Heard:
 
 
 class Estimator:
-    """Makes estimates from predictions and the method's past errors, which `folder` keeps."""
+    """Makes estimates from predictions and the method's past errors, which `folder` keeps.
+
+    With `by_width` the width of the interval may end the run: it must hold whenever that happens.
+    """
 
     def __init__(
-        self, method: Method, scores: Scores, provenance: Provenance, folder: Path | None = None
+        self,
+        method: Method,
+        scores: Scores,
+        provenance: Provenance,
+        folder: Path | None = None,
+        *,
+        by_width: bool = False,
     ) -> None:
+        self._by_width = by_width
         self._method, self._scores, self._made = method, scores, provenance
         self._folder = folder
         self._models: dict[int | None, ErrorModel] = {}
@@ -81,7 +93,8 @@ class Estimator:
                 None if prediction.spread is None else prediction.spread[rows],
             )
             judged |= dict(zip(rows, found, strict=True))
-        general = [*self.warnings(), *notes] if heard else []
+        answered = max((len(one.answers.items) for one in heard), default=0)
+        general = [*self.warnings(answered), *notes] if heard else []
         estimates = Estimates()
         for row, (one_said, model) in enumerate(zip(said, errors, strict=True)):
             beyond = []
@@ -99,8 +112,10 @@ class Estimator:
             )
         return estimates
 
-    def warnings(self) -> list[str]:
+    def warnings(self, answered: int = FIRST_LOOK) -> list[str]:
         """Return warnings about the method on these sources."""
+        if self._by_width and not self._method.asks_once:  # the whole budget may never be run
+            return self.errors(min(max(answered, 1), self._made.budget)).warn(self._span)
         return self.errors().warn(self._span)
 
     def errors(self, answered: int | None = None) -> ErrorModel:
@@ -137,8 +152,18 @@ class Estimator:
                 limit=limit,
                 together=together,
                 kept=None if other is None else other.kept,
+                looks=self._looks(limit) if self._by_width else None,
             )
         return self._models[limit]
+
+    def _looks(self, limit: int | None) -> list[int]:
+        """Return the numbers of answers below a limit at which errors may have been measured."""
+        budget = self._made.budget
+        most, found, looks = budget if limit is None else limit, budget * ENOUGH, []
+        while found >= 1:
+            looks.append(int(found))
+            found *= ENOUGH
+        return [look for look in dict.fromkeys(looks) if look < most]
 
     @property
     def _span(self) -> float:

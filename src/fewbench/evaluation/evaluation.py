@@ -206,7 +206,9 @@ class Evaluation:
     def _estimator(self) -> "Estimator":
         from fewbench.evaluation.estimating import Estimator
 
-        return Estimator(self.method, self.scores, self.provenance, self._folder)
+        by_width = self.stop.half_width is not None
+        made = (self.method, self.scores, self.provenance, self._folder)
+        return Estimator(*made, by_width=by_width)
 
     @property
     def _folder(self) -> Path | None:
@@ -706,8 +708,8 @@ class Evaluation:
         found = []
         if left and self.stop.half_width is not None:
             found.append(
-                f"{answered} of at most {asked} items answered; the interval's width decides when "
-                "to stop, so the interval holds the score slightly less often than its level says"
+                f"{answered} of at most {asked} items answered: the interval's width decides when "
+                "to stop"
             )
         elif left and self.stop.cost is not None and not len(self._affordable(target)):
             found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")

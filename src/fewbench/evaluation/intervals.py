@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -35,6 +35,7 @@ from fewbench.evaluation.sampling import (
     betting_interval,
     error_within,
     exact_interval,
+    exact_sequence,
     standard_error,
 )
 from fewbench.methods import find_method
@@ -121,6 +122,9 @@ class ErrorModel:
         again is then run once, not once for each.
     kept : KeptErrors, optional
         Where another model of the same method keeps its errors, in place of `folder`.
+    looks : sequence of int, optional
+        Earlier numbers of answers at which the run could have ended. An interval then holds
+        whenever its width ends the run.
     """
 
     def __init__(
@@ -134,7 +138,9 @@ class ErrorModel:
         limit: int | None = None,
         together: Sequence[int | None] | None = None,
         kept: KeptErrors | None = None,
+        looks: Sequence[int] | None = None,
     ) -> None:
+        self._looks = looks
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
         self._limit = limit
         if divisions is None:
@@ -165,6 +171,31 @@ class ErrorModel:
                 )
             past = self._keep("inside", [one.past for one in found])
         return Calibration(past, self._scores.n_models - len(np.unique(past.models)))
+
+    @cached_property
+    def _inside_ever(self) -> Calibration:
+        """`inside` with the largest error of each source at any look."""
+        return Calibration(self._worst("inside", self.inside.past), self.inside.unused)
+
+    @cached_property
+    def _frontier_ever(self) -> "Frontier | None":
+        if self.frontier is None or not self._looks:
+            return self.frontier
+        return Frontier(self._worst("frontier", self.frontier.past), self.inside.past)
+
+    def _worst(self, kept_as: str, past: PastErrors) -> PastErrors:
+        """Return each source's largest relative error up to now, of the looks that were taken.
+
+        A band as wide as these errors holds at all looks together, so also where the run ends.
+        """
+        largest = past.relative
+        for look in self._looks or ():
+            other = self.kept.get(_name(kept_as, look))
+            if other is not None and np.array_equal(other.models, past.models):
+                largest = np.where(
+                    np.abs(other.relative) > np.abs(largest), other.relative, largest
+                )
+        return replace(past, errors=largest * past.spreads)
 
     @cached_property
     def frontier(self) -> "Frontier | None":
@@ -259,14 +290,17 @@ class ErrorModel:
         sources = None
         effect = 1.0
         if self._scores.is_binary and bool(np.isin(answers, (0.0, 1.0)).all()):
-            low, high = exact_interval(round(estimate * n), n, n_items, level)
+            interval = exact_interval if self._looks is None else exact_sequence
+            low, high = interval(round(estimate * n), n, n_items, level)
         else:
             kind = "betting"
-            sample = answers[np.argsort(items)]  # the same for any order of answers
-            low, high = betting_interval(sample, n_items, level)
+            any_time = self._looks is not None
+            # In the order asked, or the same for any order of answers.
+            sample = answers if any_time else answers[np.argsort(items)]
+            low, high = betting_interval(sample, n_items, level, any_time=any_time)
             spread = sample_error(sample, n_items, self._typical_variance)
             half, units, warning = self._of_samples(n).half_width(level, spread)
-            if warning is None and 2 * half < high - low:
+            if not any_time and warning is None and 2 * half < high - low:
                 kind, sources = "cross-fitted", units
                 low, high = estimate - half, estimate + half
             binomial = standard_error(estimate, n, n_items)
@@ -295,7 +329,7 @@ class ErrorModel:
         distance: float,
         level: float,
     ) -> Judgment:
-        half, sources, warning = self.inside.half_width(level, spread)
+        half, sources, warning = self._inside_ever.half_width(level, spread)
         error = self.inside.past.typical(spread)
         kind: Kind = "cross-fitted" if np.isfinite(half) else "bounds"
         if spread > 0 and half < TINY:
@@ -305,9 +339,9 @@ class ErrorModel:
         weight = 0.0
         if chance >= LEAST_CHANCE:
             weight = chance if self.frontier is None else self.frontier.weight(chance)
-        if weight > 0 and self.frontier is not None:
-            past = self.frontier.past
-            below, above = (estimate + spread * end for end in self.frontier.ends(distance, level))
+        if weight > 0 and self.frontier is not None and self._frontier_ever is not None:
+            past, ends = self.frontier.past, self._frontier_ever.ends(distance, level)
+            below, above = (estimate + spread * end for end in ends)
             if np.isfinite(half):
                 low, high = low + weight * (below - low), high + weight * (above - high)
             elif weight >= 0.5:

@@ -1,5 +1,6 @@
 """Start of an evaluation: when to stop, and checks of targets, scores and items."""
 
+import math
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -87,6 +88,9 @@ class Stop(BaseModel):
     def budget(self, method: Method, scores: Scores) -> int:
         """Return how many items a method may choose.
 
+        Where only the width of the interval is given: three times what plain random sampling needs
+        if it is not looked at before.
+
         Raises
         ------
         MethodError
@@ -114,7 +118,18 @@ class Stop(BaseModel):
                 f"{method.describe()} needs a number of items",
                 hint="add a budget: the most items to run",
             )
+        if self.half_width is not None:
+            span = scores.scale.high - scores.scale.low
+            return min(n_items, 3 * _items_for(self.half_width / span, self.level, n_items))
         return n_items
+
+
+def _items_for(half_width: float, level: float, n_items: int) -> int:
+    """Return how many items plain random sampling needs for an interval, at a score of .5."""
+    from scipy.special import ndtri
+
+    n = (float(ndtri(0.5 + level / 2)) / (2 * half_width)) ** 2
+    return math.ceil(n / (1 + (n - 1) / n_items))
 
 
 def costs_of(scores: Scores) -> FloatArray:

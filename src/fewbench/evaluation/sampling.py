@@ -55,7 +55,32 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     return right[low] / n_items, right[high] / n_items
 
 
-def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[float, float]:
+@lru_cache(maxsize=4096)
+def exact_sequence(hits: int, n: int, n_items: int, level: float) -> tuple[float, float]:
+    """Interval for the share of right items of n_items that holds whenever sampling stops.
+
+    The prior-posterior-ratio confidence sequence of Waudby-Smith & Ramdas, "Confidence sequences
+    for sampling without replacement", NeurIPS 2020, with a uniform prior on the number of right
+    items: those stay under which `hits` of n have a probability above (1 - level) / (n + 1). With
+    probability `level` the truth is inside after every n at once.
+
+    Examples
+    --------
+    >>> low, high = exact_sequence(10, 20, 1000, 0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.227, 0.773)
+    """
+    from scipy.stats import hypergeom
+
+    check_level(level)
+    right = np.arange(hits, n_items - (n - hits) + 1)
+    inside = right[hypergeom.pmf(hits, n_items, right, n) > (1 - level) / (n + 1)]
+    return float(inside[0]) / n_items, float(inside[-1]) / n_items
+
+
+def betting_interval(
+    answers: FloatArray, n_items: int, level: float, *, any_time: bool = False
+) -> tuple[float, float]:
     """Interval for the mean of n_items scores in [0, 1] from a simple random sample of them.
 
     Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024,
@@ -70,6 +95,9 @@ def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[f
         Number of all items.
     level : float
         Coverage, which holds for any scores in [0, 1] and any n.
+    any_time : bool
+        Whether it must hold for every n at once, so that the width may decide when to stop. Then
+        `answers` are in the order in which they were drawn.
 
     Examples
     --------
@@ -87,20 +115,23 @@ def betting_interval(answers: FloatArray, n_items: int, level: float) -> tuple[f
     rng = np.random.default_rng(n)
     capital = np.zeros(NODES)
     drawn = np.arange(n)
-    for _ in range(ORDERS):
-        y = x[rng.permutation(n)]
+    orders = 1 if any_time else ORDERS
+    # Bets that suit n answers; or, whatever n will be, bets that grow smaller (their Section 3).
+    length = (drawn + 1) * np.log(drawn + 2) if any_time else n
+    for _ in range(orders):
+        y = x if any_time else x[rng.permutation(n)]
         before = np.concatenate([[0.0], np.cumsum(y)[:-1]])
         guess = (0.5 + np.cumsum(y)) / (drawn + 2)
         variance = (0.25 + np.cumsum((y - guess) ** 2)) / (drawn + 2)
         variance = np.concatenate([[0.25], variance[:-1]])  # known before each bet
-        stake = np.sqrt(2 * math.log(2 / alpha) / (n * variance))
+        stake = np.sqrt(2 * math.log(2 / alpha) / (length * variance))
         rest = (n_items * means[:, None] - before) / (n_items - drawn)  # mean of the rest
         possible = ((rest > -1e-12) & (rest < 1 + 1e-12)).all(axis=1)
         rest = np.clip(rest, 1e-9, 1 - 1e-9)
         above = np.log1p(np.minimum(stake, 0.5 / rest) * (y - rest)).sum(axis=1)
         below = np.log1p(-np.minimum(stake, 0.5 / (1 - rest)) * (y - rest)).sum(axis=1)
         both = np.logaddexp(above, below) - math.log(2)
-        capital += np.where(possible, np.exp(np.minimum(both, 50.0)), np.inf) / ORDERS
+        capital += np.where(possible, np.exp(np.minimum(both, 50.0)), np.inf) / orders
     kept = means[capital < 1 / alpha]
     step = float(means[1] - means[0])
     ends = (kept[0], kept[-1]) if len(kept) else (x.mean(), x.mean())  # between two nodes

@@ -1,6 +1,6 @@
 """The sources' Gaussian process, which fewbench's own selector, predictor and method share."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,21 +25,24 @@ NEEDS = (
 
 
 def source_kriging(
-    scores: Scores, seed: int, budget: int, include: IntArray | None = None
+    scores: Scores, seed: int, asked: int, include: IntArray | None = None
 ) -> KrigingModel:
-    """Fit the sources for the full score and every task; `include` are items that may be asked."""
+    """Fit the sources for the full score and every task.
+
+    `asked` is the number of items that are asked, `include` are items that may be.
+    """
     if scores.n_models < 2:
         raise MethodError(
             f"fewbench learns from at least 2 source models, there are {scores.n_models}"
         )
     weights = np.vstack([scores.item_weights, scores.task_weights.T])
     rng = np.random.default_rng(child_seed(seed, 8))
-    return fit_kriging(scores.filled, weights, rng, budget, include)
+    return fit_kriging(scores.filled, weights, rng, asked, include)
 
 
-def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Prediction:
+def prediction_of(runs: Sequence[Run], tasks: bool) -> Prediction:
     """Return the estimates of runs, one row each."""
-    found = [run.estimate() for run in runs]
+    model, found = runs[0].model, [run.estimate() for run in runs]
     scores = np.array([one.scores for one in found])
     few = (
         f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to choose items "

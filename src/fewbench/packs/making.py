@@ -51,8 +51,8 @@ KEPT_COLUMNS = (
 """Columns of the items that say which items they are; others are kept if they are numbers."""
 MOST_BYTES = 8 * 2**20
 """Most bytes that a benchmark's answers may take before compression."""
-SHARES = (0.64, 0.4, 0.2)
-"""Shares of the items, answered in part, for which errors of a method that asks once are kept."""
+STEPS = (2, 4, 7)
+"""Powers of `ENOUGH`: shares of the items for which errors of a method that asks once are kept."""
 FEWEST = 5
 """Fewest answers for which errors are kept."""
 OTHERS = "frontier of "
@@ -257,8 +257,7 @@ class _Maker:
         n, is_once = self.made.budget, self.method.asks_once
         if self.method.plain_sampling and self.scores.average == "micro":
             return {}, list(range(1, n + 1))  # its interval needs no errors
-        numbers = [int(n * ENOUGH**step) for step in range(2, 100)]
-        numbers = [int(n * share) for share in SHARES] if is_once else numbers
+        numbers = [int(n * ENOUGH**step) for step in (STEPS if is_once else range(2, 100))]
         limits = sorted({one for one in (*numbers, min(n, FEWEST)) if FEWEST <= one < n})
         groups: list[list[int | None]] = [[*limits, None]]
         if is_once:  # too few answers must not spoil the others

@@ -7,7 +7,7 @@ checks it, opens the evaluation, drives it, and closes the runner, whatever happ
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,6 +70,18 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Release all that the runner holds. Called once, also after an error."""
+
+
+@runtime_checkable
+class ChecksItems(Protocol):
+    """What a runner has besides if it can check items before any is run."""
+
+    def check_items(self, items: Sequence[str]) -> list[str]:
+        """Check the items that may be run, once the run is open; return notes for the user.
+
+        Not called if nothing is left to run. Raises RunError if one of them cannot be run as the
+        source models were.
+        """
 
 
 def drive(
@@ -180,6 +192,8 @@ def run_with(
             settings["batch"] = getattr(runner, "batch", None)
         with Run.open(scores, method, limits, folder, targets, facts=facts, **settings) as run:
             run.notes += notes
+            if isinstance(runner, ChecksItems) and any(run.next(name) for name in run.targets):
+                run.notes += runner.check_items(run.candidates())
             if on_notes is not None:
                 on_notes(run.notes)
             return drive(run, runner, on_progress, on_end)
@@ -187,4 +201,4 @@ def run_with(
         runner.close()
 
 
-__all__ = ["Answered", "OnProgress", "Progress", "Runner", "drive", "run_with"]
+__all__ = ["Answered", "ChecksItems", "OnProgress", "Progress", "Runner", "drive", "run_with"]

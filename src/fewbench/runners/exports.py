@@ -52,7 +52,7 @@ def _ids(items: pd.DataFrame) -> str:
 
 
 def _lm_eval(items: pd.DataFrame) -> str:
-    _check_origin(items, "lm-eval")
+    check_origin(items, "lm-eval")
     if "doc_id" not in items:
         raise FewbenchError(
             "the positions of the items in lm-eval are not known (no column doc_id)",
@@ -72,7 +72,7 @@ def _lm_eval(items: pd.DataFrame) -> str:
 
 
 def _inspect(items: pd.DataFrame) -> str:
-    _check_origin(items, "inspect")
+    check_origin(items, "inspect")
     own = [str(sample) for sample in items.get("sample_id", items.index)]
     named = "sample_id" in items or set(items["task"]) != {"all"}  # "all": a table without tasks
     tasks = [f"{task}:" if named else "" for task in items["task"]]
@@ -88,7 +88,7 @@ def _inspect(items: pd.DataFrame) -> str:
     return ",".join(ids)
 
 
-def _check_origin(items: pd.DataFrame, harness: str) -> None:
+def check_origin(items: pd.DataFrame, harness: str) -> None:
     """Raise FewbenchError if the items are of another harness, with other positions and ids."""
     known = items["harness"] if "harness" in items else pd.Series([], dtype=str)
     others = sorted(set(known) - {harness, ""})

@@ -208,6 +208,12 @@ class Run:
         """The limits."""
         return self.evaluation.stop
 
+    def candidates(self) -> list[str]:
+        """Return the items that may be run: those chosen, or all if the method adapts."""
+        subset = self.evaluation.subset
+        ids = self.evaluation.scores.item_ids if subset is None else subset.items
+        return [str(item) for item in ids]
+
     # -- next and take -----------------------------------------------------------------------
 
     def next(self, target: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
@@ -277,9 +278,12 @@ def _in_workers(
     left = dict(todo)
     run = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
-        for result in run(delayed(try_cell)(scores, cell) for cell in todo.values()):
-            left.pop(result.key)
-            note(result)
+        with warnings.catch_warnings():
+            # joblib replaces a worker whose memory has grown; nothing is lost by it.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+            for result in run(delayed(try_cell)(scores, cell) for cell in todo.values()):
+                left.pop(result.key)
+                note(result)
     except BrokenProcessPool:
         # Which cell it was is not known, so the open cells run again, one by one.
         for key, cell in left.items():

@@ -6,7 +6,7 @@ target does. `beyond` extrapolates item characteristic curves to abilities that 
 posterior variance of the wanted score most.
 """
 
-from fewbench.algorithms.kriging.model import FEW, KrigingModel, fit_kriging
+from fewbench.algorithms.kriging.model import FEW, KrigingModel, fit_kriging, pool_size
 from fewbench.algorithms.kriging.run import Estimated, Run, choose_static
 
-__all__ = ["FEW", "Estimated", "KrigingModel", "Run", "choose_static", "fit_kriging"]
+__all__ = ["FEW", "Estimated", "KrigingModel", "Run", "choose_static", "fit_kriging", "pool_size"]

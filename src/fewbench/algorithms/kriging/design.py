@@ -43,8 +43,9 @@ class Reduction:
             columns = factors[:, items].T @ factors
             columns[np.arange(n), items] += noise[items]
             lower = np.linalg.cholesky(columns[:, items].astype(np.float64) + 1e-9 * np.eye(n))
-            rows = np.linalg.solve(lower, columns)
-            along = np.linalg.solve(lower, self._covariance[items])
+            turned = np.linalg.inv(lower)  # n x n: far cheaper than solving for every candidate
+            rows = turned.astype(factors.dtype) @ columns
+            along = turned @ self._covariance[items]
             self._rows[:n] = rows
             self._covariance = self._covariance - along @ rows
             self._variance = self._variance - np.einsum("nj,nj->j", rows, rows)

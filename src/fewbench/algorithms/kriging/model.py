@@ -10,8 +10,10 @@ from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.soundness.likeness import duplicate_groups
 
-CANDIDATES = 2000
-"""More items than this are not compared: a systematic sample of them has as good ones."""
+COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
+"""Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
+CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each that is asked."""
+GOLDEN = 0.6180339887498949
 FEW, MANY = 20, 45
 """Distinct sources: below FEW all items are a systematic sample, below MANY part of the later."""
 
@@ -49,11 +51,31 @@ class KrigingModel:
         return min(1.0, max(0.0, (MANY - self.distinct) / FEW))
 
 
+def pool_size(asked: int, n_items: int) -> int:
+    """Return how many candidates a benchmark has after so many items.
+
+    >>> [pool_size(asked, 14042) for asked in (0, 200, 201, 1000, 2000)]
+    [1000, 1000, 2000, 8000, 14042]
+    """
+    n = CANDIDATES
+    while n < PER_ITEM * asked:
+        n *= 2
+    return n_items if n_items <= max(COMPARED, n) else n
+
+
+def _spread(n: int, total: int, start: float) -> IntArray:
+    """Return n places of a line of them, spread evenly; those of a smaller n come first."""
+    steps = np.arange(4 * n + 100)
+    places = ((start + steps * GOLDEN) % 1 * total).astype(np.intp)
+    _, first = np.unique(places, return_index=True)
+    return places[np.sort(first)][:n]
+
+
 def fit_kriging(
     scores: FloatArray,
     weights: FloatArray,
     rng: np.random.Generator,
-    least: int = 1,
+    asked: int = 0,
     include: IntArray | None = None,
 ) -> KrigingModel:
     """Fit both models to the sources.
@@ -66,8 +88,8 @@ def fit_kriging(
         Weights of the wanted scores, each row of sum 1. Items are chosen for the first.
     rng : Generator
         Draws the candidates of a large benchmark, and breaks ties of difficulty.
-    least : int
-        How many candidates there must be at least.
+    asked : int
+        How many items are asked: the candidates of fewer are among those of more.
     include : ndarray of int, optional
         Items that must be candidates.
     """
@@ -75,11 +97,10 @@ def fit_kriging(
     share = scores.mean(axis=0)
     order = np.lexsort((rng.random(n_items), share))
     candidates = np.arange(n_items)
-    n = max(CANDIDATES, least)
-    if n_items > n:
-        places = ((np.arange(n) + rng.random()) * n_items / n).astype(np.intp)
+    start = rng.random()
+    if (n := pool_size(asked, n_items)) < n_items:
         known = np.empty(0, dtype=np.intp) if include is None else include
-        candidates = np.unique(np.concatenate([order[places], known]))
+        candidates = np.unique(np.concatenate([order[_spread(n, n_items, start)], known]))
     logits = score_logits(scores @ weights[0], n_items)
     abilities = (logits - logits.mean()) / (logits.std() + 1e-9)
     curves = fit_curves(scores, abilities)
@@ -92,5 +113,5 @@ def fit_kriging(
         Inside(scores, weights, candidates, abilities, curves, dispersion),
         Beyond(scores, weights, candidates, abilities, curves),
         np.lexsort((rng.random(len(candidates)), share[candidates])),
-        int(duplicate_groups(scores).max()) + 1,
+        int(duplicate_groups(scores[:, candidates]).max()) + 1,
     )

@@ -65,7 +65,7 @@ class Run:
     """
 
     def __init__(self, model: KrigingModel, start: float = 0.0) -> None:
-        self._model = model
+        self.model = model
         self._draws = SystematicDraws(model.difficulty, start)
         self._filter = model.beyond.start()
         self._inside: Gaussian = model.inside.all_sources
@@ -83,12 +83,12 @@ class Run:
         self._log_score += float(
             self._inside.one_step_ahead(self.items, self.answers)[known:].sum()
         )
-        self._filter = self._model.beyond.hear(self._filter, items, answers)
-        self._inside = self._model.inside.near(self.items, self.answers)
+        self._filter = self.model.beyond.hear(self._filter, items, answers)
+        self._inside = self.model.inside.near(self.items, self.answers)
 
     def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
         """Return the weight of the model beyond the sources, given what it predicts."""
-        curves, score = self._model.beyond, self._filter.score
+        curves, score = self.model.beyond, self._filter.score
         chance = np.exp(score - score.max())
         deviation = np.sqrt(np.maximum(variances[:, 0], 0))
         above = means[:, :1] + deviation[:, None] * HERMITE[0] > curves.edge_score
@@ -102,7 +102,7 @@ class Run:
     def estimate(self) -> Estimated:
         """Return the wanted scores by both models."""
         inside, of_inside = self._inside.predict(self.items, self.answers)
-        means, variances = self._model.beyond.predict(self._filter, self.items, self.answers)
+        means, variances = self.model.beyond.predict(self._filter, self.items, self.answers)
         weight = self._beyond(means, variances)
         chance = self._abilities()
         outside = chance @ means
@@ -110,23 +110,23 @@ class Run:
         variance = (1 - weight) * of_inside + weight * of_outside
         variance += weight * (1 - weight) * (outside - inside) ** 2
         # Never outside what the answers leave possible; exact when all items were answered.
-        own = self._model.beyond.weights[:, self.items]
+        own = self.model.beyond.weights[:, self.items]
         least = own @ self.answers
         most = least + np.maximum(1 - own.sum(axis=1), 0)
         score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
-        if self._model.is_sampled and len(self.items):
+        if self.model.is_sampled and len(self.items):
             score, error = self._to_mean(score, error)
         return Estimated(np.clip(score, least, most), error, weight)
 
     def _to_mean(self, score: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Pull estimates and standard errors to those of the sample's weighted means."""
-        weights = self._model.beyond.weights
+        weights = self.model.beyond.weights
         drawn = weights[:, self.items] / np.maximum(weights[0, self.items], 1e-300)
         total = drawn.sum(axis=1)
         shares = drawn / np.where(total > 0, total, 1.0)[:, None]
         mean = shares @ self.answers
         n = len(self.items)
-        pull = np.where(total > 0, n / (n + SOURCE_WORTH * self._model.distinct), 0.0)
+        pull = np.where(total > 0, n / (n + SOURCE_WORTH * self.model.distinct), 0.0)
         spread = np.sqrt((shares**2).sum(axis=1) * np.maximum(mean * (1 - mean), 0.25 / n))
         return (1 - pull) * score + pull * mean, (1 - pull) * error + pull * spread
 
@@ -144,11 +144,11 @@ class Run:
         `costs` has the shape of the candidates.
         """
         closed = self.items if closed is None else closed
-        if self._model.is_sampled:  # costs do not count: the sample would be another
-            return self._draws.take(n, closed, self._model.beyond.weights[0])
-        curves, weight = self._model.beyond, 0.0
+        if self.model.is_sampled:  # costs do not count: the sample would be another
+            return self._draws.take(n, closed, self.model.beyond.weights[0])
+        curves, weight = self.model.beyond, 0.0
         # With rather few sources, what they do not tell of is drawn too.
-        share, density = self._model.sampled_share, curves.weights[0]
+        share, density = self.model.sampled_share, curves.weights[0]
         share *= len(self.items) >= SAMPLED_FROM
         models = [(1.0, [self._inside])]
         if len(self.items):

@@ -17,7 +17,7 @@ import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench._types import IntArray
-from fewbench.algorithms.kriging import Run
+from fewbench.algorithms.kriging import KrigingModel, Run, pool_size
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.kriging import NEEDS, item_costs, prediction_of, source_kriging
 from fewbench.methods.needs import Need
@@ -72,7 +72,8 @@ class FewbenchSession(Session):
         super().__init__(targets, scores.n_items)
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
         self._costs = item_costs(scores, method.cost)
-        self._model = source_kriging(scores, seed, budget)
+        self._models: dict[int, KrigingModel] = {}  # by size of the pool
+        self._model(0)
         self._runs: dict[str, list[tuple[bytes, Run]]] = {}  # after each round
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
@@ -82,7 +83,8 @@ class FewbenchSession(Session):
             asked = self.record.asked(name)
             n = min(self._round(len(asked)), self._budget - len(asked))
             if n > 0:
-                run, candidates = self._run(name), self._model.candidates
+                run = self._run(name)
+                candidates = run.model.candidates
                 costs = None if self._costs is None else self._costs[candidates]
                 places = np.searchsorted(candidates, asked)
                 chosen[name] = candidates[run.next(n, places, costs)]
@@ -90,8 +92,7 @@ class FewbenchSession(Session):
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from both models, averaged."""
-        runs = [self._run(name) for name in targets]
-        return prediction_of(self._model, runs, tasks)
+        return prediction_of([self._run(name) for name in targets], tasks)
 
     def _round(self, done: int) -> int:
         """Return how many items the round after so many answers has."""
@@ -99,16 +100,25 @@ class FewbenchSession(Session):
             return self._method.first
         return max(1, int(np.ceil(done * self._method.growth - 1e-9)) - done)
 
+    def _model(self, asked: int) -> KrigingModel:
+        """Return the sources' models with as many candidates as so many items need."""
+        size = pool_size(asked, self._scores.n_items)
+        if size not in self._models:
+            self._models[size] = source_kriging(self._scores, self._seed, asked)
+        return self._models[size]
+
     def _run(self, target: str) -> Run:
         """Return what the target's answers say; rounds heard before are not heard again."""
         record = self.record
-        asked = record.asked(target)
-        if not np.isin(asked, self._model.candidates).all():  # an older release asked for them
-            self._model = source_kriging(self._scores, self._seed, self._budget, asked)
-            self._runs.clear()
-        scores = record.scores(target)
+        asked, scores = record.asked(target), record.scores(target)
+        model = self._model(len(asked))
+        if not np.isin(asked, model.candidates).all():  # an older release asked for them
+            model = source_kriging(self._scores, self._seed, len(asked), asked)
+            self._models[pool_size(len(asked), self._scores.n_items)] = model
         rounds = [items[np.isfinite(scores[items])] for items in record.rounds(target)]
         known = self._runs.get(target, [])
+        if known and known[0][1].model is not model:
+            known = []
         runs: list[tuple[bytes, Run]] = []
         for at, items in enumerate(rounds):
             told = items.tobytes() + scores[items].tobytes()
@@ -116,14 +126,14 @@ class FewbenchSession(Session):
                 runs.append(known[at])
                 continue
             known = []
-            run = copy(runs[-1][1]) if runs else self._new(target)
-            run.hear(np.searchsorted(self._model.candidates, items), scores[items])
+            run = copy(runs[-1][1]) if runs else self._new(target, model)
+            run.hear(np.searchsorted(model.candidates, items), scores[items])
             runs.append((told, run))
         self._runs[target] = runs
-        return runs[-1][1] if runs else self._new(target)
+        return runs[-1][1] if runs else self._new(target, model)
 
-    def _new(self, target: str) -> Run:
+    def _new(self, target: str, model: KrigingModel) -> Run:
         """Return a run without answers; each target has its own random start."""
         key = int.from_bytes(hashlib.sha256(target.encode()).digest()[:4], "big")
         start = np.random.default_rng(child_seed(self._seed, 7, key)).random()
-        return Run(self._model, float(start))
+        return Run(model, float(start))

@@ -43,4 +43,4 @@ class FittedKriging:
         for row in answers.scores:
             runs.append(Run(self.model))
             runs[-1].hear(places, row)
-        return prediction_of(self.model, runs, tasks)
+        return prediction_of(runs, tasks)

@@ -1,0 +1,367 @@
+"""Run chosen items in lm-eval: the model is loaded once, documents and prompts are checked first.
+
+Every document that may be run is found by its hash, wherever lm-eval has it now. Its prompt is
+compared with the prompt of the source models before the model is asked. Few-shot examples are
+those of a whole run (`fewbench.runners.lm_eval_tasks`). Answers are logged as lm-eval logs them,
+then read as any log is, with the same checks.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fewbench._names import some
+from fewbench.errors import RunError, first_line
+from fewbench.evaluation import Stop
+from fewbench.methods import Method
+from fewbench.readers import read
+from fewbench.runners.driving import Answered, OnProgress, run_with
+from fewbench.runners.exports import POSITION
+from fewbench.runners.lm_eval_logs import Logs, header_of
+from fewbench.runners.lm_eval_setup import cached, check_installed, make_model, parse, seed_all
+from fewbench.runners.lm_eval_sources import Sources, without_sampler
+from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, without_bars
+from fewbench.runners.result import RunResult
+from fewbench.runners.run import OUTAGE
+from fewbench.scores import Scores
+from fewbench.scores.table import SETTINGS
+
+Places = dict[str, dict[int, str]]
+"""Task to position to item."""
+LOGS = "lm_eval"
+"""Folder for logs in the folder of the evaluation."""
+UNSAFE = r'["<>:/|\\?*\[\]]+'  # what lm-eval replaces in names of folders
+
+
+class LmEvalRunner:
+    """Runs lm-eval's tasks in this process.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Arguments of `lm-eval run` without tasks: model, model arguments, few-shot examples, …
+    models : mapping of target to lm_eval.api.model.LM, optional
+        Model objects, in place of a model named in the arguments.
+    folder : path, optional
+        For logs, in lm-eval's own form (default: they are not kept).
+    key : str, optional
+        The field that identifies a document, if the scores were imported with `--key`.
+    accept_prompts : bool
+        Run items whose prompts or settings differ from those of the source models.
+
+    Raises
+    ------
+    RunError
+        If lm-eval does not accept the arguments, or one of them decides what fewbench decides.
+    MissingExtraError
+        If lm-eval is not installed.
+    """
+
+    name = "lm-eval"
+
+    def __init__(
+        self,
+        arguments: Sequence[str] = (),
+        *,
+        models: Mapping[str, Any] | None = None,
+        folder: str | Path | None = None,
+        key: str | None = None,
+        accept_prompts: bool = False,
+    ) -> None:
+        check_installed()
+        self._setup = parse(arguments)
+        if models is not None:
+            self._setup = replace(self._setup, model="", model_args={})
+        self.facts = self._setup.facts
+        self._models = {name: cached(model, self._setup) for name, model in (models or {}).items()}
+        self._key, self._accept_prompts = key, accept_prompts
+        self._temporary = TemporaryDirectory() if folder is None else None
+        self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
+        self._tasks: dict[str, Task] = {}
+        self._logs: dict[str, Logs] = {}
+        self._accepted: dict[str, None] = {}
+        self._place: dict[str, int] = {}
+
+    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
+        """Check that the scores are of lm-eval, and that there is a model for every target."""
+        self._sources, self._targets = Sources(scores), list(targets)
+        if self._models:
+            if lacking := [name for name in targets if name not in self._models]:
+                raise RunError(
+                    f"no model for {some(lacking)}", hint="pass a model object for every target"
+                )
+        elif len(targets) > 1:
+            raise RunError(
+                f"{len(targets)} targets, but the arguments of lm-eval name one model",
+                hint="run one target at a time, each into a folder of its own",
+            )
+        return []
+
+    def check_items(self, items: Sequence[str]) -> list[str]:
+        """Load tasks and model, and compare documents, metrics, settings and prompts."""
+        seed_all(self._setup)
+        if not self._models:
+            model = make_model(self._setup)
+            self._models = {name: cached(model, self._setup) for name in self._targets}
+        names = list(dict.fromkeys(self._sources.task_of[item] for item in items))
+        self._tasks = load_tasks(names, self._setup, self._key)
+        is_keyed = self._key is not None
+        self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
+        self._sources.check_metrics(self._tasks)
+        for target in self._targets:
+            check_runnable(self._tasks, self._models[target], self._setup)
+            header = header_of(self._tasks, self._models[target], self._setup, target)
+            self._logs[target] = Logs(self._folder_of(target), target, header)
+            self._check_logged(self._logs[target])
+            self._check_prompts(target, self._sources.first_of_each_task(items))
+        return [*notes, *self._accepted]
+
+    def _folder_of(self, target: str) -> Path:
+        return self._folder / re.sub(UNSAFE, "__", target)
+
+    def _check_logged(self, logs: Logs) -> None:
+        """Raise RunError if documents have moved since the logs of this run began."""
+        for name, one in self._tasks.items():
+            for (_, at), row in logs.rows(name).items():
+                if at >= len(one.hashes) or row["doc_hash"] != one.hashes[at]:
+                    raise RunError(
+                        f"{logs.path_of(name)}: position {at} of {name} now has another document "
+                        "than when this run began",
+                        hint="restore the data of the task, or run into another folder",
+                    )
+
+    def _check_prompts(self, target: str, items: Sequence[str]) -> dict[str, str]:
+        """Compare prompts and settings with the sources' before the model is asked.
+
+        Returns lm-eval's hash of each item's prompt.
+        """
+        if not items:
+            return {}
+        hashes: dict[str, str] = {}
+        for name, places in self._places(items).items():
+            positions = sorted(places)
+            found = self._tasks[name].prompt_hashes(positions, self._models[target], self._setup)
+            hashes |= {places[at]: one for at, one in zip(positions, found, strict=True)}
+        differ = self._sources.differences(items, hashes, self._logs[target].header)
+        if differ and self._accept_prompts:
+            said = f"accepted other prompts or settings than the source models': {differ}"
+            self._accepted[said] = None
+        elif differ:
+            raise RunError(
+                f"prompts or settings differ from the source models': {differ}",
+                hint="give lm-eval the arguments and the version of the source models; or pass "
+                "--accept-prompts, and the estimate carries a warning",
+            )
+        return hashes
+
+    def _places(self, items: Iterable[str]) -> Places:
+        found: Places = {}
+        for item in items:
+            found.setdefault(self._sources.task_of[item], {})[self._place[item]] = item
+        return found
+
+    # -- answers -----------------------------------------------------------------------------
+
+    def answer(self, target: str, items: Sequence[str]) -> Answered:
+        """Run a model on items, except for those whose answers are in the logs already."""
+        logs, places = self._logs[target], self._places(items)
+        fresh = {
+            name: {at: item for at, item in own.items() if at not in logs.positions(name)}
+            for name, own in places.items()
+        }
+        fresh = {name: own for name, own in fresh.items() if own}
+        hashes = self._check_prompts(
+            target, [item for own in fresh.values() for item in own.values()]
+        )
+        failed = self._run(target, fresh, hashes) if fresh else {}
+        written = [logs.path_of(name) for name in places if logs.positions(name)]
+        return Answered(self._read(written) if written else {}, failed)
+
+    def _run(self, target: str, places: Places, hashes: Mapping[str, str]) -> dict[str, str]:
+        """Run and log documents; return the reasons of those on which the model failed."""
+        try:
+            self._evaluate(target, places, hashes)
+            return {}
+        except RunError:
+            raise
+        except Exception as error:  # of any model: find out on which documents
+            every = [(name, at, item) for name, own in places.items() for at, item in own.items()]
+            if len(every) == 1:
+                return {every[0][2]: _reason(error)}
+        failed: dict[str, str] = {}
+        in_a_row = 0
+        for name, at, item in every:
+            if in_a_row >= OUTAGE:
+                failed[item] = f"not run, as the model failed on {in_a_row} items before it"
+                continue
+            try:
+                self._evaluate(target, {name: {at: item}}, hashes)
+                in_a_row = 0
+            except RunError:
+                raise
+            except Exception as error:
+                failed[item] = _reason(error)
+                in_a_row += 1
+        return failed
+
+    def _evaluate(self, target: str, places: Places, hashes: Mapping[str, str]) -> None:
+        from lm_eval.evaluator import evaluate
+
+        setup = self._setup
+        chosen = {name: sorted(own) for name, own in places.items()}
+        with without_bars():
+            results = evaluate(
+                self._models[target],
+                {name: self._tasks[name].task for name in chosen},
+                samples=chosen,
+                bootstrap_iters=0,
+                log_samples=True,
+                system_instruction=setup.system_instruction,
+                apply_chat_template=setup.apply_chat_template,
+                fewshot_as_multiturn=setup.fewshot_as_multiturn,
+                confirm_run_unsafe_code=setup.confirm_run_unsafe_code,
+            )
+        samples = results["samples"]
+        for name, positions in chosen.items():
+            self._check_ran(name, positions, samples[name], places[name], hashes)
+        self._logs[target].add(samples)
+
+    def _check_ran(
+        self,
+        name: str,
+        positions: Sequence[int],
+        rows: Sequence[Mapping[str, Any]],
+        items: Mapping[int, str],
+        hashes: Mapping[str, str],
+    ) -> None:
+        """Raise RunError unless lm-eval ran the chosen documents, and only these."""
+        task = self._tasks[name]
+        ran: dict[str, list[int]] = {}
+        for row in rows:
+            at = int(row["doc_id"])
+            ran.setdefault(str(row["filter"]), []).append(at)
+            same = at in items and row["doc_hash"] == task.hashes[at]
+            if not same or row["prompt_hash"] != hashes[items[at]]:
+                raise RunError(
+                    f"lm-eval ran another {'prompt' if same else 'document'} than the one chosen "
+                    f"at position {at} of {name}",
+                    hint="report this as a bug in fewbench, with the version of lm-eval",
+                )
+        for filtered, where in ran.items():
+            if sorted(where) != list(positions):
+                raise RunError(
+                    f"lm-eval ran {len(where)} of {len(positions)} chosen documents of {name} "
+                    f"(filter {filtered!r})",
+                    hint="report this as a bug in fewbench, with the version of lm-eval",
+                )
+
+    def _read(self, paths: Sequence[Path]) -> Scores:
+        """Read logs, with the item ids of the sources."""
+        like = self._sources.metrics
+        found = read(list(paths), form="lm-eval", like=like, key=self._key, scale=like.scale).scores
+        # Of equal documents, a log of some cannot know which it has; positions say.
+        at = zip(found.items["task"], found.items[POSITION], strict=True)
+        ids = [self._tasks[str(task)].ids[int(position)] for task, position in at]
+        items = found.items.set_axis(ids)
+        return replace(
+            found, items=items.assign(**{SETTINGS: items[SETTINGS].map(without_sampler)})
+        )
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def finish(self, result: RunResult) -> None:
+        """Write each target's results file, with estimates in place of lm-eval's means."""
+        metrics, weights, groups = self._sources.benchmark()
+        for target, found in result.estimates.items():
+            logs = self._logs.get(target) or Logs(self._folder_of(target), target)
+            if logs.header:  # none in a run whose answers were all recorded by hand
+                logs.save_estimate(found, metrics, weights, groups)
+
+    def close(self) -> None:
+        """Remove logs that are not kept."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+def run_lm_eval(
+    scores: Scores,
+    method: str | Method = "auto",
+    stop: Stop | int = 100,
+    arguments: Sequence[str] = (),
+    *,
+    models: Mapping[str, Any] | None = None,
+    targets: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    key: str | None = None,
+    batch: int | None = None,
+    seed: int = 0,
+    tries: int = 3,
+    accept_prompts: bool = False,
+    accept_fractions: bool = False,
+    accept_changes: bool = False,
+    on_progress: OnProgress | None = None,
+) -> RunResult:
+    """Run a model in lm-eval on the items that a method chooses, and estimate its score.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models, from logs of lm-eval.
+    method : str or Method
+        As for `Evaluation`; `auto` chooses one.
+    stop : Stop or int
+        When to stop; a number is a number of items.
+    arguments : sequence of str
+        Arguments of `lm-eval run` without tasks, such as `["--model", "hf", "--model_args",
+        "pretrained=X"]`.
+    models : mapping of target to lm_eval.api.model.LM, optional
+        Model objects, in place of a model named in the arguments.
+    targets : sequence of str, optional
+        Names of the target models (default: those of `models`, or "target").
+    folder : path, optional
+        Keep every answer there, and logs in lm-eval's form in its folder `lm_eval`. The same call
+        goes on after a stop or a crash.
+    key : str, optional
+        The field that identifies a document, if the scores were imported with `--key`.
+    batch, seed, tries, accept_prompts, accept_fractions, accept_changes
+        As for `Run.open`.
+    on_progress : callable, optional
+        As for `drive`.
+
+    Raises
+    ------
+    RunError
+        If lm-eval does not accept the arguments, or documents, prompts or settings differ from
+        those of the source models.
+    MissingExtraError
+        If lm-eval is not installed.
+    """
+    runner = LmEvalRunner(
+        arguments,
+        models=models,
+        folder=None if folder is None else Path(folder) / LOGS,
+        key=key,
+        accept_prompts=accept_prompts,
+    )
+    return run_with(
+        runner,
+        scores,
+        method,
+        stop,
+        folder=folder,
+        targets=list(targets or models or ["target"]),
+        batch=batch,
+        seed=seed,
+        tries=tries,
+        accept_prompts=accept_prompts,
+        accept_fractions=accept_fractions,
+        accept_changes=accept_changes,
+        on_progress=on_progress,
+    )
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {first_line(error)}"

@@ -1,0 +1,261 @@
+"""lm-eval's own arguments and model.
+
+lm-eval's parser reads the arguments, so every option of a model works as in `lm-eval run`. Options
+that decide which documents run, or with which prompts, are refused with the reason.
+"""
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from fewbench.errors import MissingExtraError, RunError, first_line
+from fewbench.readers.harnesses.lm_eval.run_results import NAMES
+
+CHOOSES = "fewbench chooses the documents"
+UNUSED = "fewbench does not use it"
+REFUSED = {
+    "tasks": ("the scores name the tasks to run", "leave it out"),
+    "limit": (CHOOSES, "give the number of items with -n"),
+    "samples": (CHOOSES, "leave it out"),
+    "cache_requests": (
+        "lm-eval then gives chosen documents the prompts of the first documents of the task",
+        "leave it out; --use_cache is safe",
+    ),
+    "predict_only": ("answers would have no scores", "leave it out"),
+    "output_path": ("logs are written to the folder of the run", "leave it out"),
+    **dict.fromkeys(
+        (
+            *("check_integrity", "write_out", "show_config", "hf_hub_log_args"),
+            *("wandb_args", "wandb_config_args", "trackio_args", "verbosity"),
+        ),
+        (UNUSED, "leave it out"),
+    ),
+}
+SEEDS = [0, 1234, 1234, 1234]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Arguments of lm-eval that decide what a model answers, and how it is run.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model class, such as `hf`; "" if the user gave a model object.
+    model_args, gen_kwargs, metadata : dict
+    seeds : list of int or None
+        Of Python, NumPy, torch and the few-shot sampler.
+    Others as the options of `lm-eval run`.
+    """
+
+    model: str = ""
+    model_args: dict[str, Any] = field(default_factory=dict)
+    num_fewshot: int | None = None
+    system_instruction: str | None = None
+    apply_chat_template: bool | str = False
+    fewshot_as_multiturn: bool = False
+    gen_kwargs: dict[str, Any] = field(default_factory=dict)
+    seeds: list[int | None] = field(default_factory=lambda: list(SEEDS))
+    metadata: dict[str, Any] = field(default_factory=dict)
+    include_path: str | None = None
+    confirm_run_unsafe_code: bool = False
+    batch_size: int | str | None = None
+    max_batch_size: int | None = None
+    device: str | None = None
+    use_cache: str | None = None
+
+    @property
+    def model_name(self) -> str | None:
+        """The model's name as lm-eval finds it in the arguments; None if they have none."""
+        found = next((self.model_args[key] for key in NAMES if self.model_args.get(key)), None)
+        return None if found is None else str(found)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What answers depend on, as text, for what is set."""
+        found = asdict(self)
+        for name in ("include_path", "batch_size", "max_batch_size", "device", "use_cache"):
+            del found[name]
+        if self.metadata == self.model_args:  # lm-eval adds one to the other
+            del found["metadata"]
+        return {name: str(value) for name, value in found.items() if value not in (None, {}, "")}
+
+
+def check_installed() -> None:
+    """Raise MissingExtraError if lm-eval is not installed, RunError if it cannot be imported."""
+    if find_spec("lm_eval") is None:
+        raise MissingExtraError(
+            "lm-eval is not installed", hint='install it with pip install "fewbench[lm-eval]"'
+        )
+    try:
+        import lm_eval.evaluator  # noqa: F401
+    except Exception as error:  # such as another version of a library than it needs
+        raise RunError(
+            f"lm-eval cannot be imported: {type(error).__name__}: {first_line(error)}",
+            hint="update it with pip install -U lm-eval, or give it the libraries of its time",
+        ) from error
+
+
+def parse(arguments: Sequence[str]) -> Setup:
+    """Read arguments of `lm-eval run`.
+
+    Raises
+    ------
+    RunError
+        If lm-eval does not accept them, or one decides what fewbench decides.
+    MissingExtraError
+        If lm-eval is not installed.
+    """
+    check_installed()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    given = list(arguments)
+    if given[:1] == ["run"]:
+        given = given[1:]
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said), redirect_stdout(said):
+            return _parsed(given)
+    except SystemExit as stopped:
+        if not stopped.code:  # --help
+            print(said.getvalue(), end="")
+            raise
+        told = said.getvalue().strip().splitlines() or ["no reason given"]
+        why = told[-1].partition("error: ")[2] or told[-1]
+        raise RunError(
+            f"lm-eval does not accept its arguments: {why}", hint="see lm-eval run --help"
+        ) from None
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise RunError(
+            f"lm-eval does not accept its arguments: {first_line(error)}",
+            hint="see lm-eval run --help",
+        ) from error
+
+
+def _parsed(arguments: list[str]) -> Setup:
+    try:
+        from lm_eval._cli.harness import HarnessCLI
+        from lm_eval.config.evaluate_config import EvaluatorConfig
+    except ImportError:  # before 0.4.10
+        return _parsed_before_0_4_10(arguments)
+    named = HarnessCLI()._parser.parse_args(["run", *arguments])
+    _refuse(vars(named))
+    vars(named).pop("log_samples", None)  # samples are logged anyway, and not to --output_path
+    config = EvaluatorConfig.from_cli(named)
+    config.log_samples = False
+    _refuse(vars(named) | {name: getattr(config, name, None) for name in REFUSED})
+    seeds = config.seed
+    if not isinstance(seeds, list):  # from a file, before 0.4.13
+        seeds = [seeds] * len(SEEDS)
+    return Setup(
+        model=str(config.model),
+        model_args=dict(config.model_args or {}),
+        num_fewshot=config.num_fewshot,
+        system_instruction=config.system_instruction,
+        apply_chat_template=config.apply_chat_template,
+        fewshot_as_multiturn=bool(config.fewshot_as_multiturn),
+        gen_kwargs=dict(config.gen_kwargs or {}),
+        seeds=seeds,
+        metadata=dict(config.metadata or {}),
+        include_path=config.include_path,
+        confirm_run_unsafe_code=bool(config.confirm_run_unsafe_code),
+        batch_size=config.batch_size,
+        max_batch_size=config.max_batch_size,
+        device=config.device,
+        use_cache=config.use_cache,
+    )
+
+
+def _parsed_before_0_4_10(arguments: list[str]) -> Setup:
+    from lm_eval.__main__ import setup_parser
+    from lm_eval.utils import simple_parse_args_string
+
+    named = setup_parser().parse_args(arguments)
+    _refuse(vars(named))
+
+    def mapping(value: Any) -> dict[str, Any]:
+        return dict(simple_parse_args_string(value) if isinstance(value, str) else value or {})
+
+    model_args = mapping(named.model_args)
+    if named.trust_remote_code:
+        import datasets
+
+        datasets.config.HF_DATASETS_TRUST_REMOTE_CODE = True
+        model_args["trust_remote_code"] = True
+    return Setup(
+        model=named.model,
+        model_args=model_args,
+        num_fewshot=named.num_fewshot,
+        system_instruction=named.system_instruction,
+        apply_chat_template=named.apply_chat_template,
+        fewshot_as_multiturn=bool(named.fewshot_as_multiturn),
+        gen_kwargs=mapping(named.gen_kwargs),
+        seeds=list(named.seed),
+        metadata=model_args | mapping(named.metadata),
+        include_path=named.include_path,
+        confirm_run_unsafe_code=named.confirm_run_unsafe_code,
+        batch_size=named.batch_size,
+        max_batch_size=named.max_batch_size,
+        device=named.device,
+        use_cache=named.use_cache,
+    )
+
+
+def _refuse(named: Mapping[str, Any]) -> None:
+    """Raise RunError for an option that fewbench does not let through."""
+    for name, (why, hint) in REFUSED.items():
+        value = named.get(name)
+        if value is not None and value is not False and value not in ("", {}, []):
+            raise RunError(f"lm-eval's --{name} is not accepted: {why}", hint=hint)
+
+
+def seed_all(setup: Setup) -> None:
+    """Seed all generators, as lm-eval does before it makes the model and reads documents.
+
+    Tasks that shuffle the options of a question do so by Python's generator.
+    """
+    import random
+
+    import numpy as np
+
+    python, numpy, torch_seed, _ = setup.seeds
+    if python is not None:
+        random.seed(python)
+    if numpy is not None:
+        np.random.seed(numpy)  # noqa: NPY002
+    if torch_seed is not None and find_spec("torch") is not None:
+        import torch
+
+        torch.manual_seed(torch_seed)
+
+
+def make_model(setup: Setup) -> Any:
+    """Make the model of the arguments, once; RunError if lm-eval cannot."""
+    from lm_eval.api.registry import get_model
+
+    try:
+        return get_model(setup.model).create_from_arg_obj(
+            dict(setup.model_args),
+            {
+                "batch_size": setup.batch_size,
+                "max_batch_size": setup.max_batch_size,
+                "device": setup.device,
+            },
+        )
+    except Exception as error:  # of any library that a model needs
+        raise RunError(
+            f"lm-eval cannot make the model {setup.model!r}: {first_line(error)}",
+            hint="try the same --model and --model_args with lm-eval run --limit 1",
+        ) from error
+
+
+def cached(model: Any, setup: Setup) -> Any:
+    """Return the model with lm-eval's cache of answers, if --use_cache names one."""
+    if setup.use_cache is None:
+        return model
+    from lm_eval.api.model import CachingLM
+
+    return CachingLM(model, f"{setup.use_cache}_rank0.db")

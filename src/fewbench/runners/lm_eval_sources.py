@@ -1,0 +1,178 @@
+"""What the scores know of lm-eval's tasks, and how it compares with what would run now."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import counted, some
+from fewbench.errors import RunError
+from fewbench.readers.harnesses.lm_eval.run_results import Results
+from fewbench.readers.options import COMPARED
+from fewbench.runners.exports import POSITION, check_origin
+from fewbench.runners.lm_eval_tasks import Task
+from fewbench.scores import Scores, from_arrays
+from fewbench.scores.conditions import SAMPLER, compare_conditions, join_settings
+from fewbench.scores.table import PROMPTS, SETTINGS
+
+
+class Sources:
+    """The items of the source models as documents of lm-eval's tasks.
+
+    Parameters
+    ----------
+    scores : Scores
+        FewbenchError if they come from another harness.
+
+    Attributes
+    ----------
+    task_of : dict of str to str
+        Item to lm-eval's name of its task. The user may have renamed the tasks of the scores.
+    """
+
+    def __init__(self, scores: Scores) -> None:
+        check_origin(scores.items, "lm-eval")
+        self.scores = scores
+        self.task_of = {
+            str(item): _task(str(item), str(task)) for item, task in scores.items["task"].items()
+        }
+        known = scores.items[POSITION] if POSITION in scores.items else pd.Series(dtype="Int64")
+        self._was = {str(item): int(at) for item, at in known.dropna().items()}
+
+    def first_of_each_task(self, items: Iterable[str]) -> list[str]:
+        """Return the first item of each task."""
+        return list({self.task_of[item]: item for item in reversed(list(items))}.values())
+
+    @cached_property
+    def metrics(self) -> Scores:
+        """One item of each task of lm-eval, with the metric and filter of the sources."""
+        first = self.first_of_each_task(self.task_of)
+        scale = self.scores.scale
+        table = from_arrays(
+            np.full((1, len(first)), scale.low),
+            models=["target"],
+            items=first,
+            tasks=[self.task_of[item] for item in first],
+            scale=scale,
+        )
+        known = self.scores.items.loc[first]
+        columns = {name: known[name] for name in ("metric", "filter") if name in known}
+        return replace(table, items=table.items.assign(**columns))
+
+    def find(
+        self, items: Sequence[str], tasks: Mapping[str, Task], *, is_keyed: bool
+    ) -> tuple[dict[str, int], list[str]]:
+        """Return the position of each document now, and notes on documents that moved.
+
+        Raises RunError if one of the items is in no task. Tasks then draw the few-shot examples of
+        moved documents as if these were where they were.
+        """
+        place = {name: at for one in tasks.values() for at, name in enumerate(one.ids)}
+        if missing := [item for item in items if item not in place]:
+            raise RunError(
+                f"{len(missing):,} of {counted(len(items), 'document')} that may be run "
+                f"{'is' if len(missing) == 1 else 'are'} not in lm-eval's tasks: "
+                f"{some(missing)}{self._instead_of(missing[0], tasks)}",
+                hint="use the data and the task version of the source models, or import their "
+                "logs again without these documents"
+                + ("" if is_keyed else "; if the scores were imported with --key, pass it"),
+            )
+        before: dict[str, dict[int, int]] = {name: {} for name in tasks}
+        for item, was in self._was.items():
+            if item in place:
+                before[self.task_of[item]][place[item]] = was
+        for name, one in tasks.items():
+            one.replay_as(before[name])
+        moved = [item for item in items if self._was.get(item, place[item]) != place[item]]
+        if not moved:
+            return place, []
+        return place, [
+            f"{counted(len(moved), 'document')} moved since the source models ran, such as "
+            f"{moved[0]!r} from position {self._was[moved[0]]} to {place[moved[0]]}; each is found "
+            "by its hash"
+        ]
+
+    def _instead_of(self, item: str, tasks: Mapping[str, Task]) -> str:
+        """Say what is now at the position of a missing item."""
+        if (at := self._was.get(item)) is None:
+            return ""
+        task = tasks[self.task_of[item]]
+        now = task.ids[at] if at < len(task.ids) else "no document"
+        return f" (position {at} of {task.name} now has {now})"
+
+    def check_metrics(self, tasks: Mapping[str, Task]) -> None:
+        """Raise RunError if a task no longer has the metric or the filter of the sources."""
+        known = self.metrics.items.set_index("task")
+        for name, one in tasks.items():
+            for column, has in (("metric", one.metrics), ("filter", one.filters)):
+                wanted = str(known[column][name]) if column in known else ""
+                can_compute = column == "metric" and wanted in COMPARED
+                if wanted and wanted not in has and not can_compute:
+                    raise RunError(
+                        f"task {name!r} has no {column} {wanted!r}, which the source models have; "
+                        f"it has {some(has, most=8)}",
+                        hint="use the task of the source models, or import another "
+                        f"{column} of theirs",
+                    )
+
+    def differences(
+        self, items: Sequence[str], hashes: Mapping[str, str], header: Mapping[str, Any]
+    ) -> str:
+        """Return how prompts and settings differ from the sources', "" if they do not.
+
+        Parameters
+        ----------
+        items : sequence of str
+        hashes : mapping of item to str
+            lm-eval's hash of each prompt.
+        header : mapping
+            Results file of what would run.
+        """
+        results = Results(Path("results"), dict(header))
+        form = f"@{results.prompt_form}" if results.prompt_form else ""
+        tasks = [self.task_of[item] for item in items]
+        settings = {name: join_settings([results.task_settings(name)]) for name in set(tasks)}
+        zeros = np.zeros((1, len(items)))
+        table = from_arrays(zeros, models=["target"], items=list(items), tasks=tasks)
+        columns = {
+            PROMPTS: [hashes[item][:16] + form for item in items],
+            SETTINGS: [without_sampler(settings[name]) for name in tasks],
+        }
+        now = replace(table, items=table.items.assign(**columns))
+        return "; ".join(compare_conditions(self.scores, now, list(items)).differences)
+
+    def benchmark(self) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:
+        """Return metric, weight in the full score, and groups of each task of the scores."""
+        first = self.scores.items.drop_duplicates("task").set_index("task")
+        metrics = {
+            str(task): f"{row.get('metric') or 'score'},{row.get('filter') or 'none'}"
+            for task, row in first.iterrows()
+        }
+        groups = {str(task): str(row.get("group") or "") for task, row in first.iterrows()}
+        sums = np.bincount(self.scores.task_of, self.scores.item_weights)
+        return metrics, dict(zip(self.scores.tasks, sums.tolist(), strict=True)), groups
+
+
+def without_sampler(settings: str) -> str:
+    """Return task settings without the few-shot sampler.
+
+    With it, other examples are expected of lm-eval's default sampler. Here they are those of a
+    whole run, so others are a difference.
+
+    Examples
+    --------
+    >>> without_sampler('{"few-shot examples": ["2"], "few-shot sampler": ["default"]}')
+    '{"few-shot examples": ["2"]}'
+    """
+    known = json.loads(settings) if settings else {}
+    return json.dumps({k: v for k, v in known.items() if k != SAMPLER}, ensure_ascii=False)
+
+
+def _task(item: str, task: str) -> str:
+    """Return lm-eval's name of an item's task: items are named TASK/CONTENT."""
+    return task if item.startswith(f"{task}/") else item.rpartition("/")[0]

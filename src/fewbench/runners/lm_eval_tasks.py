@@ -1,0 +1,236 @@
+"""Tasks of lm-eval, their documents, and the prompts of a whole run.
+
+lm-eval's default few-shot sampler draws from one random stream, document by document, so a run of
+chosen documents gets other examples than a whole run. `Task` replays the stream: each document
+gets the examples that it got in the whole runs of the source models. It also keeps the documents
+that were checked: lm-eval reads them again for each run, and a task may shuffle them.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from fewbench._names import counted, some
+from fewbench.errors import ReaderError, RunError, first_line
+from fewbench.readers.values import ID_LENGTH, field_value
+from fewbench.runners.lm_eval_setup import Setup
+
+
+class Task:
+    """A loaded task whose documents and few-shot examples stay those of a whole run.
+
+    Parameters
+    ----------
+    name : str
+    task : lm_eval.api.task.Task
+        Changed in place: from now on it runs these documents.
+    setup : Setup
+    key : str, optional
+        Field that identifies a document (default: lm-eval's hash of it).
+
+    Attributes
+    ----------
+    documents : list
+        In the order of lm-eval's positions.
+    hashes : list of str
+        lm-eval's hash of each document.
+    ids : list of str
+        Item id of each document: TASK/CONTENT, with #2, #3, … for equal documents.
+    """
+
+    def __init__(self, name: str, task: Any, setup: Setup, key: str | None = None) -> None:
+        from lm_eval.utils import handle_non_serializable
+
+        self.name, self.task = name, task
+        _configure(task, setup)
+        self.documents = list(task.eval_docs)
+        self.hashes = [
+            _sha256(json.dumps(one, indent=2, default=handle_non_serializable, ensure_ascii=False))
+            for one in self.documents
+        ]
+        self.ids = list(self._named(key))
+        self._position = {id(one): at for at, one in enumerate(self.documents)}
+        self._drawn_at: dict[int, int] = {}
+        self._in_order = dict(enumerate(self.documents))
+        self._at = 0
+        self._draws: list[Any] = []
+        self._sample = getattr(getattr(task, "sampler", None), "sample", None)
+        self._context = task.fewshot_context
+        task.doc_iterator = self._chosen
+        task.fewshot_context = self._in_context
+        if self._sample is not None:
+            task.sampler.sample = self._replayed
+
+    def _named(self, key: str | None) -> Iterator[str]:
+        met: dict[str, int] = {}
+        for at, (document, hashed) in enumerate(zip(self.documents, self.hashes, strict=True)):
+            content = hashed[:ID_LENGTH]
+            if key is not None:
+                try:
+                    content = field_value(document, key, f"document {at} of task {self.name!r}")
+                except ReaderError as error:
+                    raise RunError(error.message, hint=error.hint) from error
+            met[content] = met.get(content, 0) + 1
+            twin = f"#{met[content]}" if met[content] > 1 else ""
+            yield f"{self.name}/{content}{twin}"
+
+    # What lm-eval calls instead of the task's own methods.
+
+    def _chosen(self, *, samples: Sequence[int] | None = None, **_: Any) -> Iterator[Any]:
+        wanted = range(len(self.documents)) if samples is None else samples
+        yield from enumerate(self.documents[at] for at in wanted)
+
+    def _in_context(self, doc: Any, *args: Any, **kwargs: Any) -> Any:
+        position = self._position[id(doc)]
+        self._at = self._drawn_at.get(position, position)
+        return self._context(doc, *args, **kwargs)
+
+    def _replayed(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the examples that a whole run draws for the current document."""
+        assert self._sample is not None
+        while len(self._draws) <= self._at:
+            if kwargs.get("eval_doc") is not None:  # drawn from the same split, without itself
+                kwargs["eval_doc"] = self._in_order.get(len(self._draws), self.documents[0])
+            self._draws.append(self._sample(*args, **kwargs))
+        return self._draws[self._at]
+
+    # What fewbench asks.
+
+    def replay_as(self, before: Mapping[int, int]) -> None:
+        """Draw examples as if documents were where they were: position now to position before."""
+        self._drawn_at = dict(before)
+        self._in_order |= {was: self.documents[now] for now, was in before.items()}
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics."""
+        return list(self.task.aggregation())
+
+    @property
+    def filters(self) -> list[str]:
+        """Names of the filters."""
+        return [str(one.name) for one in getattr(self.task, "_filters", [])]
+
+    def prompt_hashes(self, positions: Sequence[int], model: Any, setup: Setup) -> list[str]:
+        """Return lm-eval's hash of the prompt of each position; no model is asked."""
+        template = setup.apply_chat_template
+        with without_bars():
+            self.task.build_all_requests(
+                samples=list(positions),
+                system_instruction=setup.system_instruction,
+                apply_chat_template=bool(template),
+                fewshot_as_multiturn=setup.fewshot_as_multiturn,
+                chat_template=getattr(model, "apply_chat_template", None) if template else None,
+                tokenizer_name=getattr(model, "tokenizer_name", "") if template else "",
+            )
+        first: dict[int, Any] = {}
+        for one in sorted(self.task.instances, key=lambda one: int(one.idx)):
+            first.setdefault(int(one.doc_id), one)
+        return [_sha256(first[at].arguments[0]) for at in range(len(positions))]
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep lm-eval and its models from showing bars of their own for every batch."""
+    from tqdm import tqdm
+
+    begin = tqdm.__init__
+
+    def begin_hidden(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **{**kwargs, "disable": True})
+
+    tqdm.__init__ = begin_hidden
+    try:
+        yield
+    finally:
+        tqdm.__init__ = begin
+
+
+def _configure(task: Any, setup: Setup) -> None:
+    """Change the task's settings as lm-eval's `simple_evaluate` does."""
+    if setup.gen_kwargs and task.get_config("output_type") == "generate_until":
+        task.set_config(key="generation_kwargs", value=setup.gen_kwargs, update=True)
+    own = task.get_config("num_fewshot")
+    if setup.num_fewshot is not None and own != 0:
+        task.set_config(key="num_fewshot", value=setup.num_fewshot)
+    elif own is None:
+        task.set_config(key="num_fewshot", value=0)
+    task.set_fewshot_seed(seed=setup.seeds[3])
+
+
+def load_tasks(names: Sequence[str], setup: Setup, key: str | None = None) -> dict[str, Task]:
+    """Load tasks by name.
+
+    Raises
+    ------
+    RunError
+        If lm-eval has no task of a name, it is a group, or its data cannot be read.
+    """
+    manager = _manager(names, setup)
+    if unknown := [name for name in names if name not in manager.all_tasks]:
+        raise RunError(
+            f"lm-eval has no task {some(unknown)}",
+            hint="pass --include_path DIR for your own tasks, or rename the tasks of the scores "
+            "to lm-eval's names",
+        )
+    groups = {*manager.all_groups, *getattr(manager, "all_tags", [])}
+    if group := next((name for name in names if name in groups), None):
+        own = [name for name in manager.all_subtasks if name.startswith(f"{group}_")]
+        raise RunError(
+            f"{group!r} is a group of lm-eval, which runs in full whatever is chosen",
+            hint=f"import scores of its tasks{f', such as {some(own, most=8)}' if own else ''}",
+        )
+    return {name: Task(name, _load(name, manager), setup, key) for name in names}
+
+
+def _manager(names: Sequence[str], setup: Setup) -> Any:
+    from lm_eval.tasks import TaskManager
+
+    metadata = setup.metadata
+    if setup.include_path is not None:  # lm-eval's own 15,000 files take seconds to read
+        manager = TaskManager(
+            include_path=setup.include_path, include_defaults=False, metadata=metadata
+        )
+        if set(names) <= set(manager.all_tasks):
+            return manager
+    return TaskManager(include_path=setup.include_path, metadata=metadata)
+
+
+def _load(name: str, manager: Any) -> Any:
+    try:
+        if hasattr(manager, "load"):  # since 0.4.12
+            return manager.load([name])["tasks"][name]
+        return manager.load_task_or_group([name])[name]
+    except Exception as error:  # of any data set
+        raise RunError(
+            f"lm-eval cannot load task {name!r}: {first_line(error)}",
+            hint=f"try lm-eval run --model dummy --tasks {name} --limit 1",
+        ) from error
+
+
+def check_runnable(tasks: Mapping[str, Task], model: Any, setup: Setup) -> None:
+    """Raise RunError for tasks that lm-eval would not run with this model."""
+    for name, one in tasks.items():
+        if getattr(one.task, "UNSAFE_CODE", False) and not setup.confirm_run_unsafe_code:
+            raise RunError(
+                f"task {name!r} runs code that the model wrote",
+                hint="pass --confirm_run_unsafe_code after --, if that is safe where you are",
+            )
+        if getattr(one.task, "MULTIMODAL", False) and not getattr(model, "MULTIMODAL", False):
+            raise RunError(
+                f"task {name!r} has pictures or sounds, which this model does not take",
+                hint="use a model such as hf-multimodal or vllm-vlm",
+            )
+    if getattr(model, "world_size", 1) > 1:
+        raise RunError(
+            f"the model runs in {counted(model.world_size, 'process', 'processes')}; each would "
+            "draw its own few-shot examples",
+            hint="start one process, and spread the model over devices with --model_args "
+            "parallelize=True (hf) or tensor_parallel_size=N (vllm)",
+        )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,580 @@
+"""Chosen items in lm-eval: what ran is what was chosen, in every trap of lm-eval's own."""
+
+import functools
+import importlib.util
+import json
+import os
+import random
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+pytest.importorskip("lm_eval", reason="needs the extra lm-eval")
+
+from lm_eval import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.tasks import TaskManager
+
+from fewbench import Evaluation, Stop, import_results, save_scores
+from fewbench.cli import app
+from fewbench.errors import MissingExtraError, RunError
+from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
+from fewbench.runners.run import Run
+
+ROOT = Path(__file__).parents[2]
+N_MODELS, N_ITEMS = 12, 24  # of which 42 in all tasks
+NEW = "made/new"
+
+
+def load_script():
+    spec = importlib.util.spec_from_file_location("make_runs", ROOT / "scripts/make_runs.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+made = load_script()
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    """Whole runs of the source models and of the target, by lm-eval itself."""
+    folder = tmp_path_factory.mktemp("zoo")
+    names = made.models(N_MODELS)
+    made.run_lm_eval(folder, [*names, NEW], N_ITEMS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def every(zoo):
+    """The scores of all models, the target too."""
+    logs = zoo / "logs"
+    return import_results(logs, metric="exact_match,acc", filter="strict-match,none").scores
+
+
+@pytest.fixture(scope="module")
+def scores(every):
+    return every.take(models=[at for at, name in enumerate(every.model_ids) if name != NEW])
+
+
+@pytest.fixture(scope="module")
+def whole(zoo):
+    """The rows of the target's whole run by task and position."""
+    return rows_of(zoo / "logs" / "made__new")
+
+
+@pytest.fixture
+def tasks(zoo, tmp_path):
+    """A copy of the tasks, to be changed by a test."""
+    made.write_tasks(tmp_path / "changed", N_ITEMS)
+    return tmp_path / "changed"
+
+
+def rows_of(folder):
+    found = {}
+    for path in folder.glob("samples_*.jsonl"):
+        task = re.fullmatch(r"samples_(.+)_\d{4}-.*", path.name)[1]
+        for line in path.read_text().splitlines():
+            row = json.loads(line)
+            found[task, row["doc_id"], row["filter"]] = row
+    return found
+
+
+def arguments(folder):
+    return ["--include_path", str(folder / "tasks")]
+
+
+def run(scores, made_in, stop=12, method="random-ridge", model=None, more=(), **settings):
+    model = made.scripted(NEW) if model is None else model
+    given = [*arguments(made_in), *more]
+    result = run_lm_eval(scores, method, stop, given, models={"new": model}, **settings)
+    return result, model
+
+
+def asked_documents(model):
+    """Ids of the documents that the model was asked, in order, each once per request group."""
+    return list(dict.fromkeys(item for _, item, _ in model.asked))
+
+
+def true_scores(every, items):
+    row = every.values[every.model_ids.index(NEW)]
+    return dict(zip(items, row[every.positions(items)], strict=True))
+
+
+# -- what ran is what was chosen -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "stop"), [("random-ridge", 12), ("fluid", 8)])
+def test_the_chosen_documents_run_once_with_the_prompts_of_a_whole_run(
+    zoo, scores, every, whole, tmp_path, method, stop
+):
+    result, model = run(scores, zoo, stop, method, folder=tmp_path / "run")
+    evaluation = Evaluation.open(tmp_path / "run", scores)
+    told = evaluation.record.answers("new")
+    items = scores.item_ids[told.items].tolist()
+    assert len(items) == stop == result.targets["new"].items_run
+    assert dict(zip(items, told.scores[0], strict=True)) == true_scores(every, items)
+    logged = rows_of(tmp_path / "run" / "lm_eval" / "new")
+    chosen = {(scores.items["task"][one], int(scores.items["doc_id"][one])) for one in items}
+    assert {key[:2] for key in logged} == chosen
+    for key, row in logged.items():  # everything that lm-eval logs, but for rounding
+        assert row == whole[key]
+    assert sorted(asked_documents(model)) == sorted(
+        row["doc"]["id"] for key, row in logged.items() if key[2] != "flexible-extract"
+    )
+    most = Counter(Counter(model.asked).values())
+    assert set(most) <= {1, 3, 4}  # one request for a sum, one for each option of a choice
+
+
+def test_the_logs_are_those_of_lm_eval_and_the_results_are_marked_as_an_estimate(
+    zoo, scores, tmp_path
+):
+    from lm_eval.utils import make_table
+
+    result, _ = run(scores, zoo, folder=tmp_path / "run")
+    estimate = result.estimates["new"]
+    logs = tmp_path / "run" / "lm_eval" / "new"
+    (path,) = logs.glob("results_*.json")
+    data = json.loads(path.read_text())
+    shown = make_table(data) + make_table(data, "groups")
+    assert f"full score (estimate from 12 of {scores.n_items} documents, 90% interval" in shown
+    assert "made_order (estimate)" in shown
+    ran = Counter(task for task, *_, name in rows_of(logs) if name != "flexible-extract")
+    assert {task: one["effective"] for task, one in data["n-samples"].items()} == ran
+    assert data["n-samples"]["made_order"]["original"] == N_ITEMS // 2
+    # The group by the sizes of its tasks, not by the documents that were run.
+    sizes = scores.items["task"].value_counts()
+    parts = ["made_order", "made_words"]
+    group = np.average([estimate.tasks[one] for one in parts], weights=sizes[parts])
+    assert data["groups"]["made_choice"]["acc,none"] == pytest.approx(group)
+    assert data["fewbench"]["estimate"]["score"] == estimate.score
+    # `tell` reads them as it reads any log.
+    again = Evaluation(scores, "random-ridge", 12, ["made/new"])
+    again.ask()
+    found = import_results(logs, like=scores).scores
+    assert again.tell_table(found, "made/new").answers == 12
+    assert again.estimate()["made/new"].score == pytest.approx(estimate.score)
+
+
+def test_moved_documents_are_found_by_their_hash(scores, every, tasks, tmp_path):
+    for path in (tasks / "data").glob("made_*.jsonl"):
+        if "dev" not in path.name:
+            path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+    result, _ = run(scores, tasks, folder=tmp_path / "run")
+    assert "moved since the source models ran" in " ".join(result.notes)
+    told = Evaluation.open(tmp_path / "run", scores).record.answers("new")
+    items = scores.item_ids[told.items].tolist()
+    assert dict(zip(items, told.scores[0], strict=True)) == true_scores(every, items)
+    stopping = Failing(after=20, error=KeyboardInterrupt)
+    run(scores, tasks, 12, "random", stopping, batch=4, folder=tmp_path / "stopped")
+    made.write_tasks(tasks, N_ITEMS)  # back again, amid the run
+    with pytest.raises(RunError, match="now has another document than when this run began"):
+        run(scores, tasks, 12, "random", batch=4, folder=tmp_path / "stopped")
+
+
+def test_equal_documents_and_renamed_tasks(tmp_path):
+    """Two equal documents are two items, and the user's name of a task is the user's."""
+    folder = tmp_path / "twins"
+    made.write_tasks(folder, N_ITEMS)
+    path = folder / "data" / "made_sums.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:8], lines[3], lines[3]]))
+    original = made.write_tasks
+    made.write_tasks = lambda *_: folder / "tasks"
+    try:
+        made.run_lm_eval(folder, made.models(8), N_ITEMS, tasks=("made_sums",))
+    finally:
+        made.write_tasks = original
+    found = import_results(folder / "logs", filter="strict-match").scores
+    assert sum("#" in item for item in found.item_ids) == 2
+    renamed = replace(found, items=found.items.assign(task="my sums"))
+    result, model = run(renamed, folder, 10, "random", folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 10 == found.n_items
+    assert len(model.asked) == 10
+    assert set(result.estimates["new"].tasks) == {"my sums"}
+    assert result.estimates["new"].interval.low == result.estimates["new"].interval.high
+
+
+# -- what is refused, before the model is asked ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["--limit", "5"], "fewbench chooses the documents"),
+        (["--limit", "0"], "fewbench chooses the documents"),
+        (["--samples", '{"made_sums": [1]}'], "fewbench chooses the documents"),
+        (["--cache_requests", "true"], "the prompts of the first documents|invalid choice"),
+        (["--tasks", "made_choice"], "the scores name the tasks"),
+        (["--predict_only"], "answers would have no scores"),
+        (["--output_path", "x"], "logs are written to the folder of the run"),
+        (["--no_such_option", "1"], "unrecognized arguments"),
+        (["--num_fewshot", "many"], "invalid int value"),
+    ],
+)
+def test_arguments_that_decide_what_runs_are_refused(given, why):
+    with pytest.raises(RunError, match=why):
+        LmEvalRunner(["run", "--model", "dummy", *given])
+
+
+def changed_text(folder):
+    path = folder / "data" / "made_sums.jsonl"
+    path.write_text(path.read_text().replace("What is", "How much is", 1))
+
+
+def shorter(folder):
+    path = folder / "data" / "made_sums.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+def edited(name, old, new):
+    def edit(folder):
+        path = folder / "tasks" / f"{name}.yaml"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    return edit
+
+
+def other_examples(folder):
+    path = folder / "data" / "made_order_dev.jsonl"
+    path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "why"),
+    [
+        (changed_text, [], r"1 of 42 documents that may be run is not in lm-eval's tasks.*now has"),
+        (shorter, [], "position 23 of made_sums now has no document"),
+        (edited("made_sums", "version: 1.0", "version: 2.0"), [], "task version of task"),
+        (edited("made_sums", "Question: ", "Q: "), [], "'made_sums' has another prompt"),
+        (edited("made_sums", "do_sample: false", "temperature: 0.7"), [], "temperature of task"),
+        (edited("made_sums", "strict-match", "strict"), [], "no filter 'strict-match'"),
+        (edited("made_sums", "exact_match", "bleu"), [], "no metric 'exact_match'"),
+        (edited("made_order", "num_fewshot: 2", "num_fewshot: 1"), [], "few-shot examples"),
+        (other_examples, [], "'made_order' has another prompt"),
+        (None, ["--seed", "1,2,3,4"], "'made_order' has another prompt"),
+        (None, ["--num_fewshot", "0"], "few-shot examples"),
+        (None, ["--system_instruction", "Be brief."], "system prompt"),
+        (None, ["--gen_kwargs", "max_gen_toks=5"], "max_gen_toks"),
+    ],
+)
+def test_what_differs_from_the_sources_is_refused_before_the_model_is_asked(
+    scores, tasks, change, given, why
+):
+    if change is not None:
+        change(tasks)
+    model = made.scripted(NEW)
+    with pytest.raises(RunError, match=re.compile(why, re.DOTALL)):
+        run(scores, tasks, 12, "fluid", model, more=given)
+    assert not model.asked
+
+
+def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, monkeypatch):
+    ids = [item.replace("made_order/", "made_choice/") for item in scores.item_ids]
+    items = scores.items.set_axis(ids)
+    grouped = replace(scores, items=items.replace({"task": {"made_order": "made_choice"}}))
+    with pytest.raises(RunError, match="'made_choice' is a group of lm-eval, which runs in full"):
+        run(grouped, zoo)
+    # Neither in --include_path nor among lm-eval's own, which take seconds to list.
+    begin = TaskManager.__init__
+    own = functools.partialmethod(begin, include_defaults=False)
+    monkeypatch.setattr(TaskManager, "__init__", own)
+    ids = [item.replace("made_order/", "nowhere/") for item in scores.item_ids]
+    unknown = replace(
+        scores, items=items.set_axis(ids).replace({"task": {"made_order": "nowhere"}})
+    )
+    with pytest.raises(RunError, match="lm-eval has no task 'nowhere'"):
+        run(unknown, zoo)
+    elsewhere = replace(scores, items=scores.items.assign(harness="helm"))
+    with pytest.raises(Exception, match="come from logs of 'helm', not of lm-eval"):
+        run(elsewhere, zoo)
+
+
+def test_other_prompts_can_be_accepted_and_the_result_says_so(scores, zoo):
+    for given in (["--seed", "1,2,3,4"], ["--num_fewshot", "1"]):
+        result, _ = run(scores, zoo, more=given, accept_prompts=True)
+        assert "accepted other prompts or settings" in " ".join(result.notes)
+        assert "accepted answers to other prompts" in " ".join(result.estimates["new"].warnings)
+
+
+# -- faults ----------------------------------------------------------------------------------
+
+
+class Failing:
+    """A scripted model that fails on some documents, or always after a number of calls."""
+
+    def __new__(cls, bad=(), after=None, error=ValueError):
+        model = made.scripted(NEW)
+        answer, calls = model._is_right, Counter()
+
+        def fail(request):
+            calls["n"] += 1
+            if request.doc["id"] in bad or (after is not None and calls["n"] > after):
+                raise error(f"no memory for {request.doc['id']}")
+            return answer(request)
+
+        model._is_right = fail
+        return model
+
+
+def test_a_document_on_which_the_model_fails_is_skipped_and_named(zoo, scores, tmp_path):
+    _, model = run(scores, zoo)
+    bad = asked_documents(model)[0]
+    result, model = run(scores, zoo, model=Failing({bad}), folder=tmp_path / "run")
+    (failed,) = result.targets["new"].failed.items()
+    assert failed[1] == f"ValueError: no memory for {bad}"
+    assert result.targets["new"].items_run == 11
+    assert "1 item skipped" in " ".join(result.estimates["new"].warnings)
+    assert max(Counter(asked_documents(model)).values()) == 1
+
+
+def test_a_model_that_always_fails_ends_the_run_which_can_go_on(zoo, scores, tmp_path):
+    result, _ = run(scores, zoo, model=Failing(after=0), folder=tmp_path / "run", tries=2)
+    assert "failed on" in result.stopped
+    assert not result.estimates
+    result, _ = run(scores, zoo, folder=tmp_path / "run", tries=2)
+    assert result.targets["new"].items_run == 12
+    assert not result.targets["new"].failed
+
+
+def test_ctrl_c_ends_a_run_with_the_estimate_so_far(zoo, scores, tmp_path):
+    stopping = Failing(after=20, error=KeyboardInterrupt)
+    result, _ = run(scores, zoo, 12, "random", stopping, batch=4, folder=tmp_path / "run")
+    n_first = result.targets["new"].items_run
+    assert result.stopped == "interrupted"
+    assert 4 <= n_first < 12
+    (path,) = (tmp_path / "run" / "lm_eval" / "new").glob("results_*.json")
+    assert json.loads(path.read_text())["fewbench"]["estimate"]["items_run"] == n_first
+    result, model = run(scores, zoo, 12, "random", batch=4, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 12
+    assert len(asked_documents(model)) == 12 - n_first
+
+
+def test_without_lm_eval_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setattr("fewbench.runners.lm_eval_setup.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"fewbench\[lm-eval\]"):
+        LmEvalRunner(["--model", "dummy"])
+
+
+def test_logged_answers_are_not_asked_again(zoo, scores, tmp_path):
+    """A process killed after it logged answers and before it recorded them."""
+    logs = tmp_path / "run" / "lm_eval"
+    runner = LmEvalRunner(arguments(zoo), models={"new": made.scripted(NEW)}, folder=logs)
+    runner.prepare(scores, ["new"])
+    with Run.open(scores, "random-ridge", Stop(items=12), tmp_path / "run", ["new"]) as opened:
+        runner.check_items(opened.candidates())
+        runner.answer("new", opened.next("new"))
+    result, model = run(scores, zoo, folder=tmp_path / "run")
+    assert result.targets["new"].items_run == 12
+    assert not model.asked
+    with pytest.raises(RunError, match="come from num_fewshot not set, not 1"):
+        run(scores, zoo, folder=tmp_path / "run", more=["--num_fewshot", "1"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_any_moment_nothing_is_lost_or_asked_twice(zoo, scores, tmp_path):
+    folder, log = tmp_path / "run", tmp_path / "asked"
+    expected, _ = run(scores, zoo, 40, "random", batch=2)
+    rng, kills, done = random.Random(0), 0, False
+    while not done:
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                answer_slowly(scores, zoo, folder, log)
+                code = 0
+            finally:
+                os._exit(code)
+        if kills < 30:
+            time.sleep(rng.uniform(0.02, 0.5))
+            os.kill(child, signal.SIGKILL)
+            kills += 1
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+        done = os.WIFEXITED(status)
+    result, model = run(scores, zoo, 40, "random", batch=2, folder=folder)
+    assert not model.asked
+    assert result.estimates["new"].score == expected.estimates["new"].score
+    asked = Counter(log.read_text().split())
+    assert len(asked) == 40
+    assert sum(asked.values()) <= 40 + 2 * kills  # the batch in flight
+
+
+def answer_slowly(scores, zoo, folder, log):
+    model = made.scripted(NEW)
+    answer = model._is_right
+
+    def slow(request):
+        if request.idx == 0:
+            with log.open("a") as file:
+                file.write(f"{request.doc['id']}\n")
+            time.sleep(0.02)
+        return answer(request)
+
+    model._is_right = slow
+    run(scores, zoo, 40, "random", model, batch=2, folder=folder)
+
+
+# -- from the command line -------------------------------------------------------------------
+
+
+class Server(BaseHTTPRequestHandler):
+    """A server of completions whose tokens are letters; it answers by `made.uniform`."""
+
+    asked: ClassVar[list[str]] = []
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, found):
+        body = json.dumps(found).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.reply({"eos_token": "\x00", "bos_token": None, "pad_token": "\x00"})
+
+    def do_POST(self):
+        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.endswith("/tokenize"):
+            return self.reply({"tokens": [ord(letter) for letter in given["prompt"]]})
+        if self.path.endswith("/detokenize"):
+            return self.reply({"prompt": "".join(map(chr, given["tokens"]))})
+        prompts = given["prompt"] if isinstance(given["prompt"], list) else [given["prompt"]]
+        self.asked.extend(prompts)
+        return self.reply({"choices": [self.choice(i, one) for i, one in enumerate(prompts)]})
+
+    def choice(self, index, prompt):
+        a, b = map(int, (re.findall(r"What is (\d+) \+ (\d+)\?", prompt) or [(0, 0)])[-1])
+        text = f"#### {a + b + (made.uniform(prompt) < 0.3)}"
+        letters = [*prompt, "."]
+        values = [None, *(-made.uniform(prompt[:at]) for at in range(1, len(letters)))]
+        tops = [{"!": -0.5} for _ in letters]
+        logprobs = {"tokens": letters, "token_logprobs": values, "top_logprobs": tops}
+        return {"index": index, "text": text, "finish_reason": "stop", "logprobs": logprobs}
+
+
+@pytest.fixture
+def server():
+    Server.asked.clear()
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{running.server_port}"
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_server_is_asked_what_lm_eval_asks_it(zoo, scores, server, tmp_path, capsys, monkeypatch):
+    save_scores(scores, tmp_path / "scores.parquet")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    model_args = (
+        f"base_url={server}/v1/completions,model=org/served,tokenizer_backend=remote,"
+        "tokenized_requests=False,num_concurrent=1"
+    )
+    given = ["--model", "local-completions", "--model_args", model_args, *arguments(zoo)]
+    begin = ["run", "lm-eval", str(tmp_path / "scores.parquet"), "-m", "random-ridge", "-n", "12"]
+    begin += ["-o", str(tmp_path / "run"), "--json", "--"]
+    app([*begin, *given], standalone_mode=False)
+    result = json.loads(capsys.readouterr().out)
+    assert result["targets"]["target"]["items_run"] == 12
+    mine, asked = rows_of(tmp_path / "run" / "lm_eval" / "target"), set(Server.asked)
+    # lm-eval itself, with the whole tasks.
+    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    found = simple_evaluate(
+        model="local-completions",
+        model_args=model_args,
+        tasks=["made_sums", "made_choice"],
+        task_manager=manager,
+        bootstrap_iters=0,
+    )
+    assert asked < set(Server.asked)
+    for task, samples in found["samples"].items():
+        for row in samples:
+            own = mine.get((task, row["doc_id"], row["filter"]))
+            if own is not None:
+                names = ("doc_hash", "prompt_hash", "target_hash", *row["metrics"])
+                assert [own[name] for name in names] == [row[name] for name in names]
+    # The same command goes on, here without a model; with another model it does not.
+    (path,) = (tmp_path / "run" / "lm_eval" / "target").glob("results_*.json")
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, "results": {}}))  # as if killed before the end
+    with monkeypatch.context() as patched:
+        patched.setattr("fewbench.runners.lm_eval.make_model", None)
+        app([*begin, *given], standalone_mode=False)
+    assert json.loads(path.read_text())["results"] == data["results"]
+    other = [one.replace("org/served", "org/other") for one in given]
+    with pytest.raises(RunError, match=r"come from model_args .*org/served"):
+        app([*begin, *other], standalone_mode=False)
+    n_targets = [*begin[:-1], "-t", "a", "-t", "b", "--"]
+    with pytest.raises(RunError, match="2 targets, but the arguments of lm-eval name one model"):
+        app([*n_targets, *given], standalone_mode=False)
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch and transformers
+def test_a_tiny_language_model_is_loaded_once(zoo, tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    path = tiny_model(torch, transformers, tmp_path / "tiny")
+    manager = TaskManager(include_path=str(zoo / "tasks"), include_defaults=False)
+    setting = {"device": "cpu", "batch_size": 8}
+    model_args = f"pretrained={path},dtype=float32"
+    names = [f"made/size-{i}" for i in range(6)]
+    for name in names:  # source models with the same prompts, whatever they answer
+        tracker = EvaluationTracker(output_path=str(tmp_path / "logs"))
+        results = simple_evaluate(
+            model=made.scripted(name) if name != names[0] else "hf",
+            model_args=f"pretrained={name}" if name != names[0] else model_args,
+            tasks=["made_choice"],
+            task_manager=manager,
+            evaluation_tracker=tracker,
+            bootstrap_iters=0,
+            **setting,
+        )
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        for task in results["configs"]:
+            tracker.save_results_samples(task_name=task, samples=samples[task])
+    every = import_results(tmp_path / "logs", metric="acc").scores
+    tiny = every.model_ids.index(str(path))
+    sources = every.take(models=[at for at in range(len(names)) if at != tiny])
+    given = ["--model", "hf", "--model_args", model_args, "--device", "cpu", *arguments(zoo)]
+    result = run_lm_eval(sources, "random", 8, given, folder=tmp_path / "run")
+    assert result.targets["target"].items_run == 8
+    told = Evaluation.open(tmp_path / "run", sources).record.answers("target")
+    assert told.scores[0].tolist() == every.values[tiny][told.items].tolist()
+
+
+def tiny_model(torch, transformers, folder):
+    """Write a random language model whose tokens are bytes; return its folder."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    torch.manual_seed(0)
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {letter: at for at, letter in enumerate(letters)} | {"<|end|>": len(letters)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = dict.fromkeys(("eos_token", "bos_token", "pad_token"), "<|end|>")
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(
+        folder
+    )
+    size = {"vocab_size": len(vocabulary), "n_positions": 512, "n_embd": 16, "n_layer": 1}
+    config = transformers.GPT2Config(**size, n_head=1, bos_token_id=256, eos_token_id=256)
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
