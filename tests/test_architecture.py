@@ -31,6 +31,7 @@ BELOW = {
     "audit": {"audit", "methods", "algorithms", "scores"},
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
+    "packs": {"packs", "study", "evaluation", "methods", "scores"},
     "readers": {"readers", "scores"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "audit", "scores"},

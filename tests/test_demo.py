@@ -1,6 +1,7 @@
 """The demo, from the command line to its page."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,9 @@ def test_demo(monkeypatch, capsys, tmp_path):
     estimate = float(re.search(r"^estimate +([\d.]+) ", said.out, re.M)[1])
     truth = float(re.search(r"^truth +([\d.]+) ", said.out, re.M)[1])
     assert abs(estimate - truth) < 0.15
+    source = re.search(r"^  fewbench pack (\S+) .* -o zoo-50.few$", said.out, re.M)[1]
+    assert Path(source).is_file()
+    assert "\n  fewbench start zoo-50.few -o run\n" in said.out
     off = re.search(r"^fewbench +([\d.]+) +error ([\d.]+) points", said.out, re.M)
     assert float(off[1]) == estimate
     assert float(off[2]) == pytest.approx(100 * abs(estimate - truth), abs=0.1)

@@ -6,6 +6,7 @@ Commands and functions mirror each other:
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
+- pack: `pack`, `open_pack`, `refresh_pack`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
+    from fewbench.packs import Pack, open_pack, pack, refresh_pack
     from fewbench.public import find_public_files, get, public_sources
     from fewbench.readers import Columns
     from fewbench.readers import read as import_results
@@ -50,6 +52,7 @@ __all__ = [
     "Estimates",
     "Evaluation",
     "FewbenchError",
+    "Pack",
     "Plan",
     "Scale",
     "Scores",
@@ -67,8 +70,11 @@ __all__ = [
     "get",
     "import_results",
     "load_scores",
+    "open_pack",
+    "pack",
     "plan",
     "public_sources",
+    "refresh_pack",
     "run",
     "run_lm_eval",
     "save_scores",
@@ -84,6 +90,7 @@ _NAMES = {
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),
+    "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
     "public": ("find_public_files", "get", "public_sources"),
     "readers": ("Columns",),
     "report": ("write_report",),

@@ -10,6 +10,7 @@ FewbenchError
 ├── TransferError      transferability that cannot be measured, or a measurement not continued
 ├── ModelError         a language model that cannot be reached or cannot do what is asked
 ├── PublicError        public results that cannot be fetched, or not as asked
+├── PackError          a pack that cannot be made, or does not hold what is asked of it
 └── MissingExtraError  an optional part that is not installed
 """
 
@@ -89,6 +90,10 @@ class ModelError(FewbenchError):
 
 class PublicError(FewbenchError):
     """Public results that cannot be fetched, or are not what the source promises."""
+
+
+class PackError(FewbenchError):
+    """A pack that cannot be made, or that does not hold what is asked of it."""
 
 
 class MissingExtraError(FewbenchError):

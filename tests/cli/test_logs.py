@@ -97,10 +97,14 @@ def test_a_folder_of_logs_where_scores_are_wanted(cli, logs):
 
 
 class TestTell:
-    @pytest.fixture
-    def run(self, ok, logs):
+    @pytest.fixture(params=["scores", "pack"])
+    def run(self, ok, logs, request):
         ok("import", "logs", "-o", "s.parquet", "--filter", "strict")
-        ok("start", "s.parquet", "-m", "random", "-n", "10", "-o", "run")
+        if request.param == "pack":
+            ok("pack", "s.parquet", "-m", "random", "-n", "10", "-o", "s.few", "--no-backtest")
+            ok("start", "s.few", "-o", "run")
+        else:
+            ok("start", "s.parquet", "-m", "random", "-n", "10", "-o", "run")
         items = load_scores("s.parquet").items
         assert set(items["harness"]) == {"lm-eval"}
         ids = json.loads(ok("ask", "run", "--json"))["target"]

@@ -50,6 +50,10 @@ COMMANDS = {
     ),
     "plan": ("plan:plan", "Plan how many items to run and with which method."),
     "study": ("study:study", "Analyze single methods (TailoredBench)."),
+    "pack": (
+        "pack:pack",
+        "Make a pack: a benchmark's few items in one file.",
+    ),
     "demo": (
         "demo:demo",
         "Estimate a new classifier from a few of 1,000 items.",
@@ -121,6 +125,7 @@ def _all(
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score
     Estimate the score:     fewbench estimate run
+    Share chosen items:     fewbench pack scores.parquet -n 100 -o mmlu-100.few
     Run fewer tasks:        fewbench tasks select scores.parquet -k 3 --method fit
     """
 

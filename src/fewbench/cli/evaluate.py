@@ -14,9 +14,10 @@ from fewbench.cli.options import (
     Folder,
     Json,
     MovedScores,
-    ScoresPath,
+    ScoresOrPack,
     Seed,
     TargetName,
+    items_of,
     load,
     open_evaluation,
 )
@@ -38,7 +39,7 @@ MEASURING = "measuring the method's error on held-out source models …"
 
 
 def start(
-    scores_path: ScoresPath,
+    scores_path: ScoresOrPack,
     output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the evaluation.")],
     method: Annotated[
         str | None,
@@ -90,6 +91,7 @@ def start(
     fewbench start scores.parquet -m greedy-ridge -n 50 -t step-1000 -t step-2000 -o run
     fewbench start scores.parquet -m random --half-width 0.03 -o run
     fewbench start scores.parquet --subset subset.json -o run
+    fewbench start mmlu-100.few -o run
     """
     check_output_folder(output, inputs=[scores_path])
     Journal(output).check_free()
@@ -109,6 +111,7 @@ def start(
             raise EvaluationError(f"{subset}: names no method")
         method, budget, seed = made.method, made.budget, made.seed
         average = average or made.average
+    budget = items_of(scores_path, budget)
     if budget is None and limits == (None, None):
         raise EvaluationError(
             "no limit given",
@@ -121,7 +124,7 @@ def start(
             f"cannot stop by half width {half_width}, level {level}, cost {cost}",
             hint="half width and cost are above 0, the level is between 0 and 1",
         ) from error
-    scores = load(scores_path, average)
+    scores = load(scores_path, average, pack=True)
     with at_work("choosing items"):
         evaluation = Evaluation(
             scores,

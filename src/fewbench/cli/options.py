@@ -7,15 +7,25 @@ import typer
 
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import say
-from fewbench.errors import EvaluationError, FewbenchError, ReaderError
+from fewbench.errors import EvaluationError, FewbenchError, PackError, ReaderError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import Journal
+from fewbench.evaluation.packed import provenance_of
 from fewbench.scores import Average, Scale, Scores, load_scores, open_scores
+from fewbench.scores.pack_files import is_pack, pack_file
+from fewbench.scores.packed import PackedScores
 
 ScoresPath = Annotated[
     Path,
     typer.Argument(
         metavar="SCORES", help="Scores file of fewbench import, .npz file, or folder of logs."
+    ),
+]
+ScoresOrPack = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCORES",
+        help="Scores file of fewbench import, .npz file, folder of logs, or pack (.few).",
     ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
@@ -60,8 +70,19 @@ def group_of_commands() -> typer.Typer:
     )
 
 
-def load(path: Path, average: Average | None = None) -> Scores:
-    """Read scores of any kind that needs no further options, and print notes."""
+def load(path: Path, average: Average | None = None, *, pack: bool = False) -> Scores:
+    """Read scores of any kind that needs no further options, and print notes.
+
+    `pack` says whether a pack will do; PackError if one is given and will not.
+    """
+    if is_pack(path):
+        if not pack:
+            raise PackError(
+                f"{path}: a pack serves to evaluate models; this command needs a scores file",
+                hint="use the scores that the pack was made from",
+            )
+        packed = load_scores(path)
+        return packed.averaged(average or packed.average)
     if path.suffix == ".parquet":  # readers take long to import
         with at_work(f"reading {path}"):
             saved = load_scores(path)
@@ -82,6 +103,15 @@ def load(path: Path, average: Average | None = None) -> Scores:
     return reading.scores.averaged(average or reading.scores.average)
 
 
+def items_of(path: Path, items: int | None) -> int | None:
+    """Return the number of items as given, or that of a pack."""
+    if items is None and is_pack(path):
+        packed = load_scores(path)
+        if isinstance(packed, PackedScores):
+            return provenance_of(packed).budget
+    return items
+
+
 def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:
     """Open a saved evaluation with its scores, or with those of --scores."""
     header = Journal(folder).header()
@@ -89,12 +119,12 @@ def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation
     if named is None:
         with at_work(f"opening {folder}"):
             return Evaluation.open(folder)
-    if not named.exists():
+    if not pack_file(named)[0].exists():
         raise EvaluationError(
             f"{folder}: no scores at {named}", hint="pass their new path with --scores"
         )
     average = header.provenance.average
-    is_saved = named.suffix == ".parquet"
+    is_saved = named.suffix == ".parquet" or is_pack(named)
     scores = open_scores(named).averaged(average) if is_saved else load(named, average)
     with at_work(f"opening {folder}"):
         return Evaluation.open(folder, scores)

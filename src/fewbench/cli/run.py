@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fewbench.cli.options import Json, ScoresPath, Seed, group_of_commands
+from fewbench.cli.options import Json, ScoresOrPack, Seed, group_of_commands, items_of
 from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_inspect import inspect
 from fewbench.cli.run_lm_eval import lm_eval
@@ -50,7 +50,7 @@ run.command()(inspect)
 
 @run.command()
 def command(
-    scores_path: ScoresPath,
+    scores_path: ScoresOrPack,
     program: Annotated[
         list[str], typer.Argument(metavar="PROGRAM…", help="Program and arguments, after --.")
     ],
@@ -89,7 +89,7 @@ def command(
     settings = Settings(
         scores_path=scores_path,
         method=method,
-        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        stop=stop_of(items_of(scores_path, budget), half_width, level, cost, tokens, minutes),
         targets=target or ["target"],
         seed=seed,
         folder=output,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fewbench.cli.options import Json, ScoresPath, Seed
+from fewbench.cli.options import Json, ScoresOrPack, Seed, items_of
 from fewbench.cli.running import (
     AcceptChanges,
     AcceptFractions,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def endpoint(
-    scores_path: ScoresPath,
+    scores_path: ScoresOrPack,
     items: Annotated[
         Path, typer.Argument(metavar="ITEMS", help="JSON lines: one question of the scores each.")
     ],
@@ -177,7 +177,7 @@ def endpoint(
     settings = Settings(
         scores_path=scores_path,
         method=method,
-        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        stop=stop_of(items_of(scores_path, budget), half_width, level, cost, tokens, minutes),
         targets=names,
         seed=seed,
         folder=output or Path(),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.evaluate import MEASURING
-from fewbench.cli.options import Json, ScoresPath, Seed
+from fewbench.cli.options import Json, ScoresOrPack, Seed, items_of
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
     AcceptChanges,
@@ -34,7 +34,7 @@ from fewbench.cli.text import say
 
 
 def inspect(
-    scores_path: ScoresPath,
+    scores_path: ScoresOrPack,
     arguments: Annotated[
         list[str],
         typer.Argument(metavar="ARGUMENTS…", help="Tasks and options of inspect eval, after --."),
@@ -76,7 +76,7 @@ def inspect(
     settings = Settings(
         scores_path=scores_path,
         method=method,
-        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        stop=stop_of(items_of(scores_path, budget), half_width, level, cost, tokens, minutes),
         targets=target or [],
         seed=seed,
         folder=output,

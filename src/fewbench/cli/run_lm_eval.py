@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fewbench.cli.options import Json, Key, ScoresPath, Seed
+from fewbench.cli.options import Json, Key, ScoresOrPack, Seed, items_of
 from fewbench.cli.progress import at_work
 from fewbench.cli.running import (
     AcceptChanges,
@@ -26,7 +26,7 @@ from fewbench.cli.running import (
 
 
 def lm_eval(
-    scores_path: ScoresPath,
+    scores_path: ScoresOrPack,
     output: Output,
     arguments: Annotated[
         list[str] | None,
@@ -74,7 +74,7 @@ def lm_eval(
     settings = Settings(
         scores_path=scores_path,
         method=method,
-        stop=stop_of(budget, half_width, level, cost, None, minutes),
+        stop=stop_of(items_of(scores_path, budget), half_width, level, cost, None, minutes),
         targets=target or ["target"],
         seed=seed,
         folder=output,

@@ -117,7 +117,7 @@ class Settings:
     def load(self) -> Scores:
         """Check the folder, and read the scores."""
         check_output_folder(self.folder, inputs=[self.scores_path])
-        return load(self.scores_path)
+        return load(self.scores_path, pack=True)
 
     def of_run(self) -> dict[str, Any]:
         """Return those that are arguments of `Run.open`, by name."""

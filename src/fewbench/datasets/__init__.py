@@ -1,12 +1,13 @@
 """The bundled scores: a zoo of small classifiers on a benchmark of handwritten digits."""
 
-from importlib.resources import as_file, files
+from importlib.resources import files
+from pathlib import Path
 
 from fewbench.datasets.digits import Benchmark, Newcomer, benchmark, train_newcomer
 from fewbench.readers.npz import read_npz
 from fewbench.scores import Scores
 
-__all__ = ["Benchmark", "Newcomer", "benchmark", "load_zoo", "train_newcomer"]
+__all__ = ["Benchmark", "Newcomer", "benchmark", "load_zoo", "train_newcomer", "zoo_file"]
 
 
 def load_zoo() -> Scores:
@@ -18,5 +19,9 @@ def load_zoo() -> Scores:
     >>> zoo.n_models, zoo.n_items, zoo.tasks
     (280, 1000, ['clean', 'noisy', 'rotated', 'shifted', 'occluded'])
     """
-    with as_file(files("fewbench.datasets") / "zoo.npz") as path:
-        return read_npz(path).scores
+    return read_npz(zoo_file()).scores
+
+
+def zoo_file() -> Path:
+    """Return the file of the bundled scores."""
+    return Path(str(files("fewbench.datasets") / "zoo.npz"))

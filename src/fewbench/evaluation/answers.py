@@ -71,12 +71,8 @@ class AnswerBook:
         sources = self._sources
         if sources.is_binary:
             return np.ones(sources.n_items, dtype=bool)
-        run = ~np.isnan(sources.values)
-        fraction = run & (sources.values > 0) & (sources.values < 1)
-        n_tasks = len(sources.tasks)
-        many = np.bincount(sources.task_of, run.sum(axis=0), n_tasks) >= ENOUGH
-        whole = np.bincount(sources.task_of, fraction.sum(axis=0), n_tasks) == 0
-        return np.asarray((many & whole)[sources.task_of])
+        whole = sources.remember("whole tasks", lambda: whole_tasks(sources))
+        return np.asarray(whole[sources.task_of], dtype=bool)
 
     def check(
         self, target: str, answers: Answers, *, accept_fractions: bool, correct: bool = False
@@ -262,6 +258,16 @@ class AnswerBook:
             for name in record.targets
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
+
+
+def whole_tasks(sources: Scores) -> BoolArray:
+    """Return whether each task has only right and wrong answers, and enough of them."""
+    run = ~np.isnan(sources.values)
+    fraction = run & (sources.values > 0) & (sources.values < 1)
+    n_tasks = len(sources.tasks)
+    many = np.bincount(sources.task_of, run.sum(axis=0), n_tasks) >= ENOUGH
+    whole = np.bincount(sources.task_of, fraction.sum(axis=0), n_tasks) == 0
+    return np.asarray(many & whole)
 
 
 def match_models(table: Scores, targets: Sequence[str], target: str | None) -> dict[str, int]:

@@ -78,7 +78,10 @@ def reliability(sources: Scores) -> float:
     >>> round(reliability(simulate(30, 200)), 1)
     1.0
     """
-    values = sources.filled
+    return float(sources.remember("reliability", lambda: _alpha(sources.filled)))
+
+
+def _alpha(values: FloatArray) -> float:
     whole = float(values.sum(axis=1).var())
     n = values.shape[1]
     if n < 2 or whole <= 0:

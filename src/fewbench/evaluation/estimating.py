@@ -12,9 +12,11 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, past_scores, places
 from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSampling, RankInterval
 from fewbench.evaluation.intervals import ErrorModel, Judgment
+from fewbench.evaluation.packed import nearest_limit
 from fewbench.evaluation.sampling import error_within, sampling_effect, wilson_interval
 from fewbench.methods import Answers, Method, Prediction, Provenance
 from fewbench.scores import Scores
+from fewbench.scores.packed import PackedScores
 
 OUTSIDE = (
     "the target answers unlike every source model, and this method cannot predict a score beyond "
@@ -130,6 +132,9 @@ class Estimator:
         if answered is not None and few and not exact:
             steps = int(np.floor(np.log(answered / budget) / np.log(ENOUGH)))
             limit = max(1, int(budget * ENOUGH ** (steps + 1)))
+        scores = self._scores
+        if limit is not None and isinstance(scores, PackedScores) and not scores.is_whole:
+            limit = nearest_limit(scores, limit)
         if limit not in self._models:
             together: list[int | None] = [limit]
             if limit is not None and not self._method.asks_once:

@@ -31,6 +31,7 @@ from fewbench.evaluation.opening import (
     costs_of,
     with_items,
 )
+from fewbench.evaluation.packed import check_settings, subset_of
 from fewbench.evaluation.sampling import check_level
 from fewbench.methods import (
     Answers,
@@ -46,6 +47,7 @@ from fewbench.methods import (
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, open_scores
+from fewbench.scores.packed import PackedScores
 from fewbench.scores.table import check_is_scores
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class Evaluation:
     Parameters
     ----------
     scores : Scores
-        Scores of the source models. No target may be among them.
+        Scores of the source models, or of a pack, which brings the method, the number of items and
+        the seed. No target may be among them.
     method : str or Method
         A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
         quick backtest on the sources: `provenance` names it, `reason` says why.
@@ -106,7 +109,7 @@ class Evaluation:
     def __init__(
         self,
         scores: Scores,
-        method: str | Method,
+        method: str | Method = AUTO,
         budget: int | None = None,
         targets: Sequence[str] = ("target",),
         seed: int = 0,
@@ -116,6 +119,12 @@ class Evaluation:
         is_run: bool = False,
     ) -> None:
         check_is_scores(scores)
+        if isinstance(scores, PackedScores):
+            if subset is not None:
+                raise EvaluationError("a pack brings its items", hint="leave out the subset")
+            wanted = Stop(items=budget) if stop is None and budget is not None else stop
+            method, stop, seed = check_settings(scores, method, wanted, seed)
+            budget, subset = None, subset_of(scores)
         if (budget is None) == (stop is None):
             raise EvaluationError(
                 "give either a budget or a stop", hint="as in budget=100 or stop=Stop(items=100)"

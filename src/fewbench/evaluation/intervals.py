@@ -29,6 +29,7 @@ from fewbench.evaluation.calibration import (
     sample_fit,
     typical_variance,
 )
+from fewbench.evaluation.packed import provenance_of
 from fewbench.evaluation.past_errors import ADJACENT, KeptErrors, PastErrors
 from fewbench.evaluation.sampling import (
     betting_interval,
@@ -41,6 +42,7 @@ from fewbench.methods import find_method
 from fewbench.methods.base import Method
 from fewbench.methods.catalogue import STRONGER
 from fewbench.scores import Scores
+from fewbench.scores.packed import PackedScores
 
 Kind = Literal["exact", "betting", "cross-fitted", "frontier", "bounds"]
 
@@ -143,11 +145,15 @@ class ErrorModel:
         self._limit = limit
         if divisions is None:
             quick = method.asks_once and not method.costly
-            divisions = DIVISIONS if quick and scores.values.size <= CHEAP else 1
+            divisions = DIVISIONS if quick and scores.n_models * scores.n_items <= CHEAP else 1
         self._divisions = divisions
         made_of = (scores.fingerprint, scores.average, method.describe(), budget, seed, divisions)
         self._together = (limit,) if together is None else tuple(together)
         self.kept = KeptErrors(folder, *made_of) if kept is None else kept
+        if isinstance(scores, PackedScores):
+            made = provenance_of(scores)
+            if (made.settings, made.budget, made.seed) == (method.describe(), budget, seed):
+                self.kept.add(scores.origin.errors)
         self._samples: dict[int, Calibration] = {}
         self._beyond: dict[str, PastErrors] = {}
         # With a macro average, the exact interval ignores tasks that were not drawn.

@@ -1,6 +1,7 @@
 """A method's measured errors on the sources, and the file that keeps them."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -19,6 +20,7 @@ STEPS = ((0.75, 0.75), (0.7, 0.7), (0.6, 0.7), (0.5, 0.75))
 ADJACENT = 2
 """Number of first steps whose judged sources directly follow those learned from."""
 FILE = "calibration.json"
+_WHOLE = ("models", "groups", "step")  # the last fields of PastErrors
 FORMAT = 1
 """Raise it when errors are measured differently."""
 
@@ -55,6 +57,17 @@ class PastErrors:
 
     def __len__(self) -> int:
         return len(self.errors)
+
+    @property
+    def rows(self) -> FloatArray:
+        """All fields in order, shape (8, judged)."""
+        return np.array([getattr(self, one.name) for one in fields(self)], dtype=np.float64)
+
+    @classmethod
+    def of_rows(cls, rows: FloatArray) -> "PastErrors":
+        """Return the errors with these `rows`."""
+        whole = len(fields(cls)) - len(_WHOLE)
+        return cls(*rows[:whole], *(row.astype(np.intp) for row in rows[whole:]))
 
     @property
     def n_groups(self) -> int:
@@ -131,6 +144,15 @@ class KeptErrors:
         how = (__version__, FORMAT, FOLDS, STEPS, MOST_JUDGED, MOST_JUDGED_BEYOND)
         self._key = hashlib.sha256(repr((*how, *made_of)).encode()).hexdigest()
 
+    def add(self, parts: Mapping[str, FloatArray]) -> None:
+        """Keep errors of a pack in memory, by name: `PastErrors.rows`."""
+        for name, rows in parts.items():
+            self._known.setdefault(name, PastErrors.of_rows(rows))
+
+    def rows(self) -> dict[str, FloatArray]:
+        """Return the errors in memory by name, as `PastErrors.rows`."""
+        return {name: past.rows for name, past in self._known.items()}
+
     def get(self, name: str) -> PastErrors | None:
         """Return the errors of a name, if there are any."""
         if name in self._known:
@@ -141,7 +163,7 @@ class KeptErrors:
         if len({len(values) for values in part.values()}) != 1:
             return None
         numbers = {name: np.array(values) for name, values in part.items()}
-        for whole in ("models", "groups", "step"):
+        for whole in _WHOLE:
             numbers[whole] = numbers[whole].astype(np.intp)
         return PastErrors(**numbers)
 

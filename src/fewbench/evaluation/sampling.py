@@ -238,6 +238,10 @@ def sampling_effect(scores: Scores, n: int) -> float:
     """
     if n >= scores.n_items or (scores.is_binary and scores.average == "micro"):
         return 1.0
+    return float(scores.remember(f"sampling effect {n}", lambda: _effect(scores, n)))
+
+
+def _effect(scores: Scores, n: int) -> float:
     rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
     values = scores.filled[rows]
     known = _errors_at(np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0).mean()

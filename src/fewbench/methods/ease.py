@@ -31,8 +31,8 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     >>> ease(from_arrays([[1, 0, 1], [1, 0, 0]], models=["a", "b"])).tolist()
     [1.0, 0.0, 0.5]
     """
-    if proxy == "scores":
-        return np.asarray(np.round(scores.filled.mean(axis=0), 12))  # ties despite rounding
+    if proxy == "scores":  # rounded: ties despite rounding errors
+        return scores.remember("ease", lambda: np.round(scores.filled.mean(axis=0), 12))
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)

@@ -6,7 +6,7 @@ tables. The last few fits are kept.
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ from fewbench.errors import MethodError
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
+from fewbench.scores.packed import PackedScores
 
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ KEPT = 8  # models and errors; a model of 14,042 items and 5 abilities has 1 MB
 FIT = 1
 """Raise this number when the fit changes, so that kept models are not used."""
 _ARRAYS = ("discrimination", "intercept", "guessing")
+_PARTS = (*_ARRAYS, "means", "covariances", "cuts")
 _SEED = 0  # which cells are held out to choose the number of abilities
 
 
@@ -77,8 +79,22 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
             f"an item response model needs at least 2 source models, there are {scores.n_models}"
         )
     check_number("dimensions", dimensions, 1, MOST_DIMENSIONS)
-    key = (_digest(scores), dimensions, form)
-    return _remembered(key, lambda: _on_disk(scores, key))
+
+    name = f"item response {dimensions} {form}"
+
+    def fitted() -> SourceModel:
+        key = (_digest(scores), dimensions, form)
+        return _remembered(key, lambda: _on_disk(scores, key))
+
+    def learned(part: str) -> FloatArray:
+        return scores.remember(f"{name} {part}", lambda: _parts(fitted())[part])
+
+    if isinstance(scores, PackedScores):
+        parts = {part: learned(part) for part in _PARTS}
+        return _joined(parts, () if scores.is_binary else (CUT,))
+    for part in _PARTS:
+        learned(part)
+    return fitted()
 
 
 def expectation_error(
@@ -91,8 +107,12 @@ def expectation_error(
     the mean score of the other half. A task without items in that half has the full score's error.
     """
     found = source_model(scores, dimensions).model.dimensions
-    key = (_digest(scores), scores.average, found, spread)
-    return _remembered(key, lambda: _error(scores, found, spread))
+
+    def error() -> FloatArray:
+        key = (_digest(scores), scores.average, found, spread)
+        return _remembered(key, lambda: _error(scores, found, spread))
+
+    return scores.remember(f"expectation error {found} {spread}", error)
 
 
 def _fitted(
@@ -151,6 +171,8 @@ def fits_kept_in(folder: Path | None) -> Iterator[None]:
 def keep_fits(scores: Scores, folder: Path) -> None:
     """Save the models fitted to these sources in a folder (see `fits_kept_in`)."""
     fitted = {key: model for key, model in _kept.items() if isinstance(model, SourceModel)}
+    if isinstance(scores, PackedScores):
+        return  # the pack has them
     digest = _digest(scores) if fitted else ""
     for key, model in fitted.items():
         if key[0] == digest:
@@ -164,14 +186,26 @@ def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
         return _fitted(scores, slice(None), dimensions, form)
     try:
         with np.load(_path(folder, key), allow_pickle=False) as found:
-            discrimination, intercept, guessing = (found[name] for name in _ARRAYS)
-            sources = Abilities(found["means"], found["covariances"])
-            model = ItemResponse(discrimination, intercept, guessing, sources)
-            return SourceModel(model, found["cuts"], tuple(found["notes"].tolist()))
+            return _joined(found, tuple(found["notes"].tolist()))
     except (OSError, EOFError, ValueError, KeyError, NotImplementedError, BadZipFile):
         made = _fitted(scores, slice(None), dimensions, form)
     _write(folder, key, made)
     return made
+
+
+def _parts(made: SourceModel) -> dict[str, FloatArray]:
+    """Return the arrays that a model consists of."""
+    sources = made.model.sources
+    parts = {"means": sources.means, "covariances": sources.covariances, "cuts": made.cuts}
+    return parts | {name: getattr(made.model, name) for name in _ARRAYS}
+
+
+def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceModel:
+    discrimination, intercept, guessing = (parts[name] for name in _ARRAYS)
+    sources = Abilities(parts["means"], parts["covariances"])
+    return SourceModel(
+        ItemResponse(discrimination, intercept, guessing, sources), parts["cuts"], notes
+    )
 
 
 def _path(folder: Path, key: tuple[Any, ...]) -> Path:
@@ -180,9 +214,7 @@ def _path(folder: Path, key: tuple[Any, ...]) -> Path:
 
 
 def _write(folder: Path, key: tuple[Any, ...], made: SourceModel) -> None:
-    sources = made.model.sources
-    arrays = {"means": sources.means, "covariances": sources.covariances, "cuts": made.cuts}
-    arrays |= {name: getattr(made.model, name) for name in _ARRAYS}
+    arrays = _parts(made)
     notes = np.array(made.notes, dtype=np.str_)
     path = _path(folder, key)
     with suppress(OSError), written_whole(path) as temporary, temporary.open("wb") as file:

@@ -161,7 +161,7 @@ def run_with(
     runner: Runner,
     scores: Scores,
     method: str | Method = "auto",
-    stop: Stop | int = 100,
+    stop: Stop | int | None = None,
     *,
     folder: str | Path | None = None,
     targets: Sequence[str] = ("target",),

@@ -144,7 +144,7 @@ def _mapping(found: Any, given: Any, batched: bool) -> Mapping[str, Any]:
 def run(
     scores: Scores,
     method: str | Method = "auto",
-    stop: Stop | int = 100,
+    stop: Stop | int | None = None,
     answer: Answer | Mapping[str, Answer] | None = None,
     *,
     targets: Sequence[str] = ("target",),
@@ -165,8 +165,8 @@ def run(
         Scores of the source models.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
-    stop : Stop or int
-        When to stop; a number is a number of items.
+    stop : Stop or int, optional
+        When to stop; a number is a number of items (default: 100, or the items of a pack).
     answer : callable, or mapping of target to callable
         Takes an item id and returns the item's score, on the scale of the sources; with `batched`,
         takes a list of ids and returns a mapping of id to score. May be async. An item for which

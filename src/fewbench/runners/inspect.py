@@ -42,7 +42,7 @@ def estimated(
     task: Any,
     scores: Scores | str | Path,
     method: str | Method = AUTO,
-    stop: Stop | int = 100,
+    stop: Stop | int | None = None,
     *,
     folder: str | Path | None = None,
     target: str | None = None,
@@ -68,8 +68,8 @@ def estimated(
         Scores of the source models, imported from logs of the task.
     method : str or Method
         As for `fewbench.Evaluation`; `auto` chooses one.
-    stop : Stop or int
-        When to stop; a number is a number of items.
+    stop : Stop or int, optional
+        When to stop; a number is a number of items (default: 100, or the items of a pack).
     folder : path, optional
         Folder of the evaluation, for one model. In memory without.
     target : str, optional
@@ -159,7 +159,7 @@ def run_inspect(
     arguments: Sequence[str],
     scores: Scores,
     method: str | Method = AUTO,
-    stop: Stop | int = 100,
+    stop: Stop | int | None = None,
     *,
     folder: str | Path,
     targets: Sequence[str] | None = None,

@@ -289,7 +289,7 @@ class LmEvalRunner:
 def run_lm_eval(
     scores: Scores,
     method: str | Method = "auto",
-    stop: Stop | int = 100,
+    stop: Stop | int | None = None,
     arguments: Sequence[str] = (),
     *,
     models: Mapping[str, Any] | None = None,
@@ -312,8 +312,8 @@ def run_lm_eval(
         Scores of the source models, from logs of lm-eval.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
-    stop : Stop or int
-        When to stop; a number is a number of items.
+    stop : Stop or int, optional
+        When to stop; a number is a number of items (default: 100, or the items of a pack).
     arguments : sequence of str
         Arguments of `lm-eval run` without tasks, such as `["--model", "hf", "--model_args",
         "pretrained=X"]`.

@@ -20,14 +20,17 @@ from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER, Journal
 from fewbench.evaluation.opening import COST, FEWEST
+from fewbench.evaluation.packed import check_settings
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Method
 from fewbench.methods.catalogue import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
 from fewbench.scores import Scores
+from fewbench.scores.packed import PackedScores
 
 LOCK = "run.lock"
+ITEMS = 100
 OUTAGE = 10
 """So many items that fail in a row, without an answer, are a failure of the model itself."""
 
@@ -88,7 +91,7 @@ class Run:
         cls,
         scores: Scores,
         method: str | Method,
-        stop: Stop,
+        stop: Stop | None,
         folder: str | Path | None = None,
         targets: Sequence[str] = ("target",),
         seed: int = 0,
@@ -110,8 +113,9 @@ class Run:
             Scores of the source models.
         method : str or Method
             As for `Evaluation`; `auto` chooses one.
-        stop : Stop
-            Limits of each target; `seconds` are of all targets together.
+        stop : Stop, optional
+            Limits of each target; `seconds` are of all targets together. By default 100
+            items, or those of a pack.
         folder : path, optional
             Kept on disk there, for one process at a time; without it, in memory.
         targets : sequence of str
@@ -140,6 +144,9 @@ class Run:
         EvaluationError, MethodError
             If the evaluation cannot be started or opened.
         """
+        if isinstance(scores, PackedScores):
+            method, stop, seed = check_settings(scores, method, stop, seed)
+        stop = stop or Stop(items=ITEMS)
         place = None if folder is None else Path(folder)
         started = time.monotonic()
         with ExitStack() as held:

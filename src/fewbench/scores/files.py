@@ -19,6 +19,7 @@ from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._memory import check_table_memory
 from fewbench.errors import FewbenchError, ScoresError, first_line
+from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import MODEL_ATTRIBUTES, Scores
@@ -91,7 +92,9 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
 
 
 def load_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read scores written by `save_scores`; option probabilities stay on disk until used.
+    """Read scores written by `save_scores`, or the scores of a pack.
+
+    Option probabilities stay on disk until used.
 
     Of option probabilities, only the size and a few models are checked.
 
@@ -100,6 +103,8 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     ScoresError
         If the file is not fewbench's, was changed, or lacks its option probabilities.
     """
+    if is_pack(path):
+        return open_packed(path)
     source = Path(path)
     with _opened(source) as (table, meta):
         scores = _rebuild(source, table, meta)
@@ -116,6 +121,8 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
     Takes a few milliseconds where `load_scores` takes seconds. A changed file is found out when
     the cells are read. Raises the errors of `load_scores`.
     """
+    if is_pack(path):
+        return open_packed(path)
     source = Path(path)
     with _opened(source, only_items=True) as (table, meta):
         _check_format(source, meta)

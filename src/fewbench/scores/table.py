@@ -1,7 +1,7 @@
 """Scores: what models scored on items, with their labels."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -142,6 +142,17 @@ class Scores(ItemTable):
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""
         return self if average == self.average else replace(self, average=average)
+
+    def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
+        """Return what was learned from the whole table under this name, or learn it now.
+
+        A pack keeps what was learned, and not the table.
+        """
+        learned = vars(self).setdefault("learned", {})
+        if name not in learned:
+            learned[name] = np.asarray(make())
+        found: NDArray[Any] = learned[name]
+        return found
 
     # -- parts -------------------------------------------------------------------------------
 

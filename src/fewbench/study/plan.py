@@ -121,8 +121,8 @@ def plan(
             hint="plan needs 4 models or more, and 20 or more to say anything",
         )
     prices = read_costs(scores, costs)
-    table, notes = _table(scores, seed)
-    backtests, said = _backtests(table, target, repeats, seed, level, wanted / span)
+    table, notes = models_to_backtest(scores, seed)
+    backtests, said = backtests_by_relation(table, target, repeats, seed, level, wanted / span)
     planner = _Planner(
         table, goal, wanted if goal == "budget" else wanted / span, level, methods, prices,
         scores.n_models, jobs, Cache(cache), progress,
@@ -351,7 +351,7 @@ def _width_repeats(name: str) -> int:
     return WIDTH_REPEATS if method.asks_once and not method.costly else 1
 
 
-def _table(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
+def models_to_backtest(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
     """Return the models to backtest on, and a note if they are not all."""
     if scores.n_models <= MOST_MODELS:
         return scores, []
@@ -361,7 +361,7 @@ def _table(scores: Scores, seed: int) -> tuple[Scores, list[str]]:
     return scores.take(models=kept), [note]
 
 
-def _backtests(
+def backtests_by_relation(
     table: Scores, target: Target | None, repeats: int, seed: int, level: float, margin: float
 ) -> tuple[dict[Target, Backtest], list[str]]:
     """Return a backtest for each relation that the table can show, and why not for others."""

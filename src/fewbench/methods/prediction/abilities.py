@@ -46,6 +46,7 @@ class Ability:
 
     uses: Uses = "both"
     costly: ClassVar[bool] = True
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
         Need("sources", 3, "splines need three sources", required=True),
         Need("distinct sources", 20, "few sources to tell items apart and draw curves through"),
@@ -102,6 +103,7 @@ class PIRT:
     dimensions: int | None = None
     spread: float = 2.0
     costly: ClassVar[bool] = True
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> FittedItems:
@@ -133,13 +135,14 @@ class GPIRT:
     dimensions: int | None = None
     spread: float = 2.0
     costly: ClassVar[bool] = True
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = NEEDS
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedGPIRT":
         """Fit the item response model and measure the error of its expectations."""
         p_irt = PIRT(self.dimensions, self.spread).fit(scores, subset, seed)
         weights = np.column_stack([scores.item_weights, scores.task_weights])
-        variance = (scores.filled**2 @ weights - (scores.filled @ weights) ** 2).mean(axis=0)
+        variance = scores.remember("variances", lambda: _variances(scores.filled, weights))
         at = scores.positions(subset.items)
         counts = np.bincount(scores.task_of[at], minlength=len(scores.tasks))
         if subset.weights is None:  # unequal shares of the full score count as fewer answers
@@ -172,6 +175,10 @@ class FittedGPIRT:
             return replace(model, scores=full)
         by_task = self.share[1:] * plain.tasks + (1.0 - self.share[1:]) * model.tasks
         return replace(model, scores=full, tasks=by_task)
+
+
+def _variances(values: FloatArray, weights: FloatArray) -> FloatArray:
+    return np.asarray((values**2 @ weights - (values @ weights) ** 2).mean(axis=0))
 
 
 def _share(squared_error: FloatArray, variance: FloatArray, answered: FloatArray) -> FloatArray:

@@ -56,6 +56,7 @@ class Weighted:
 class AnswerFeatures:
     """The scores on the chosen items: one feature per item."""
 
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many numbers from"),)
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted:
@@ -67,6 +68,7 @@ class AnswerFeatures:
 class SubsetScore:
     """The mean score on the chosen items, with the subset's weights: one feature."""
 
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 5, "few sources to draw a line through"),)
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted:
@@ -83,6 +85,7 @@ class TaskMeans:
     Items have the subset's weights, else their weights in the task's score.
     """
 
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
         Need("tasks", 2, "with one task this is the score on the chosen items"),
         Need("distinct sources", 10, "few sources to weigh tasks by"),
@@ -106,6 +109,7 @@ class Signature:
     the sources that have it.
     """
 
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = (
         Need("distinct sources", 40, "few sources to compare signatures with"),
         Need("probabilities", 1, "the signature is right and wrong alone"),

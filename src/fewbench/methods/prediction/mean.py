@@ -7,6 +7,7 @@ al. 2023) is the same.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class Mean:
     A task's score is the weighted mean of its chosen items. A task without any follows from the
     full score by a line over the sources.
     """
+
+    packs_answers: ClassVar[bool] = True
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedMean":
         """Take the weights; nothing is learned."""
@@ -72,6 +75,7 @@ class AnchorRatio:
     """
 
     anchor: str | None = None
+    packs_answers: ClassVar[bool] = True
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedAnchorRatio":
         """Compute the ratio; MethodError if no source has the anchor's name."""
@@ -83,7 +87,7 @@ class AnchorRatio:
             raise MethodError(f"no source model is called {self.anchor!r}", hint="name a source")
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
-        of_chosen = float((scores.filled[np.ix_(models, at)] @ weights).sum() / weights.sum())
+        of_chosen = float((scores.filled[:, at][models] @ weights).sum() / weights.sum())
         full = float(scores.full_scores()[models].sum())
         ratio = full / of_chosen if of_chosen > 0 else 1.0
         return FittedAnchorRatio(Mean().fit(scores, subset, seed), ratio)
@@ -120,6 +124,7 @@ class Difference:
 
     proxy: Proxy = "scores"
     tune: bool = False
+    packs_answers: ClassVar[bool] = True
 
     @property
     def needs(self) -> tuple[Need, ...]:

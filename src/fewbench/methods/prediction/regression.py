@@ -208,6 +208,11 @@ class Regression:
         return is_costly(self.regressor)
 
     @property
+    def packs_answers(self) -> bool:
+        """Whether a pack needs the sources' answers on the chosen items alone."""
+        return bool(getattr(self.features, "packs_answers", False))
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """What the regression and its parts need."""
         two = Need("sources", 2, "a regression needs two sources", required=True)
@@ -273,6 +278,7 @@ class JointWeights:
     Without an intercept, a target with all items right is not drawn to the sources' mean.
     """
 
+    packs_answers: ClassVar[bool] = True
     needs: ClassVar = (Need("distinct sources", 20, "few sources to learn many weights from"),)
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedWeights":

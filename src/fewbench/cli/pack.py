@@ -1,0 +1,278 @@
+"""fewbench pack: a benchmark's few items, with all that estimates need, in one file."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from fewbench._names import counted
+from fewbench.cli.options import (
+    AverageOption,
+    Folder,
+    Json,
+    ScoresPath,
+    Seed,
+    load,
+)
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work, status_line
+from fewbench.cli.text import number, say, table
+from fewbench.errors import PackError
+from fewbench.methods.catalogue import AUTO
+from fewbench.scores.pack_files import SUFFIX
+
+if TYPE_CHECKING:
+    from fewbench.packs import Pack
+
+MOST_LISTED = 30
+RELATIONS = {
+    "like": "like the source models",
+    "family": "of a new family",
+    "stronger": "stronger than all source models",
+}
+
+
+class _MakesByDefault(TyperGroup):
+    """A group in which a first argument that is no command is the scores file of `make`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            args = ["make", *args]
+        return super().resolve_command(ctx, args)
+
+
+pack = typer.Typer(
+    cls=_MakesByDefault,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@pack.callback()
+def _all() -> None:
+    """Make a pack: a benchmark's few items in one file.
+
+    A pack holds the chosen items, and of the source models what estimates from these items need.
+    Use a pack in place of SCORES in start and run. Options of fewbench pack SCORES: see
+    fewbench pack make --help.
+
+    \b
+    fewbench pack scores.parquet -m greedy-ridge -n 100 -o mmlu-100.few
+    fewbench pack show mmlu-100.few
+    fewbench start mmlu-100.few -o run
+    fewbench pack refresh run newer.few
+    """
+
+
+@pack.command()
+def make(
+    scores_path: ScoresPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Pack to write (.few).")],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Method name, see fewbench methods (auto: chosen by a quick backtest on the "
+            "source models).",
+        ),
+    ] = AUTO,
+    budget: Annotated[
+        int, typer.Option("--budget", "-n", help="Number of items of each benchmark.", min=1)
+    ] = 100,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the pack (default: that of the file).")
+    ] = None,
+    license_: Annotated[
+        str | None, typer.Option("--license", help="License of the source models' results.")
+    ] = None,
+    cite: Annotated[str | None, typer.Option(help="How to cite the results.")] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Leave out names and dates of the source models.")
+    ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="One benchmark for each value of this column of the items: task, group, …",
+        ),
+    ] = None,
+    backtest: Annotated[
+        bool, typer.Option(help="Measure the method on held-out source models.")
+    ] = True,
+    repeats: Annotated[int, typer.Option(help="Repeats of the backtest.", min=3)] = 3,
+    jobs: Annotated[int, typer.Option(help="Processes for the backtest.", min=1)] = 1,
+    seed: Seed = 0,
+    average: AverageOption = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Make a pack of a few items of a benchmark.
+
+    \b
+    fewbench pack scores.parquet -m greedy-ridge -n 100 -o mmlu-100.few
+    fewbench pack scores.parquet -n 50 --by task -o tasks.few --license MIT --anonymous
+    """
+    from fewbench.packs import pack as make_pack
+
+    if output.suffix != SUFFIX:
+        raise PackError(
+            f"{output}: a pack's name ends in {SUFFIX}", hint=f"use {output.with_suffix(SUFFIX)}"
+        )
+    check_outputs(output, inputs=[scores_path], force=force)
+    scores = load(scores_path, average)
+    with status_line("packing:") as update:
+        made = make_pack(
+            scores,
+            method,
+            budget,
+            name=name or output.stem,
+            license=license_,
+            cite=cite,
+            anonymous=anonymous,
+            by=by,
+            seed=seed,
+            backtest=backtest,
+            repeats=repeats,
+            jobs=jobs,
+            on_step=update,
+        )
+    made.save(output, force=force)
+    if as_json:
+        print(json.dumps(_with_size(made, output), indent=2))
+        return
+    print(f"wrote {output} ({_kilobytes(output)})")
+    print(describe(made))
+    say(f"Next: fewbench start {_used_as(made, output)} -o run")
+
+
+@pack.command()
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Pack (.few).")],
+    as_json: Json = False,
+) -> None:
+    """Show what is in a pack, what it was made from, and how good it is.
+
+    \b
+    fewbench pack show mmlu-100.few
+    """
+    from fewbench.packs import open_pack
+
+    opened = open_pack(file)
+    if as_json:
+        print(json.dumps(_with_size(opened, opened.source), indent=2))
+        return
+    print(f"{file} ({_kilobytes(opened.source)})")
+    print(describe(opened))
+
+
+@pack.command()
+def refresh(
+    folder: Folder,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The newer pack (.few).")],
+    level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
+    as_json: Json = False,
+) -> None:
+    """Estimate an old run again with a newer pack, and show what moved.
+
+    The run itself is not changed. Answers to items that the newer pack does not ask for are not
+    used.
+
+    \b
+    fewbench pack refresh run mmlu-100-2027.few
+    """
+    from fewbench.packs import refresh_pack
+
+    with at_work("estimating again"):
+        found = refresh_pack(folder, file, level)
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=2))
+        return
+    rows = []
+    for target, row in found.to_frame().iterrows():
+        ends = f"{number(row['low'])} .. {number(row['high'])}"
+        before, moved = (_number(row[key], sign=key == "moved") for key in ("before", "moved"))
+        used = f"{found.used[str(target)]} of {found.recorded[str(target)]}"
+        rows.append([str(target), before, number(row["after"]), moved, ends, used])
+    header = ["target", "before", "after", "moved", f"{level:.0%} interval", "answers used"]
+    print(table(header, rows))
+    for note in found.notes:
+        say(f"note: {note}")
+
+
+def _number(value: Any, *, sign: bool = False) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:+.3f}" if sign else number(value)
+
+
+def _with_ends(row: dict[str, Any]) -> str:
+    low, high = _number(row["error_low"]), _number(row["error_high"])
+    return f"{_number(row['error'])} ({low} .. {high})"
+
+
+def _kilobytes(path: Path) -> str:
+    return f"{path.stat().st_size / 1024:,.0f} kB"
+
+
+def _with_size(made: "Pack", path: Path) -> dict[str, Any]:
+    return {"file": str(path), "bytes": path.stat().st_size, **made.to_dict()}
+
+
+def _used_as(made: "Pack", path: Path) -> str:
+    return str(path) if len(made.names) == 1 else f"{path}:{made.names[0]}"
+
+
+def describe(made: "Pack") -> str:
+    """Return what is in a pack, as a few lines of text."""
+    record = made.record
+    lines = [
+        f"{record.name}, made {record.created} by fewbench {record.version}",
+        f"license: {record.license or 'not stated'}; cite: {record.cite or 'not stated'}",
+        "source models: " + ("anonymous" if record.is_anonymous else "named"),
+        "",
+    ]
+    frame = made.to_frame().reset_index()
+    header = ["benchmark", "method", "items", "of", "tasks", "source models", "their scores"]
+    rows = [
+        [
+            str(row["benchmark"]),
+            str(row["method"]),
+            f"{row['items']:,}",
+            f"{row['of_items']:,}",
+            str(row["tasks"]),
+            f"{row['source_models']:,}",
+            f"{number(row['source_scores_low'])} .. {number(row['source_scores_high'])}",
+        ]
+        for _, row in frame[:MOST_LISTED].iterrows()
+    ]
+    lines.append(table(header, rows, left=2))
+    if len(frame) > MOST_LISTED:
+        lines.append(f"and {len(frame) - MOST_LISTED:,} more (--json lists all)")
+    for part in made.parts[:MOST_LISTED]:
+        lines += _backtest(part.record.name if len(made.parts) > 1 else "", part.record.backtest)
+        lines += [f"note: {note}" for note in part.record.notes]
+    return "\n".join(lines)
+
+
+def _backtest(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    header = ["targets", "error", "random errs", "90% interval ±", "holds", "targets a repeat"]
+    shown = [
+        [
+            RELATIONS.get(str(row["target"]), str(row["target"])),
+            _with_ends(row),
+            _number(row["random_error"]),
+            _number(row["half_width"]),
+            "–" if row["coverage"] is None else f"{row['coverage']:.0%}",
+            f"{row['targets']:.0f}",
+        ]
+        for row in rows
+    ]
+    repeats = counted(int(rows[0]["repeats"]), "repeat")
+    title = f"backtest on held-out source models, {repeats}" + (f": {name}" if name else "")
+    return ["", title, table(header, shown)]

@@ -1,0 +1,93 @@
+"""Evaluations that start from a pack: its method, items, seed and measured errors are given."""
+
+from pydantic import ValidationError
+
+from fewbench.errors import EvaluationError, MethodError, PackError, first_line
+from fewbench.evaluation.opening import Stop
+from fewbench.methods import Method, Provenance, Subset, find_method
+from fewbench.methods.catalogue import AUTO
+from fewbench.scores.packed import PackedScores
+
+
+def provenance_of(scores: PackedScores) -> Provenance:
+    """Return the method, budget and seed that a pack was made with.
+
+    Raises PackError if this fewbench does not know the method, or the budget does not fit.
+    """
+    try:
+        made = Provenance.model_validate(dict(scores.origin.provenance))
+    except ValidationError as error:
+        raise _unfit(error) from error
+    try:
+        find_method(made.method)
+    except MethodError as error:
+        raise PackError(
+            f"the pack's method is not known: {error.message}",
+            hint=f"upgrade fewbench: version {made.version} made the pack",
+        ) from error
+    subset = scores.origin.subset
+    items = made.budget if subset is None else len(subset.get("items", ()))
+    if made.budget != items or not 1 <= made.budget <= scores.n_items:
+        raise PackError(
+            f"the pack is for {made.budget} items and holds {items} of {scores.n_items}",
+            hint="make the pack again",
+        )
+    return made
+
+
+def subset_of(scores: PackedScores) -> Subset | None:
+    """Return a pack's chosen items; None if its method chooses items as answers arrive."""
+    if scores.origin.subset is None:
+        return None
+    try:
+        return Subset.model_validate(dict(scores.origin.subset))
+    except ValidationError as error:
+        raise _unfit(error) from error
+
+
+def _unfit(error: ValidationError) -> PackError:
+    return PackError(
+        f"the pack does not describe its method: {first_line(error)}", hint="make the pack again"
+    )
+
+
+def check_settings(
+    scores: PackedScores, method: str | Method, stop: Stop | None, seed: int
+) -> tuple[str, Stop, int]:
+    """Return the method, limits and seed of an evaluation from a pack.
+
+    A pack is for one method, number of items and seed; `auto`, limits without a number of items and
+    the seed 0 stand for the pack's own. Raises EvaluationError for others.
+    """
+    made = provenance_of(scores)
+    named = method if isinstance(method, str) else method.describe()
+    differ = []
+    if named not in (AUTO, made.method, made.settings):
+        differ.append(f"method {made.method}, not {named}")
+    items = made.budget if stop is None or stop.items is None else stop.items
+    if items != made.budget:
+        differ.append(f"{made.budget} items, not {items}")
+    if seed not in (0, made.seed):
+        differ.append(f"seed {made.seed}, not {seed}")
+    if differ:
+        raise EvaluationError(
+            f"the pack is made for {' and '.join(differ)}",
+            hint="leave out method, number of items and seed, or make another pack",
+        )
+    limits = Stop(items=items) if stop is None else stop.model_copy(update={"items": items})
+    return made.method, limits, made.seed
+
+
+def nearest_limit(scores: PackedScores, answered: int) -> int:
+    """Return the largest number of answers with kept errors, at most `answered`.
+
+    Raises PackError if there is none.
+    """
+    known = [limit for limit in scores.origin.limits if limit <= answered]
+    if not known:
+        least = min(scores.origin.limits, default=0)
+        raise PackError(
+            f"{answered} answered items are too few for an interval from this pack",
+            hint=f"record at least {least} answers",
+        )
+    return max(known)

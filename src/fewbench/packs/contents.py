@@ -1,0 +1,181 @@
+"""A pack in memory: what is in it, what from, and how good it is."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fewbench._names import counted
+from fewbench.errors import PackError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.packed import provenance_of, subset_of
+from fewbench.scores.pack_files import (
+    SUFFIX,
+    PackRecord,
+    Part,
+    choose_part,
+    is_pack,
+    pack_file,
+    read_pack,
+    scores_of,
+    write_pack,
+)
+from fewbench.scores.packed import PackedScores
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """One or several benchmarks, each with a method, its items and what its estimates need.
+
+    Made by `fewbench.pack` or `fewbench.open_pack`.
+
+    Attributes
+    ----------
+    record : PackRecord
+        Name, license, citation and description of each benchmark.
+    parts : tuple of Part
+        The benchmarks.
+    source : Path
+        Where the pack was read from; its name if it was made here.
+
+    Examples
+    --------
+    >>> from fewbench import pack
+    >>> from fewbench.testing import simulate
+    >>> made = pack(simulate(30, 80, seed=1), "random-ridge", 10, backtest=False)
+    >>> made.names, made.scores().n_models
+    (('benchmark',), 30)
+    """
+
+    record: PackRecord
+    parts: tuple[Part, ...]
+    source: Path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the benchmarks."""
+        return tuple(part.record.name for part in self.parts)
+
+    def scores(self, name: str | None = None) -> PackedScores:
+        """Return the scores of a benchmark, to be used in place of the source models' scores.
+
+        `name` is needed if there are several. PackError if there is none of that name, or the
+        content does not fit together.
+        """
+        return scores_of(self.source, choose_part(self.source, list(self.parts), name))
+
+    def start(
+        self,
+        targets: Sequence[str] = ("target",),
+        name: str | None = None,
+        stop: Stop | None = None,
+    ) -> Evaluation:
+        """Start an evaluation from the pack, with its method, items and seed.
+
+        Parameters
+        ----------
+        targets : sequence of str
+            Names of the target models.
+        name : str, optional
+            The benchmark, if there are several.
+        stop : Stop, optional
+            Further limits, such as the width of the interval.
+        """
+        return Evaluation(self.scores(name), targets=targets, stop=stop)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the pack to a file (.few) and return its path; PackError if the file exists."""
+        target = Path(path)
+        if target.suffix != SUFFIX:
+            raise PackError(f"{target}: a pack's name ends in {SUFFIX}", hint=f"add {SUFFIX}")
+        if target.exists() and not force:
+            raise PackError(f"{target} already exists", hint="pass force=True to replace it")
+        write_pack(target, self.record, [part.arrays for part in self.parts])
+        return target
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return [self._row(part) for part in self.parts]
+
+    def _row(self, part: Part) -> dict[str, Any]:
+        scores = scores_of(self.source, part)
+        made, subset = provenance_of(scores), subset_of(scores)
+        full = scores.scale.from_unit(scores.full_scores())
+        return {
+            "benchmark": part.record.name,
+            "method": made.method,
+            "items": made.budget,
+            "of_items": scores.n_items,
+            "tasks": len(scores.tasks),
+            "source_models": scores.n_models,
+            "source_scores_low": float(full.min()),
+            "source_scores_high": float(full.max()),
+            "average": scores.average,
+            "answers_kept": "chosen items" if part.record.keeps == "answers" else "all items",
+            "asks": "once" if subset is not None else "in rounds",
+            "seed": made.seed,
+            "fingerprint": made.fingerprint,
+            "version": made.version,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per benchmark: method, items, tasks, source models and their scores."""
+        return pd.DataFrame(self._rows).set_index("benchmark")
+
+    def backtest(self, name: str | None = None) -> pd.DataFrame:
+        """Return the method's errors on held-out source models, on the scale of the scores.
+
+        One row per relation of targets and source models; empty if it was not measured.
+        """
+        record = choose_part(self.source, list(self.parts), name).record
+        return pd.DataFrame(record.backtest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the answers, for JSON."""
+        head = self.record.model_dump(exclude={"parts"})
+        parts = []
+        for row, part in zip(self._rows, self.parts, strict=True):
+            of_part = part.record
+            chosen = None if of_part.subset is None else of_part.subset["items"]
+            more = {"chosen_items": chosen, "backtest": of_part.backtest, "notes": of_part.notes}
+            more["models"] = [] if self.record.is_anonymous else of_part.models["model"]
+            parts.append(row | more)
+        return head | {"benchmarks": parts}
+
+    def __repr__(self) -> str:
+        """Return the name, and a line for each benchmark."""
+        lines = [f"Pack {self.record.name}: {counted(len(self.parts), 'benchmark')}"]
+        lines += [
+            f"{row['benchmark']}: {row['items']:,} of {row['of_items']:,} items, method "
+            f"{row['method']}, {counted(row['source_models'], 'source model')}"
+            for row in self._rows[:10]
+        ]
+        return "\n".join(lines + ["…"] * (len(self.parts) > 10))
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html())
+
+
+def open_pack(path: str | os.PathLike[str]) -> Pack:
+    """Open a pack file.
+
+    Raises
+    ------
+    PackError
+        If the file is not a pack, of another schema, damaged, or larger than a pack may be.
+    """
+    source, name = pack_file(path)
+    if not is_pack(source):
+        raise PackError(f"{source}: not a pack", hint="a pack's name ends in .few")
+    record, parts = read_pack(source)
+    made = Pack(record, tuple(parts), source)
+    if name is not None:
+        only = choose_part(source, parts, name)
+        record = record.model_copy(update={"parts": [only.record]})
+        made = Pack(record, (only,), source)
+    _ = made.to_frame()  # what does not fit together is found now
+    return made

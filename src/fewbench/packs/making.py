@@ -1,0 +1,391 @@
+"""Make packs: choose the items, measure the method's errors, and keep what estimates need."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fewbench._names import did_you_mean
+from fewbench._threads import one_thread
+from fewbench._version import __version__
+from fewbench.errors import MethodError, PackError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.answers import whole_tasks
+from fewbench.evaluation.beyond import reliability
+from fewbench.evaluation.estimating import ENOUGH
+from fewbench.evaluation.intervals import ErrorModel
+from fewbench.evaluation.past_errors import KeptErrors
+from fewbench.evaluation.sampling import sampling_effect
+from fewbench.evaluation.select import chosen_note
+from fewbench.methods import Method, Subset, find_method
+from fewbench.methods.catalogue import AUTO
+from fewbench.methods.needs import item_texts
+from fewbench.methods.packing import Keeps, packed_as
+from fewbench.packs.contents import Pack
+from fewbench.scores import Scores
+from fewbench.scores.pack_files import (
+    SCHEMA,
+    Cell,
+    PackRecord,
+    Part,
+    PartRecord,
+    encode_scores,
+    scores_of,
+)
+from fewbench.scores.packed import PackedScores
+from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS, check_is_scores
+from fewbench.study.cell import Cache
+from fewbench.study.compare import run_cells
+from fewbench.study.plan import backtests_by_relation, models_to_backtest
+
+KEPT_COLUMNS = (
+    *("task", "group", "harness", "doc_id", "sample_id", "metric", "filter"),
+    *(PROMPTS, SETTINGS, HARNESS_VERSION, "content_hash"),
+)
+"""Columns of the items that say which items they are; others are kept if they are numbers."""
+MOST_BYTES = 8 * 2**20
+"""Most bytes that a benchmark's answers may take before compression."""
+STEPS = (2, 4, 7)
+"""Powers of `ENOUGH`: shares of the items for which errors of a method that asks once are kept."""
+FEWEST = 5
+"""Fewest answers for which errors are kept."""
+OTHERS = "frontier of "
+"""Begins the names of other methods' errors, which a warning compares with the method's own."""
+SAME = 1e-9
+
+OnStep = Callable[[str], None]
+
+
+def pack(
+    scores: Scores,
+    method: str | Method = AUTO,
+    items: int = 100,
+    *,
+    name: str = "benchmark",
+    license: str | None = None,
+    cite: str | None = None,
+    anonymous: bool = False,
+    by: str | None = None,
+    seed: int = 0,
+    backtest: bool = True,
+    repeats: int = 3,
+    jobs: int = 1,
+    on_step: OnStep | None = None,
+) -> Pack:
+    """Make a pack: a few items of a benchmark with all that an estimate from them needs.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models.
+    method : str or Method
+        A name of the catalogue or parts joined by +; `auto` chooses one by a quick backtest.
+    items : int
+        Number of items to run; at most, of a benchmark with fewer, half of its items.
+    name : str
+        Name of the pack.
+    license, cite : str, optional
+        License of the source models' results, and how to cite them.
+    anonymous : bool
+        Leave out names, families and dates of the source models.
+    by : str, optional
+        Column of the items, such as "task" or "group": one benchmark for each value.
+    seed : int
+        Random seed.
+    backtest : bool
+        Measure the method on held-out source models like the others, of a new family, and stronger
+        than the others.
+    repeats, jobs : int
+        Repeats of the backtest, and processes for it.
+    on_step : callable, optional
+        Called with what is being done, in words.
+
+    Raises
+    ------
+    PackError
+        If the method cannot be packed, or the pack would be too large.
+    MethodError, ScoresError
+        If the method cannot run on these scores.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
+    Pack benchmark: 1 benchmark
+    benchmark: 10 of 80 items, method greedy-ridge, 30 source models
+    """
+    check_is_scores(scores)
+    if isinstance(scores, PackedScores):
+        raise PackError("the scores are those of a pack", hint="use the scores it was made from")
+    if repeats < 3 or jobs < 1:
+        raise PackError(
+            f"{repeats} repeats, {jobs} jobs", hint="repeats must be 3 or more, jobs 1 or more"
+        )
+    tables = {name: scores} if by is None else _divided(scores, by)
+    step = on_step or (lambda text: None)
+    parts = []
+    for at, (own, table) in enumerate(tables.items()):
+        said = step if by is None else _prefixed(step, f"{own} ({at + 1} of {len(tables)}): ")
+        n = items if by is None else min(items, max(1, table.n_items // 2))
+        maker = _Maker(table, own, method, n, seed, anonymous, said)
+        rows, notes = maker.backtest(repeats, jobs) if backtest else ([], [])
+        parts.append(maker.part(rows, notes))
+    record = PackRecord(
+        schema_version=SCHEMA,
+        name=name,
+        license=license,
+        cite=cite,
+        is_anonymous=anonymous,
+        created=datetime.now(UTC).date().isoformat(),
+        version=__version__,
+        parts=[part.record for part in parts],
+    )
+    return Pack(record, tuple(parts), Path(f"{name}.few"))
+
+
+def _prefixed(step: OnStep, head: str) -> OnStep:
+    return lambda text: step(head + text)
+
+
+def _divided(scores: Scores, by: str) -> dict[str, Scores]:
+    """Return the scores of each value of a column, without models that ran none of its items."""
+    if by not in scores.items:
+        raise PackError(
+            f"the items have no column {by!r}",
+            hint=did_you_mean(by, [str(name) for name in scores.items.columns]),
+        )
+    column = scores.items[by]
+    found = {}
+    for value in pd.unique(column.dropna()):
+        at = np.flatnonzero((column == value).to_numpy())
+        ran = np.flatnonzero(~np.isnan(scores.values[:, at]).all(axis=1))
+        found[str(value)] = scores.take(ran, at)
+    return found
+
+
+class _Maker:
+    """Makes one benchmark of a pack."""
+
+    def __init__(
+        self, scores: Scores, name: str, method: str | Method, items: int, seed: int,
+        anonymous: bool, step: OnStep,
+    ) -> None:  # fmt: skip
+        self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
+        step("choosing items")
+        chosen = Evaluation(scores, method, items, seed=seed)
+        self.made = chosen.provenance
+        self.notes = [chosen_note(chosen)] if chosen.reason is not None else []
+        try:
+            find_method(self.made.method)
+        except MethodError as error:
+            raise PackError(
+                f"{self.made.method} is not in the catalogue, so a pack cannot name it",
+                hint="use a method of fewbench methods, or parts joined by +",
+            ) from error
+        self.method = chosen.method
+        self.subset = chosen.subset
+        self.keeps: Keeps = packed_as(self.method, scores)
+        self.scores = replace(scores)  # which has learned nothing yet
+        if scores.probabilities is not None:
+            self.notes.append("option probabilities of the source models are left out")
+        at = self._kept_items()
+        self.answers = encode_scores(self.scores, at)
+        if sum(one.nbytes for one in self.answers.values()) > MOST_BYTES:
+            raise PackError(
+                f"{self.made.method} needs the source models' answers to all "
+                f"{scores.n_items:,} items, which are too many for a pack",
+                hint="use a method that needs the chosen items alone, such as greedy-ridge",
+            )
+
+    def _kept_items(self) -> NDArray[Any] | None:
+        if self.keeps == "table" or self.subset is None:
+            return None
+        return np.sort(self.scores.positions(self.subset.items))
+
+    def part(self, rows: list[dict[str, Cell]], notes: Sequence[str]) -> Part:
+        """Return the finished benchmark; PackError if it does not estimate as the scores do."""
+        self.step("measuring the method's errors on held-out source models")
+        errors, limits = self._errors()
+        expected = _trial(self.scores, self.made.method, self.made.budget, self.seed, self.subset)
+        arrays = dict(self.answers)
+        learned = self._learned()
+        arrays |= {f"learned/{name}": array for name, array in learned.items()}
+        arrays |= {f"errors/{name}": array for name, array in errors.items()}
+        scale = self.scores.scale
+        subset = self.subset
+        record = PartRecord(
+            name=self.name,
+            keeps=self.keeps,
+            provenance=self.made.model_dump(mode="json"),
+            subset=None if subset is None else subset.model_dump(mode="json"),
+            limits=limits,
+            scale=[scale.low, scale.high, scale.lower_is_better],
+            average=self.scores.average,
+            is_binary=self.scores.is_binary,
+            items=_item_columns(self.scores, self._kept_items()),
+            models=_model_columns(self.scores, self.anonymous),
+            notes=[*self.notes, *notes],
+            backtest=rows,
+        )
+        part = Part(record, arrays)
+        again = _trial(scores_of(Path(self.name), part))
+        if not abs(again - expected) <= SAME:
+            raise PackError(
+                f"a pack with {self.made.method} would estimate {again} in place of {expected}",
+                hint="use another method, and report this",
+            )
+        return part
+
+    def _learned(self) -> Mapping[str, NDArray[Any]]:
+        """Learn from the whole table what estimates need, and return it by name."""
+        scores = self.scores
+        reliability(scores)
+        sampling_effect(scores, self.made.budget)
+        if not scores.is_binary:
+            scores.remember("whole tasks", lambda: whole_tasks(scores))
+        learned: Mapping[str, NDArray[Any]] = vars(scores).get("learned", {})
+        return learned
+
+    def _errors(self) -> tuple[dict[str, NDArray[Any]], list[int]]:
+        """Return the method's errors by name, and the numbers of answers that they are for."""
+        n, is_once = self.made.budget, self.method.asks_once
+        if self.method.plain_sampling and self.scores.average == "micro":
+            return {}, list(range(1, n + 1))  # its interval needs no errors
+        numbers = [int(n * ENOUGH**step) for step in (STEPS if is_once else range(2, 100))]
+        limits = sorted({one for one in (*numbers, min(n, FEWEST)) if FEWEST <= one < n})
+        groups: list[list[int | None]] = [[*limits, None]]
+        if is_once:  # too few answers must not spoil the others
+            groups = [[None], list(limits)]
+        kept: KeptErrors | None = None
+        with one_thread():
+            for together in groups:
+                for limit in together:
+                    errors = ErrorModel(
+                        *(self.method, self.scores, n, self.seed),
+                        limit=limit,
+                        together=together,
+                        kept=kept,
+                    )
+                    kept = errors.kept
+                    _ = errors.inside
+                    if errors.frontier is not None:
+                        errors.beyond_warning(self.made.method, 1.0)
+        rows = {} if kept is None else kept.rows()
+        for name, one in rows.items():
+            if name.startswith(OTHERS):  # of which only the mean error is used
+                one[1:5] = 0
+        return rows, limits
+
+    def backtest(self, repeats: int, jobs: int) -> tuple[list[dict[str, Cell]], list[str]]:
+        """Return the method's errors by relation of targets and sources, and notes."""
+        table, notes = models_to_backtest(self.scores, self.seed)
+        if table.n_models < 4:
+            return [], ["too few source models for a backtest"]
+        found, said = backtests_by_relation(table, None, repeats, self.seed, 0.9, 0.0)
+        name, n = self.made.method, self.made.budget
+        span = self.scores.scale.high - self.scores.scale.low
+        rows: list[dict[str, Cell]] = []
+        for relation, one in found.items():
+            self.step(f"backtest on targets: {relation}")
+            cells = one.cells([name], [n]) + one.cells([name], [n], intervals=True, repeats=1)
+            one.take(cells, run_cells(table, cells, jobs, Cache(None), None))
+            for row in one.rows([name], [n]):
+                half, coverage = one.width(name, n)
+                known = {
+                    key: float(row[key]) * span
+                    for key in ("error", "error_low", "error_high", "random_error")
+                }
+                known |= {"half_width": half * span, "coverage": coverage}
+                rows.append(
+                    {
+                        "target": relation,
+                        **{key: x if np.isfinite(x) else None for key, x in known.items()},
+                        "level": one.level,
+                        "repeats": repeats,
+                        "targets": float(np.mean([len(split.targets) for split in one.splits])),
+                        "sources": float(np.mean([len(split.sources) for split in one.splits])),
+                    }
+                )
+            said += [f"no backtest: {why}" for why in one.failures.values()]
+        return rows, [*notes, *said]
+
+
+def _trial(
+    scores: Scores,
+    method: str = AUTO,
+    items: int | None = None,
+    seed: int = 0,
+    subset: Subset | None = None,
+) -> float:
+    """Return the estimate of a target that is right on every second item that it is asked."""
+    evaluation = Evaluation(scores, method, items, [_TRIAL], seed, subset=subset)
+    while asked := evaluation.ask():
+        answers = {item: float(_is_right(item)) for item in asked[_TRIAL]}
+        evaluation.tell(_TRIAL, scores_on(scores, answers), accept_fractions=True)
+    return evaluation.predict(_TRIAL)
+
+
+_TRIAL = "trial of the pack"
+
+
+def _is_right(item: str) -> bool:
+    return hashlib.sha256(item.encode()).digest()[0] % 2 == 0
+
+
+def scores_on(scores: Scores, answers: Mapping[str, float]) -> dict[str, float]:
+    """Return answers in [0, 1] on the user's scale."""
+    return {item: float(scores.scale.from_unit(one)) for item, one in answers.items()}
+
+
+def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[Cell]]:
+    """Return the columns that a pack keeps; of items that are not chosen, no prompts."""
+    items = scores.items
+    columns: dict[str, list[Cell]] = {"item": [str(item) for item in scores.item_ids]}
+    if "text" in items and "content_hash" not in items:
+        texts = item_texts(scores)
+        items = items.assign(
+            content_hash=[hashlib.sha256(one.encode()).hexdigest()[:16] for one in texts]
+        )
+    for name in items.columns:
+        is_number = pd.api.types.is_numeric_dtype(items[name])
+        if name == "n_options" or not (name in KEPT_COLUMNS or is_number):
+            continue
+        cells = [_cell(one) for one in items[name]]
+        if kept is not None and name == PROMPTS:
+            chosen = set(kept.tolist())
+            cells = [one if at in chosen else "" for at, one in enumerate(cells)]
+        columns[str(name)] = cells
+    return columns
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or value is pd.NA or value != value:
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def _model_columns(scores: Scores, anonymous: bool) -> dict[str, list[Cell]]:
+    """Return names, families and dates of the sources; anonymous, numbers of their families."""
+    table = scores.models
+    if not anonymous:
+        kept = [name for name in ("date", "family", "role") if name in table]
+        columns = {name: [_cell(one) for one in table[name]] for name in kept}
+        return {"model": [str(one) for one in table.index], **columns}
+    digits = len(str(len(table)))
+    found: dict[str, list[Cell]] = {
+        "model": [f"model-{at + 1:0{digits}}" for at in range(len(table))]
+    }
+    if "family" in table:
+        codes, _ = pd.factorize(table["family"].fillna(""))
+        found["family"] = [
+            None if pd.isna(own) or not own else f"family-{code + 1}"
+            for own, code in zip(table["family"], codes.tolist(), strict=True)
+        ]
+    return found

@@ -1,0 +1,192 @@
+"""Estimate an old run again with a newer pack, and say what moved."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fewbench.errors import FewbenchError, PackError
+from fewbench.evaluation import Estimates, Evaluation
+from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told
+from fewbench.packs.contents import open_pack
+from fewbench.scores import Scale
+from fewbench.scores.packed import PackedScores
+
+
+@dataclass(frozen=True, eq=False)
+class Refreshed:
+    """Estimates of an old run by its own sources and by a newer pack.
+
+    Attributes
+    ----------
+    before : Estimates or None
+        By the sources that the run was started with; None if they cannot be read.
+    after : Estimates
+        By the newer pack.
+    used, recorded : mapping of str to int
+        Recorded answers that the newer pack uses, and all of them, by target.
+    notes : tuple of str
+        What the user should know of the comparison.
+    """
+
+    before: Estimates | None
+    after: Estimates
+    used: Mapping[str, int]
+    recorded: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per target: scores before and after, the change, and answers used."""
+        rows = {}
+        for name, new in self.after.items():
+            old = None if self.before is None else self.before.get(name)
+            rows[name] = {
+                "before": None if old is None else old.score,
+                "after": new.score,
+                "low": new.interval.low,
+                "high": new.interval.high,
+                "moved": None if old is None else new.score - old.score,
+                "answers_used": self.used[name],
+                "answers_recorded": self.recorded[name],
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of the table and the notes, for JSON."""
+        rows = self.to_frame().reset_index()
+        return {
+            "targets": rows.astype(object).where(rows.notna(), None).to_dict("records"),
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        """Return the table."""
+        return self.to_frame().to_string()
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html())
+
+
+def refresh_pack(
+    folder: str | os.PathLike[str], pack: str | os.PathLike[str], level: float = 0.9
+) -> Refreshed:
+    """Estimate an old run again with a newer pack of the same benchmark. The run is not changed.
+
+    Answers to items that the newer pack does not ask for are not used.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the run.
+    pack : path
+        The newer pack; `FILE.few:NAME` names a benchmark of several.
+    level : float
+        Level of the intervals.
+
+    Raises
+    ------
+    PackError
+        If the pack is not of the run's benchmark: no recorded answer is of its items.
+    EvaluationError
+        If the folder holds no evaluation.
+    """
+    journal = Journal(Path(folder))
+    header, entries = journal.header(), list(journal.fresh())
+    scores = open_pack(pack).scores()
+    before, notes = _before(folder, header, level)
+    told: dict[str, dict[str, float]] = {name: {} for name in header.targets}
+    for one in entries:
+        if isinstance(one, Told):
+            told[one.target] |= dict(zip(one.items, one.scores, strict=True))
+    if not any(told.values()):
+        raise PackError(f"{folder}: no answers are recorded", hint="record them with fewbench tell")
+    known = set(scores.item_ids)
+    named = tuple(name for name in header.targets if known & set(told[name]))
+    if not named:
+        raise PackError(
+            f"{pack}: none of the answered items of {folder} is in the pack",
+            hint="use a pack of the same benchmark, with the same item ids",
+        )
+    after, used = _after(scores, header, entries, told, named, level)
+    if not after:
+        raise PackError(
+            f"{pack}: asks for none of the answered items of {folder}",
+            hint="run the items of the new pack: fewbench start",
+        )
+    fewer = [name for name in after if used[name] < len(told[name])]
+    if fewer:
+        notes.append("answers to items that the new pack does not ask for are not used")
+    notes += [f"{name}: no answer to an item of the new pack" for name in told if name not in after]
+    recorded = {name: len(answers) for name, answers in told.items()}
+    return Refreshed(before, after, used, recorded, tuple(notes))
+
+
+def _before(
+    folder: str | os.PathLike[str], header: Header, level: float
+) -> tuple[Estimates | None, list[str]]:
+    try:
+        return Evaluation.open(folder).estimate(level), []
+    except (FewbenchError, OSError) as error:
+        said = error.message if isinstance(error, FewbenchError) else str(error)
+        return None, [f"the run's own sources ({header.scores}) give no estimate: {said}"]
+
+
+def _after(
+    scores: PackedScores,
+    header: Header,
+    entries: list[Entry],
+    told: Mapping[str, Mapping[str, float]],
+    named: tuple[str, ...],
+    level: float,
+) -> tuple[Estimates, dict[str, int]]:
+    """Return the estimates by the pack, and how many answers each uses."""
+    evaluation = Evaluation(scores, targets=named)
+    known, scale = set(scores.item_ids), scores.scale
+    if evaluation.method.asks_once:
+        for name, items in evaluation.ask().items():
+            own = {item: told[name][item] for item in items if item in told[name]}
+            evaluation.tell(name, _on_scale(scale, own), accept_fractions=True)
+        return _estimated(evaluation, level)
+    # It predicts from answers to any items, in the rounds in which they were asked.
+    with tempfile.TemporaryDirectory() as place:
+        evaluation.save(place)
+        journal = Journal(Path(place))
+        with journal.locked():
+            for entry in _of_items(entries, known, named):
+                journal.append(entry)
+        return _estimated(Evaluation.open(place, scores), level)
+
+
+def _estimated(evaluation: Evaluation, level: float) -> tuple[Estimates, dict[str, int]]:
+    record = evaluation.record
+    used = {name: len(record.answered(name)) for name in record.targets}
+    able = [name for name in used if used[name]]
+    return (evaluation.estimate(level, able) if able else Estimates()), used
+
+
+def _on_scale(scale: Scale, answers: Mapping[str, float]) -> dict[str, float]:
+    return {item: float(scale.from_unit(one)) for item, one in answers.items()}
+
+
+def _of_items(entries: list[Entry], known: set[str], named: tuple[str, ...]) -> list[Entry]:
+    """Return the rounds and answers of these targets, of items that are known."""
+    found: list[Entry] = []
+    for one in entries:
+        kept = [at for at, item in enumerate(one.items) if item in known]
+        items = tuple(one.items[at] for at in kept)
+        if not items:
+            continue
+        if isinstance(one, Asked):
+            targets = tuple(name for name in one.targets if name in named)
+            found += [one.model_copy(update={"items": items, "targets": targets})] * bool(targets)
+        elif one.target in named and isinstance(one, Told):
+            scores = tuple(one.scores[at] for at in kept)
+            plain = {"items": items, "scores": scores, "probabilities": None}
+            found.append(one.model_copy(update=plain))
+        elif one.target in named:
+            found.append(one.model_copy(update={"items": items}))
+    return found

@@ -1,0 +1,474 @@
+"""Pack files: one zip with a JSON description and arrays, and nothing that could be executed.
+
+`pack.json` describes every part; `checksum` is its SHA-256. Each array is an `.npy` file whose
+SHA-256 is in the description. Sizes are checked before anything is unpacked.
+"""
+
+import hashlib
+import io
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from fewbench._content import refuse_pointer
+from fewbench._files import written_whole
+from fewbench._json import parse_json
+from fewbench._memory import check_fits
+from fewbench._names import did_you_mean
+from fewbench._types import FloatArray
+from fewbench.errors import FewbenchError, PackError, first_line
+from fewbench.scores.benchmark import Average
+from fewbench.scores.packed import Origin, PackedScores, chosen_columns, whole_table
+from fewbench.scores.scale import Scale
+from fewbench.scores.table import Scores
+
+SUFFIX = ".few"
+SCHEMA = 1
+DESCRIPTION, CHECKSUM = "pack.json", "checksum"
+MOST_FILE = 256 * 2**20
+"""Largest pack file, and largest array in it, in bytes."""
+MOST_UNPACKED = 2**29
+MOST_DESCRIPTION = 2**26
+MOST_MEMBERS = 20_000
+ERROR_ROWS = 8
+"""Fields of `PastErrors`."""
+WHOLE_ROWS = 5
+"""The first of them that holds whole numbers."""
+_DATE = (2020, 1, 1, 0, 0, 0)  # the same pack has the same bytes
+
+Cell = str | int | float | bool | None
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+
+class ArrayRecord(_Record):
+    """Where an array is in the file, and its SHA-256."""
+
+    file: str
+    sha256: str
+
+
+class PartRecord(_Record):
+    """One benchmark of a pack.
+
+    Attributes
+    ----------
+    name : str
+    keeps : str
+        "answers": the source models' answers on the chosen items; "table": on all items.
+    provenance, subset, limits
+        See `fewbench.scores.packed.Origin`.
+    scale : tuple
+        Lowest and highest score, and whether lower is better.
+    items, models : mapping of str to list
+        Columns; "item" and "model" hold the ids.
+    backtest : list of dict
+        The method's errors on held-out source models, by relation of targets and sources.
+    """
+
+    name: str = Field(min_length=1)
+    keeps: Literal["answers", "table"]
+    provenance: dict[str, Cell]
+    subset: dict[str, Any] | None
+    limits: list[int]
+    scale: list[float | bool] = Field(min_length=3, max_length=3)
+    average: Average
+    is_binary: bool
+    items: dict[str, list[Cell]]
+    models: dict[str, list[Cell]]
+    notes: list[str]
+    backtest: list[dict[str, Cell]]
+    arrays: dict[str, ArrayRecord] = Field(default_factory=dict)
+
+
+class PackRecord(_Record):
+    """Description of a pack; `parts` are its benchmarks."""
+
+    schema_version: int
+    name: str
+    license: str | None
+    cite: str | None
+    is_anonymous: bool
+    created: str
+    version: str
+    parts: list[PartRecord] = Field(min_length=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One benchmark of a pack in memory: its description and its arrays by name."""
+
+    record: PartRecord
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def is_pack(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path names a pack, or one benchmark of a pack (`FILE.few:NAME`).
+
+    >>> is_pack("mmlu.few"), is_pack("mmlu.few:anatomy"), is_pack("mmlu.parquet")
+    (True, True, False)
+    """
+    return pack_file(path)[0].suffix == SUFFIX
+
+
+def pack_file(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """Return the file and the name of the benchmark in it, if the path names one.
+
+    >>> pack_file("mmlu.few:anatomy")[1]
+    'anatomy'
+    """
+    text = os.fspath(path)
+    head, found, name = text.partition(f"{SUFFIX}:")
+    return (Path(head + SUFFIX), name) if found else (Path(text), None)
+
+
+# -- write -----------------------------------------------------------------------------------
+
+
+def encode_scores(scores: Scores, items: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
+    """Return arrays that hold the answers to these items (default: all).
+
+    Right and wrong answers take a bit each; other scores are numbers of a list of levels.
+    """
+    at = np.arange(scores.n_items) if items is None else items
+    values = scores.values[:, at]
+    run = ~np.isnan(values)
+    levels = np.unique(values[run])
+    arrays: dict[str, NDArray[Any]] = {}
+    if not run.all():
+        arrays["run"] = np.packbits(run)
+        if items is not None:
+            arrays["filled"] = scores.filled[:, at][~run]
+    if np.isin(levels, (0.0, 1.0)).all():
+        arrays["right"] = np.packbits(np.where(run, values, 0) > 0)
+    else:
+        codes = np.searchsorted(levels, np.where(run, values, levels[0]))
+        arrays["levels"] = levels
+        arrays["codes"] = codes.astype(np.min_scalar_type(len(levels)))
+    if items is not None:
+        arrays["kept"] = at.astype(np.int32)
+        arrays["full"], arrays["tasks"] = scores.full_scores(), scores.task_scores()
+    return arrays
+
+
+def write_pack(path: Path, record: PackRecord, arrays: list[Mapping[str, NDArray[Any]]]) -> None:
+    """Write a pack; the file appears whole or not at all. `arrays` are those of each part."""
+    members: dict[str, bytes] = {}
+    parts = []
+    for at, (part, own) in enumerate(zip(record.parts, arrays, strict=True)):
+        listed = {}
+        for number, (name, array) in enumerate(own.items()):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
+            data, file = buffer.getvalue(), f"{at}/{number}.npy"
+            members[file] = data
+            listed[name] = ArrayRecord(file=file, sha256=hashlib.sha256(data).hexdigest())
+        parts.append(part.model_copy(update={"arrays": listed}))
+    text = record.model_copy(update={"parts": parts}).model_dump_json().encode()
+    checksum = hashlib.sha256(text).hexdigest().encode()
+    members = {DESCRIPTION: text, CHECKSUM: checksum, **members}
+    with written_whole(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(info, data, compresslevel=9)
+
+
+# -- read ------------------------------------------------------------------------------------
+
+
+def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
+    """Read a pack file.
+
+    Raises
+    ------
+    PackError
+        If it is not a pack, of a newer schema, damaged, or larger than a pack may be.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise PackError(f"{source}: no such file")
+    refuse_pointer(source, PackError)
+    try:
+        with zipfile.ZipFile(source) as file:
+            members = _checked(source, file)
+            text = _member(source, file, members, DESCRIPTION)
+            record = _described(source, text, _member(source, file, members, CHECKSUM))
+            parts = []
+            for part in record.parts:
+                arrays = {
+                    name: _array(source, name, one, _member(source, file, members, one.file))
+                    for name, one in part.arrays.items()
+                }
+                parts.append(Part(part, arrays))
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise _damaged(source, first_line(error)) from error
+    except ValueError as error:  # zlib and zipfile, of damaged bytes
+        raise _damaged(source, first_line(error)) from error
+    return record, parts
+
+
+def open_packed(path: str | os.PathLike[str]) -> PackedScores:
+    """Read the scores of a pack, or of one benchmark of it (`FILE.few:NAME`).
+
+    Raises PackError as `read_pack` does, and if the pack has several benchmarks and none is named.
+    """
+    source, name = pack_file(path)
+    _, parts = read_pack(source)
+    return scores_of(source, choose_part(source, parts, name))
+
+
+def choose_part(source: Path, parts: list[Part], name: str | None) -> Part:
+    """Return the part of a name; the only one without a name."""
+    names = [part.record.name for part in parts]
+    if name is None and len(parts) == 1:
+        return parts[0]
+    if name is None:
+        raise PackError(
+            f"{source}: the pack has {len(parts)} benchmarks",
+            hint=f"name one: {source}:{names[0]}; fewbench pack show {source} lists them",
+        )
+    if name not in names:
+        raise PackError(f"{source}: no benchmark {name!r}", hint=did_you_mean(name, names))
+    return parts[names.index(name)]
+
+
+def scores_of(source: Path, part: Part) -> PackedScores:
+    """Return the scores of a part; PackError if its content does not fit together."""
+    try:
+        return _scores(part)
+    except FewbenchError as error:
+        raise PackError(f"{source}: {error.message}", hint=_AGAIN) from error
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise _damaged(source, f"its content does not fit together: {first_line(error)}") from error
+
+
+_AGAIN = "fetch or make the pack again"
+
+
+def _damaged(source: Path, why: str) -> PackError:
+    return PackError(f"{source}: not a whole pack: {why}", hint=_AGAIN)
+
+
+def _checked(source: Path, file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the members; PackError if the file would unpack to more than a pack may hold."""
+    listed = file.infolist()
+    total = sum(one.file_size for one in listed)
+    largest = max((one.file_size for one in listed), default=0)
+    if (
+        source.stat().st_size > MOST_FILE
+        or len(listed) > MOST_MEMBERS
+        or total > MOST_UNPACKED
+        or largest > MOST_FILE
+    ):
+        raise PackError(
+            f"{source}: unpacks to {total / 2**20:,.0f} MB in {len(listed):,} files; a pack has at "
+            f"most {MOST_UNPACKED / 2**20:,.0f} MB",
+            hint="do not use this file",
+        )
+    members = {one.filename: one for one in listed}
+    if len(members) < len(listed):
+        raise _damaged(source, "a file is in it twice")
+    return members
+
+
+def _member(
+    source: Path, file: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str
+) -> bytes:
+    if name not in members:
+        raise _damaged(source, f"it has no {name}")
+    info = members[name]
+    if name == DESCRIPTION and info.file_size > MOST_DESCRIPTION:
+        raise _damaged(source, f"{name} is too large")
+    try:
+        with file.open(info) as stream:
+            data = stream.read(info.file_size + 1)
+    except Exception as error:  # zlib's own errors are of no common type
+        raise _damaged(source, f"{name}: {first_line(error)}") from error
+    if len(data) != info.file_size:
+        raise _damaged(source, f"{name} has another size than stated")
+    return data
+
+
+def _described(source: Path, text: bytes, checksum: bytes) -> PackRecord:
+    if hashlib.sha256(text).hexdigest().encode() != checksum.strip():
+        raise _damaged(source, f"{DESCRIPTION} does not fit its checksum")
+    schema = parse_json(_Versioned, text, str(source), PackError).schema_version
+    if schema != SCHEMA:
+        raise PackError(
+            f"{source}: a pack of schema {schema}; this fewbench reads {SCHEMA}",
+            hint="upgrade fewbench" if schema > SCHEMA else "make the pack again",
+        )
+    return parse_json(PackRecord, text, str(source), PackError)
+
+
+class _Versioned(BaseModel):
+    schema_version: int = Field(strict=True)
+
+
+def _array(source: Path, name: str, record: ArrayRecord, data: bytes) -> NDArray[Any]:
+    """Return an array; its header must state exactly the bytes that are there."""
+    if hashlib.sha256(data).hexdigest() != record.sha256:
+        raise _damaged(source, f"the array {name!r} does not fit its checksum")
+    stream = io.BytesIO(data)
+    try:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("of an unknown version")
+        shape, is_fortran, kind = np.lib.format.read_array_header_1_0(stream)
+    except Exception as error:  # numpy's header parser lets through errors of all kinds
+        raise _damaged(source, f"the array {name!r}: {first_line(error)}") from error
+    left = len(data) - stream.tell()
+    if kind.kind not in "biuf" or is_fortran or math.prod(shape) * kind.itemsize != left:
+        raise _damaged(source, f"the array {name!r} has another type or shape than its bytes")
+    if not left:
+        return np.empty(shape, kind)
+    array: NDArray[Any] = np.frombuffer(data, kind, offset=stream.tell()).reshape(shape)
+    if kind.kind == "f" and not np.isfinite(array).all():
+        raise _damaged(source, f"the array {name!r} has numbers that are not finite")
+    return array
+
+
+def _scores(part: Part) -> PackedScores:
+    record, arrays = part.record, part.arrays
+    models, items = _table(record.models, "model"), _table(record.items, "item")
+    low, high, lower_is_better = record.scale
+    scale = Scale(float(low), float(high), bool(lower_is_better))
+    learned = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("learned/")}
+    errors = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("errors/")}
+    for name, rows in errors.items():
+        _check_errors(name, rows)
+    sizes = {"items": len(items), "models": len(models), "tasks": len(set(record.items["task"]))}
+    for name, array in learned.items():
+        _check_learned(name, array, sizes)
+    origin = Origin(record.provenance, record.subset, errors, tuple(record.limits))
+    fingerprint = str(record.provenance["fingerprint"])
+    n_models, n_items = len(models), len(items)
+    check_fits(16.0 * n_models * n_items, f"a pack of {n_models:,} models and {n_items:,} items")
+    if record.keeps == "table":
+        values = _values(arrays, n_models, n_items)
+        table = Scores(values, models, items, None, scale, record.average)
+        if table.is_binary != record.is_binary:
+            raise ValueError("scores are not of the stated kind")
+        return whole_table(table, origin, learned, fingerprint)
+    kept = arrays["kept"].astype(np.intp)
+    if kept.ndim != 1 or not len(kept) or len(np.unique(kept)) < len(kept):
+        raise ValueError("chosen items are missing or repeated")
+    if kept.min() < 0 or kept.max() >= n_items:
+        raise ValueError("chosen items are not among the items")
+    values = _values(arrays, n_models, len(kept))
+    filled = values
+    if np.isnan(values).any():
+        filled = values.copy()
+        filled[np.isnan(values)] = _unit(arrays["filled"], (int(np.isnan(values).sum()),))
+    if record.is_binary and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        raise ValueError("scores are not of the stated kind")
+    scores = chosen_columns(
+        models,
+        items,
+        scale,
+        record.average,
+        kept=kept,
+        values=values,
+        filled=filled,
+        full=_unit(arrays["full"], (n_models,)),
+        tasks=_unit(arrays["tasks"], (n_models, sizes["tasks"])),
+        is_binary=record.is_binary,
+        origin=origin,
+        learned=learned,
+        fingerprint=fingerprint,
+    )
+    chosen = None if record.subset is None else record.subset.get("items")
+    if not isinstance(chosen, list) or set(chosen) != set(scores.item_ids[kept]):
+        raise ValueError("the chosen items are not those with answers")
+    return scores
+
+
+def _table(columns: Mapping[str, list[Cell]], label: str) -> pd.DataFrame:
+    ids = columns[label]
+    if any(len(column) != len(ids) for column in columns.values()):
+        raise ValueError(f"columns of the {label}s have different lengths")
+    table = pd.DataFrame(index=pd.Index(np.array(ids, dtype=object)))
+    for name, column in columns.items():
+        if name != label:
+            plain = {type(one) for one in column}
+            table[name] = column if plain in ({int}, {float}) else np.array(column, dtype=object)
+    return table
+
+
+def _values(arrays: Mapping[str, NDArray[Any]], n_models: int, n_items: int) -> FloatArray:
+    """Return answers in [0, 1], shape (models, items), NaN where an item was not run."""
+    shape = (n_models, n_items)
+    if "right" in arrays:
+        values = _bits(arrays["right"], shape).astype(np.float64)
+    else:
+        levels, codes = _unit(arrays["levels"], (len(arrays["levels"]),)), arrays["codes"]
+        if codes.shape != shape or codes.dtype.kind != "u":
+            raise ValueError("answers have another shape than models and items")
+        values = levels[codes]
+    if "run" in arrays:
+        values[_bits(arrays["run"], shape) == 0] = np.nan
+    values.flags.writeable = False
+    return values
+
+
+def _bits(packed: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.uint8]:
+    count = shape[0] * shape[1]
+    if packed.dtype != np.uint8 or packed.shape != (-(-count // 8),):
+        raise ValueError("answers have another shape than models and items")
+    return np.unpackbits(packed, count=count).reshape(shape)
+
+
+def _unit(array: NDArray[Any], shape: tuple[int, ...]) -> FloatArray:
+    if array.shape != shape or array.dtype != np.float64:
+        raise ValueError(f"an array has shape {array.shape}, not {shape}")
+    if array.size and (array.min() < -1e-9 or array.max() > 1 + 1e-9):
+        raise ValueError("scores lie outside 0..1")
+    return array
+
+
+_LEARNED: dict[str, tuple[str, ...]] = {
+    "reliability": (),
+    "sampling effect": (),
+    "ease": ("items",),
+    "whole tasks": ("tasks",),
+    "variances": ("wanted",),
+    "expectation error": ("wanted",),
+    "discrimination": ("items", "abilities"),
+    "intercept": ("items",),
+    "guessing": ("items",),
+    "cuts": ("items",),
+    "means": ("models", "abilities"),
+    "covariances": ("models", "abilities", "abilities"),
+}
+"""What is learned from a whole table, by the first or last words of its name, and its shape."""
+
+
+def _check_learned(name: str, array: NDArray[Any], sizes: Mapping[str, int]) -> None:
+    """Raise ValueError if what was learned has another name or shape than it may have."""
+    kinds = [kind for kind in _LEARNED if name.startswith(kind) or name.endswith(f" {kind}")]
+    if not kinds:
+        raise ValueError(f"{name!r} is of no known kind")
+    known = {**sizes, "wanted": 1 + sizes["tasks"]}
+    known["abilities"] = array.shape[-1] if array.ndim else 0  # any number
+    shape = tuple(known[axis] for axis in _LEARNED[kinds[0]])
+    if array.shape != shape:
+        raise ValueError(f"{name!r} has shape {array.shape}, not {shape}")
+
+
+def _check_errors(name: str, rows: NDArray[Any]) -> None:
+    if rows.ndim != 2 or len(rows) != ERROR_ROWS or rows.dtype != np.float64:
+        raise ValueError(f"errors {name!r} have shape {rows.shape}")
+    whole = rows[WHOLE_ROWS:]
+    if (whole != np.round(whole)).any() or (whole < 0).any() or (rows[1] < 0).any():
+        raise ValueError(f"errors {name!r} are out of range")

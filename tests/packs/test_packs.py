@@ -1,0 +1,175 @@
+"""A pack estimates as the table does, and says what it cannot do."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.errors import EvaluationError, PackError
+from fewbench.scores.table import PROMPTS
+from fewbench.testing import simulate
+
+N = 12
+TABLE = simulate(23, 90, 3, seed=2)
+SOURCES, NEW = TABLE.take(range(22)), TABLE.take([22])
+
+
+@pytest.fixture(autouse=True)
+def _few_other_methods(monkeypatch, request):
+    """Measure errors quickly: as in full for one method, on fewer divisions for the others."""
+    if "anchor-points" not in request.node.name:
+        monkeypatch.setattr("fewbench.evaluation.intervals.STRONGER", ())
+        monkeypatch.setattr("fewbench.evaluation.intervals.DIVISIONS", 1)
+
+
+def fractions(scores):
+    rng = np.random.default_rng(0)
+    return replace(
+        scores, values=np.round(0.8 * scores.values + 0.2 * rng.random(scores.values.shape), 2)
+    )
+
+
+def gaps(scores):
+    values = scores.values.copy()
+    values[3, 5], values[8, ::3] = np.nan, np.nan
+    return replace(scores, values=values)
+
+
+def evaluated(evaluation, answers, most=N):
+    """The evaluation after a target's answers, at most so many."""
+    while asked := evaluation.ask(most - len(evaluation.record.answered("new"))):
+        evaluation.tell("new", {item: answers[item] for item in asked["new"]})
+        if len(evaluation.record.answered("new")) >= most:
+            break
+    return evaluation
+
+
+def packed(path, *args, **kwargs):
+    made = fewbench.pack(*args, backtest=False, **kwargs)
+    return fewbench.open_pack(made.save(path, force=True))
+
+
+METHODS = {
+    "random": SOURCES,
+    "random-stratified": SOURCES.averaged("macro"),
+    "anchor-points": gaps(SOURCES),
+    "greedy-ridge": fractions(SOURCES),
+    "random+ability": SOURCES,
+    "gp-irt-random": gaps(SOURCES),
+    "ssepy-difference": SOURCES,
+    "aipw": fractions(SOURCES),
+    "fewbench": gaps(SOURCES),
+    "random+mean": fractions(SOURCES),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pack_estimates_as_the_table_does(method, tmp_path):
+    table = METHODS[method]
+    answers = dict(zip(NEW.item_ids, NEW.values[0].tolist(), strict=True))
+    pack = packed(tmp_path / "a.few", table, method, N)
+    for most in (N, int(0.64 * N) + 1):
+        by_pack = evaluated(pack.start(["new"]), answers, most)
+        by_table = evaluated(fewbench.Evaluation(table, method, N, ["new"]), answers, most)
+        assert by_pack.record.asked("new").tolist() == by_table.record.asked("new").tolist()
+        ours, theirs = (one.estimate()["new"].model_dump() for one in (by_pack, by_table))
+        assert ours.pop("warnings") == theirs.pop("warnings")
+        ours, theirs = (np.array(numbers(one)) for one in (ours, theirs))
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+
+
+def numbers(tree):
+    """All numbers of a nested record, in order."""
+    if isinstance(tree, dict):
+        return [one for value in tree.values() for one in numbers(value)]
+    return [float(tree)] if isinstance(tree, (int, float)) else []
+
+
+def test_it_holds_the_items_identity_and_nothing_of_their_texts(tmp_path):
+    secret = [f"What is {at}?" for at in range(90)]
+    items = SOURCES.items.assign(text=secret, group=["g", "h"] * 45, doc_id=range(90))
+    items[PROMPTS] = [f"{at:04x}" for at in range(90)]
+    models = SOURCES.models.assign(family=["f", "g"] * 11)
+    models.index = [f"org/own-{at}" for at in range(22)]
+    table = replace(SOURCES, items=items, models=models)
+    pack = packed(tmp_path / "a.few", table, "greedy-ridge", N, anonymous=True, license="MIT")
+    scores = pack.scores()
+    chosen = scores.origin.subset["items"]
+    assert scores.items["doc_id"].tolist() == list(range(90))
+    assert (scores.items.loc[chosen, PROMPTS] == items.loc[chosen, PROMPTS]).all()
+    assert (scores.items[PROMPTS] == "").sum() == 90 - N
+    assert scores.items["content_hash"].nunique() == 90
+    assert "text" not in scores.items
+    shown = pack.to_dict()
+    assert (shown["license"], shown["benchmarks"][0]["models"]) == ("MIT", [])
+    described = (tmp_path / "a.few").read_bytes() + json.dumps(shown).encode()
+    described += repr(pack.parts[0].record).encode()
+    for word in ("What is", "org/own-5"):
+        assert word.encode() not in described
+    # What is not in it is refused, and never taken for a result.
+    for use in (
+        lambda: scores.take([1, 2]),
+        lambda: np.isnan(scores.values),
+        lambda: scores.filled @ scores.item_weights,
+        lambda: scores.filled[:, np.setdiff1d(np.arange(90), scores.positions(chosen))],
+        lambda: scores.averaged("macro"),
+        lambda: fewbench.compare(scores, ["random"], [5]),
+        lambda: fewbench.pack(scores),
+    ):
+        with pytest.raises(PackError):
+            use()
+    for wrong in ({"budget": 5}, {"method": "random"}, {"seed": 7}):
+        with pytest.raises(EvaluationError, match="the pack is made for"):
+            fewbench.Evaluation(scores, **wrong)
+
+
+def test_one_pack_of_every_benchmark(tmp_path):
+    pack = packed(tmp_path / "all.few", SOURCES, "random-ridge", 9, by="task")
+    assert pack.names == tuple(SOURCES.tasks)
+    assert len(pack.to_frame()) == 3
+    one = fewbench.load_scores(f"{tmp_path}/all.few:{SOURCES.tasks[1]}")
+    assert one.n_items == (SOURCES.task_of == 1).sum()
+    found = fewbench.run(one, answer=lambda item: 1)
+    assert found.targets["target"].items_run == 9
+    for path in ("all.few", "all.few:tusk-1", "none.few"):
+        with pytest.raises(PackError):
+            fewbench.load_scores(tmp_path / path)
+    with pytest.raises(PackError, match="did you mean task"):
+        fewbench.pack(SOURCES, by="tsk")
+
+
+def test_the_backtest_of_a_pack_and_methods_that_cannot_be_packed():
+    pack = fewbench.pack(SOURCES, "random-ridge", 9)
+    rows = pack.backtest().set_index("target")
+    assert {"like", "stronger"} <= set(rows.index)
+    assert (rows["error"] > 0).all()
+    assert rows["coverage"].between(0, 1).all()
+    rng = np.random.default_rng(0)
+    options = rng.dirichlet(np.ones(3), SOURCES.values.shape)
+    told = fewbench.from_arrays(SOURCES.values, models=SOURCES.model_ids, probabilities=options)
+    with pytest.raises(PackError, match="learns from option probabilities"):
+        fewbench.pack(told, "random+signature+ridge", 9)
+
+
+def test_refreshing_an_old_run(tmp_path):
+    answers = dict(zip(NEW.item_ids, NEW.values[0].tolist(), strict=True))
+    old, new = SOURCES.take(range(18)), SOURCES
+    for method in ("random-ridge", "fewbench"):
+        packed(tmp_path / "old.few", old, method, N)
+        packed(tmp_path / "new.few", new, method, N)
+        evaluation = fewbench.Evaluation(
+            fewbench.load_scores(tmp_path / "old.few"), targets=["new"]
+        )
+        evaluation.save(tmp_path / method, tmp_path / "old.few")
+        evaluated(evaluation, answers)
+        found = fewbench.refresh_pack(tmp_path / method, tmp_path / "new.few")
+        (row,) = found.to_dict()["targets"]
+        assert row["before"] == evaluation.estimate()["new"].score
+        assert row["moved"] == row["after"] - row["before"] != 0
+        assert row["answers_used"] == row["answers_recorded"] == N
+    other = replace(SOURCES, items=SOURCES.items.set_axis([f"q{i}" for i in range(90)]))
+    packed(tmp_path / "other.few", other, "random", 5)
+    with pytest.raises(PackError, match="none of the answered items"):
+        fewbench.refresh_pack(tmp_path / "fewbench", tmp_path / "other.few")
