@@ -30,6 +30,7 @@ BELOW = {
     "audit": {"audit", "methods", "algorithms", "scores"},
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
+    "decide": {"decide", "study", "evaluation", "methods", "scores"},
     "readers": {"readers", "scores"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "audit", "scores"},

@@ -5,6 +5,7 @@ Commands and functions mirror each other:
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`
+- versus: `versus` · gate: `gate`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -16,6 +17,7 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.audit import Audit
     from fewbench.audit import audit as audit_scores
+    from fewbench.decide import Gate, Versus, gate, versus
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
@@ -48,12 +50,14 @@ __all__ = [
     "Estimates",
     "Evaluation",
     "FewbenchError",
+    "Gate",
     "Plan",
     "Scale",
     "Scores",
     "SplitSettings",
     "Stop",
     "Subset",
+    "Versus",
     "__version__",
     "audit_scores",
     "compare",
@@ -62,6 +66,7 @@ __all__ = [
     "from_arrays",
     "from_long",
     "from_wide",
+    "gate",
     "get",
     "import_results",
     "load_scores",
@@ -70,6 +75,7 @@ __all__ = [
     "run",
     "save_scores",
     "select_items",
+    "versus",
     "write_report",
 ]
 
@@ -77,6 +83,7 @@ __all__ = [
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
     "audit": ("Audit",),
+    "decide": ("Gate", "Versus", "gate", "versus"),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated

@@ -43,6 +43,11 @@ COMMANDS = {
         "evaluate:estimate",
         "Estimate full scores from the answers so far.",
     ),
+    "versus": ("versus:versus", "Compare the full scores of two models."),
+    "gate": (
+        "gate:gate",
+        "Check whether a target passes: exit code 0 pass, 1 fail, 2 error, 3 undecided.",
+    ),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "compare": (
         "compare:compare",
@@ -121,6 +126,8 @@ def _all(
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score
     Estimate the score:     fewbench estimate run
+    Compare two models:     fewbench versus new-run old-run --margin 0.01
+    Pass or fail in CI:     fewbench gate run --at-least 0.70
     Run fewer tasks:        fewbench tasks select scores.parquet -k 3 --method fit
     """
 

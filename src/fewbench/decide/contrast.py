@@ -1,0 +1,339 @@
+"""The difference of two full scores: its interval, and the probability of its sign.
+
+The unit of a difference is sqrt(a² + b²), with a and b the two estimates' own standard errors. The
+interval is that unit times the conformal quantile of the same ratio over pairs of held-out sources
+(`held_out`), so it contains how far errors move together. For a target that may be beyond the
+sources, the ends move towards those of pairs of which one or both were beyond weaker sources.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.decide.held_out import HeldOut, Residuals, looks, measure, of_models, of_pairs
+from fewbench.decide.sides import Side
+from fewbench.evaluation.beyond import place
+from fewbench.evaluation.intervals import ALIKE, LEAST_CHANCE, SAID_FROM, TINY, Frontier
+from fewbench.evaluation.opening import FEWEST
+from fewbench.evaluation.past_errors import PastErrors, equal_weights
+from fewbench.evaluation.sampling import betting_interval, check_level
+from fewbench.scores import Scores
+
+STEP = 0.8
+"""The method is judged at the budget, or at the budget times a power of this."""
+SURE = 0.999
+"""Highest level that a probability is read off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """An interval of a difference in [-1, 1], how it was made, and what it rests on.
+
+    `kind` is known (no error), betting, cross-fitted, frontier or bounds.
+    """
+
+    low: float
+    high: float
+    kind: str
+    units: int | None
+    warnings: tuple[str, ...] = ()
+
+
+class Contrast:
+    """Difference of two sides, first minus second, in [-1, 1] with 1 being best.
+
+    Parameters
+    ----------
+    one, other : Side
+    scores : Scores
+        The sources of both.
+    sequential : bool
+        Whether the interval must hold at all looks together, so that one may stop at any of them.
+    """
+
+    def __init__(self, one: Side, other: Side, scores: Scores, sequential: bool) -> None:
+        self.one, self.other, self.scores = one, other, scores
+        self.sequential = sequential
+        self.differences = one.estimates - other.estimates
+        self.units: FloatArray = np.hypot(
+            np.where(one.is_known, 0.0, one.spreads), np.where(other.is_known, 0.0, other.spreads)
+        )
+        self.open = [side for side in (one, other) if not side.is_known]
+
+    @property
+    def difference(self) -> float:
+        """The difference of the full scores."""
+        return float(self.differences[0])
+
+    @cached_property
+    def common(self) -> tuple[FloatArray, FloatArray]:
+        """Both sides' scores on the items that both answered, in order of the items."""
+        items = np.intersect1d(self.one.items, self.other.items)
+        found = []
+        for side in (self.one, self.other):
+            order = np.argsort(side.items)
+            found.append(side.answers[order][np.searchsorted(side.items[order], items)])
+        return found[0], found[1]
+
+    @cached_property
+    def is_paired_sample(self) -> bool:
+        """Whether both were run on the same simple random sample and scored by its mean."""
+        if not self.open or self.scores.average != "micro":
+            return False
+        plain = all(side.evaluation.method.plain_sampling for side in self.open if side.evaluation)
+        n = len(self.common[0])
+        return plain and n > 1 and all(len(side.items) == n for side in self.open)
+
+    @cached_property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of answers that a sequential decision is calibrated at, of the longer side."""
+        budgets = [side.evaluation.provenance.budget for side in self.open if side.evaluation]
+        return looks(max(budgets)) if budgets and self.sequential else ()
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """Errors on held-out sources, in units of their spread."""
+        if len(self.open) == 1:
+            return of_models(self._held(self.open[0]))
+        first = self._held(self.one)
+        same = _made_of(self.one, self._at(self.one)) == _made_of(self.other, self._at(self.other))
+        return of_pairs(first, first if same else self._held(self.other))
+
+    def _at(self, side: Side) -> tuple[int, ...]:
+        assert side.evaluation is not None
+        budget = side.evaluation.provenance.budget
+        if self.sequential:
+            return looks(budget)
+        n = len(side.items)
+        if n >= STEP * budget:
+            return (budget,)
+        return (max(1, int(budget * STEP ** math.ceil(math.log(n / budget, STEP) - 1e-9))),)
+
+    def _held(self, side: Side) -> HeldOut:
+        evaluation = side.evaluation
+        assert evaluation is not None
+        made = evaluation.provenance
+        return measure(
+            *(evaluation.method, self.scores, made.budget, made.seed, self._at(side)),
+            folder=evaluation.folder,
+        )
+
+    # -- intervals ---------------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest difference that the answers leave possible."""
+        return self.one.least - self.other.most, self.one.most - self.other.least
+
+    def interval(self, level: float) -> Judged:
+        """Return the interval of the difference of the full scores; it contains the difference."""
+        check_level(level)
+        middle = self.difference
+        if not self.open:
+            return Judged(middle, middle, "known", None)
+        found = self._interval(level)
+        if self.is_paired_sample:
+            low, high = self._betting(level)
+            if high - low < found.high - found.low or found.kind == "bounds":
+                found = Judged(low, high, "betting", None)
+        least, most = self.bounds
+        return Judged(
+            max(least, min(found.low, middle)),
+            min(most, max(found.high, middle)),
+            *(found.kind, found.units, found.warnings),
+        )
+
+    def _interval(self, level: float) -> Judged:
+        early = [side for side in self.open if len(side.items) < FEWEST]
+        if self.sequential and early:
+            has = (
+                f"{early[0].name} has {len(early[0].items)} answers; the first look is at {FEWEST}"
+            )
+            return Judged(-1.0, 1.0, "bounds", None, (has,))
+        quantile, units, warning = self.residuals.quantile(level)
+        unit = float(self.units[0])
+        if unit > 0 and quantile < TINY:
+            return Judged(-1.0, 1.0, "bounds", None, (ALIKE,))
+        said = () if warning is None else (warning,)
+        if not math.isfinite(quantile):
+            return Judged(-1.0, 1.0, "bounds", units, said)
+        low, high = self.difference - quantile * unit, self.difference + quantile * unit
+        kind = "cross-fitted"
+        share = 0.0
+        below, above = 0.0, 0.0
+        for weight, ends in self._beyond(level):
+            below += weight * ends[0]
+            above += weight * ends[1]
+            share += weight
+        if share > 0:
+            low, high = (1 - share) * low + below, (1 - share) * high + above
+            kind = "frontier" if share >= 0.5 else kind
+        return Judged(low, high, kind, units, said)
+
+    def _betting(self, level: float) -> tuple[float, float]:
+        """Interval from the paired differences of a random sample, valid for any scores.
+
+        At several looks, the share of misses is divided among them (Bonferroni).
+        """
+        each = 1 - (1 - level) / max(1, len(self.looks))
+        apart = self.common[0] - self.common[1]
+        low, high = betting_interval((apart + 1) / 2, self.scores.n_items, each)
+        return 2 * low - 1, 2 * high - 1
+
+    @cached_property
+    def places(self) -> dict[str, tuple[float, float, Frontier]]:
+        """Probability to be beyond the sources, distance and frontier, where there is one."""
+        found = {}
+        for side in self.open:
+            evaluation = side.evaluation
+            if evaluation is None or evaluation.method.plain_sampling or not len(side.items):
+                continue
+            at = place(self.scores, [side.items], [side.answers])
+            chance = float(at.chance[0])
+            if chance < LEAST_CHANCE:
+                continue
+            frontier = evaluation.error_model.frontier
+            if frontier is not None and (weight := frontier.weight(chance)) > 0:
+                found[side.name] = (weight, float(at.distance[0]), frontier)
+        return found
+
+    def _beyond(self, level: float) -> list[tuple[float, tuple[float, float]]]:
+        """Return weights, and ends of the difference, of the cases with a side beyond."""
+        cases = []
+        weight = {side.name: self.places.get(side.name, (0.0,))[0] for side in self.open}
+        middle, unit = self.difference, float(self.units[0])
+        if len(self.open) == 1:
+            (side,) = self.open
+            if weight[side.name] > 0:
+                _, distance, frontier = self.places[side.name]
+                spread = float(side.spreads[0])
+                below, above = (spread * end for end in frontier.ends(distance, level))
+                if side is self.other:
+                    below, above = -above, -below
+                cases.append((weight[side.name], (middle + below, middle + above)))
+            return cases
+        a, b = weight[self.one.name], weight[self.other.name]
+        if a * b > 0:
+            half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
+            cases.append((a * b, (middle - half, middle + half)))
+        for side, own, other in ((self.one, a, 1 - b), (self.other, b, 1 - a)):
+            if own * other > 0:
+                below, above = self._one_beyond(side, level)
+                if side is self.other:
+                    below, above = -above, -below
+                cases.append((own * other, (middle + below, middle + above)))
+        return cases
+
+    def _one_beyond(self, side: Side, level: float) -> tuple[float, float]:
+        """Ends of the error of a side beyond the sources minus that of one inside.
+
+        The two were not measured together: their half widths are added as independent errors.
+        """
+        other = self.other if side is self.one else self.one
+        _, distance, frontier = self.places[side.name]
+        low, high = (float(side.spreads[0]) * end for end in frontier.ends(distance, level))
+        inside = _conformal(np.abs(frontier.inside.relative), frontier.inside.groups, level)
+        half = math.hypot((high - low) / 2, inside * float(other.spreads[0]))
+        return (low + high) / 2 - half, (low + high) / 2 + half
+
+    def warnings(self, level: float) -> tuple[str, ...]:
+        """Return reasons to doubt the interval."""
+        found = [*self.one.notes, *self.other.notes, *self.interval(level).warnings]
+        found += [
+            f"{name} answers better than nearly all source models. The interval uses the errors on "
+            "the strongest source models, estimated from weaker ones"
+            for name, (weight, _, _) in self.places.items()
+            if weight >= SAID_FROM
+        ]
+        if len(self.open) == 2 and not len(self.common[0]):
+            found.append(
+                "the two have no item in common. Items that both run make the difference more "
+                "precise: start both as targets of one evaluation"
+            )
+        return tuple(dict.fromkeys(found))
+
+    # -- probabilities -----------------------------------------------------------------------
+
+    def chance_above(self, threshold: float = 0.0) -> float:
+        """Return the probability that the difference exceeds a threshold.
+
+        Read off the level of the widest interval that excludes the threshold, so it agrees with
+        the intervals. A value near 1 shows at most what the number of source models supports.
+        """
+        above = self.difference - threshold
+        if abs(above) < 1e-12:
+            return 0.5
+        if not self.open:
+            return float(above > 0)
+
+        def excludes(level: float) -> bool:
+            found = self.interval(level)
+            return found.low > threshold if above > 0 else found.high < threshold
+
+        low, high = 0.0, SURE
+        if excludes(SURE):
+            low = SURE
+        else:
+            for _ in range(10):
+                middle = (low + high) / 2
+                low, high = (middle, high) if excludes(middle) else (low, middle)
+        return 0.5 + low / 2 if above > 0 else 0.5 - low / 2
+
+    def task_tests(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return half widths and p values of the task differences, each shape (tasks,).
+
+        By Student's t, with the root mean square of the residuals as their scale and the number of
+        independent units as degrees of freedom: many tasks need p values smaller than the number
+        of source models can show.
+        """
+        from scipy.stats import t
+
+        n_tasks = len(self.scores.tasks)
+        apart, units = self.differences[1:], self.units[1:]
+        if not self.open:
+            return np.zeros(n_tasks), np.where(np.abs(apart) > 1e-12, 0.0, 1.0)
+        rests = self.residuals
+        if rests.groups < 2:
+            return np.full(n_tasks, np.inf), np.ones(n_tasks)
+        error = rests.scales()[1:] * units * self._widened(level)
+        half = t.ppf(0.5 + level / 2, rests.groups) * error
+        ratio = np.divide(np.abs(apart), error, out=np.full(n_tasks, np.inf), where=error > 0)
+        return np.asarray(half), np.where(apart == 0, 1.0, 2 * t.sf(ratio, rests.groups))
+
+    def _widened(self, level: float) -> float:
+        """How much wider the interval is for a target that may be beyond the sources."""
+        found, (quantile, _, _) = self._interval(level), self.residuals.quantile(level)
+        half = quantile * float(self.units[0])
+        if found.kind == "bounds" or not 0 < half < math.inf:
+            return 1.0
+        return max(1.0, (found.high - found.low) / (2 * half))
+
+
+def _made_of(side: Side, at: tuple[int, ...]) -> tuple[object, ...]:
+    assert side.evaluation is not None
+    made = side.evaluation.provenance
+    return side.evaluation.method.describe(), made.budget, made.seed, at
+
+
+def _pairs_beyond(past: PastErrors, level: float) -> float:
+    """Return the conformal quantile of differences of sources that were all beyond weaker ones."""
+    fits = np.equal.outer(past.step, past.step) & ~np.equal.outer(past.groups, past.groups)
+    i, j = np.nonzero(np.triu(fits))
+    unit = np.hypot(past.spreads[i], past.spreads[j])
+    apart = np.abs(past.errors[i] - past.errors[j])
+    return _conformal(
+        np.divide(apart, unit, np.zeros(len(i)), where=unit > 0), past.groups[i], level
+    )
+
+
+def _conformal(sizes: FloatArray, groups: IntArray, level: float) -> float:
+    """Return the quantile at a level, groups weighted equally; the largest size at most."""
+    if not len(sizes):
+        return math.inf
+    n_groups = len(np.unique(groups))
+    order = np.argsort(sizes, kind="stable")
+    reached = np.cumsum(equal_weights(groups)[order]) >= level * (1 + 1 / n_groups) - 1e-12
+    return float(sizes[order][reached.argmax()] if reached.any() else sizes.max())
