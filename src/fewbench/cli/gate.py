@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
+from fewbench._files import written_whole
 from fewbench._names import counted
-from fewbench.cli.options import Json, TargetName, open_evaluation
+from fewbench.cli.options import Json, TargetName
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.sides import Sides
 from fewbench.cli.text import say, table
-from fewbench.cli.versus import MEASURING
+from fewbench.cli.versus import MEASURING, needed
 from fewbench.decide import Gate
 from fewbench.decide import gate as decide
 from fewbench.errors import EvaluationError
@@ -21,7 +22,8 @@ FORMATS = (".json", ".md")
 
 def gate(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")
+        str,
+        typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o), or DIR:TARGET."),
     ],
     at_least: Annotated[
         float | None,
@@ -79,26 +81,31 @@ def gate(
         raise EvaluationError(
             f"cannot write {output}", hint="name a file that ends in .json or .md"
         )
-    evaluation = open_evaluation(folder, scores)
     sides = Sides(scores)
+    own = sides.read(folder)
+    if isinstance(own, str):
+        own = sides.open(Path(folder))
+    if target is not None:
+        own = (own[0] if isinstance(own, tuple) else own, target)
     baseline = None if not_below is None else sides.read(not_below)
-    inputs = [folder]
+    inputs = [Path(folder)]
     if not_below is not None and Path(not_below).is_dir():
         inputs.append(Path(not_below))
     check_outputs(output, inputs=[scores, *inputs], force=force)
     with at_work(MEASURING):
         found = decide(
-            evaluation if target is None else (evaluation, target),
+            own,
             at_least=at_least,
             not_below=baseline,
             margin=margin,
             level=level,
             once=once,
         )
-    print(found.to_json() if as_json else describe(found, str(folder)))
+    print(found.to_json() if as_json else describe(found, folder))
     if output is not None:
         text = found.to_markdown() if output.suffix == ".md" else found.to_json() + "\n"
-        output.write_text(text, encoding="utf-8")
+        with written_whole(output) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         say(f"wrote {output}")
     raise typer.Exit(found.exit_code)
 
@@ -126,12 +133,9 @@ def describe(found: Gate, folder: str = "DIR") -> str:
         )
     lines += [f"warning: {said}" for said in found.warnings]
     if found.verdict == "undecided":
-        needed = max(one.items_needed or 0 for one in found.checks)
-        if needed:
-            lines.append(
-                f"if the value stays as it is, about {needed:,} of {found.items_total:,} items "
-                "decide it"
-            )
+        most = max(one.items_needed or 0 for one in found.checks)
+        if most:
+            lines.append(f"if the value stays as it is, {needed(most, found.items_total)}")
         if found.items_open:
             lines.append(f"Next: fewbench ask {folder}")
         else:

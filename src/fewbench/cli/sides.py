@@ -25,16 +25,17 @@ class Sides:
     def read(self, name: str) -> Named:
         """Return the evaluation, the evaluation and its target, or the name itself."""
         if _is_evaluation(Path(name)):
-            return self._open(Path(name))
+            return self.open(Path(name))
         folder, colon, target = name.partition(":")
         while colon:  # names of targets and folders may hold colons
             if target and _is_evaluation(Path(folder)):
-                return self._open(Path(folder)), target
+                return self.open(Path(folder)), target
             more, colon, target = target.partition(":")
             folder = f"{folder}:{more}"
         return name
 
-    def _open(self, folder: Path) -> Evaluation:
+    def open(self, folder: Path) -> Evaluation:
+        """Open an evaluation's folder, once."""
         key = folder.resolve()
         if key not in self._opened:
             self._opened[key] = open_evaluation(folder, self._scores)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from fewbench._files import written_whole
+from fewbench._names import as_cell
 from fewbench.cli.options import Json, load
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
@@ -94,10 +96,11 @@ def versus(
     print(found.to_json() if as_json else describe(found, items))
     if output is None:
         return
-    if output.suffix == ".json":
-        output.write_text(found.to_json() + "\n", encoding="utf-8")
-    else:
-        found.to_frame().to_csv(output)
+    with written_whole(output) as temporary:
+        if output.suffix == ".json":
+            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
+        else:
+            found.to_frame().map(as_cell).to_csv(temporary)
     say(f"wrote {output}")
 
 
@@ -140,14 +143,20 @@ def describe(found: Versus, items: bool = False) -> str:
         )
     if found.items_needed is not None:
         lines.append(
-            f"if the difference stays as it is, about {found.items_needed:,} of "
-            f"{found.items_total:,} items decide it"
+            f"if the difference stays as it is, {needed(found.items_needed, found.items_total)}"
         )
     if found.tasks:
         lines += ["", *_tasks(found, digits)]
     if found.deciding:
         lines += ["", *_items(found, items)]
     return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])
+
+
+def needed(items: int, n_items: int) -> str:
+    """Say how many items decide."""
+    if items >= n_items:
+        return f"only all {n_items:,} items decide it"
+    return f"about {items:,} of {n_items:,} items decide it"
 
 
 def _digits(found: Versus) -> int:
@@ -160,7 +169,7 @@ def _yes(value: bool | None) -> str:
 
 
 def _how(found: Versus) -> str:
-    resting = f"{found.units} independent source models or pairs of them"
+    resting = f"{found.units} independent source models or families"
     said = {
         "betting": "valid for any random sample that both ran; no assumption about the models",
         "cross-fitted": f"errors of the method on {resting}, held out",

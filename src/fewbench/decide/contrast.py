@@ -100,7 +100,7 @@ class Contrast:
             return of_models(self._held(self.open[0]))
         first = self._held(self.one)
         same = _made_of(self.one, self._at(self.one)) == _made_of(self.other, self._at(self.other))
-        return of_pairs(first, first if same else self._held(self.other))
+        return of_pairs(first, first if same else self._held(self.other), self.difference)
 
     def _at(self, side: Side) -> tuple[int, ...]:
         assert side.evaluation is not None
