@@ -13,9 +13,16 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.held_out import HeldOut, Residuals, looks, measure, of_models, of_pairs
+from fewbench.decide.held_out import (
+    HeldOut,
+    Residuals,
+    as_close,
+    looks,
+    measure,
+    of_models,
+    of_pairs,
+)
 from fewbench.decide.sides import Side
-from fewbench.evaluation.beyond import place
 from fewbench.evaluation.intervals import ALIKE, LEAST_CHANCE, SAID_FROM, TINY, Frontier
 from fewbench.evaluation.opening import FEWEST
 from fewbench.evaluation.past_errors import PastErrors, equal_weights
@@ -189,15 +196,14 @@ class Contrast:
         found = {}
         for side in self.open:
             evaluation = side.evaluation
-            if evaluation is None or evaluation.method.plain_sampling or not len(side.items):
+            if evaluation is None or evaluation.method.plain_sampling:
                 continue
-            at = place(self.scores, [side.items], [side.answers])
-            chance = float(at.chance[0])
+            chance, distance = side.placed
             if chance < LEAST_CHANCE:
                 continue
             frontier = evaluation.error_model.frontier
             if frontier is not None and (weight := frontier.weight(chance)) > 0:
-                found[side.name] = (weight, float(at.distance[0]), frontier)
+                found[side.name] = (weight, distance, frontier)
         return found
 
     def _beyond(self, level: float) -> list[tuple[float, tuple[float, float]]]:
@@ -215,16 +221,19 @@ class Contrast:
                     below, above = -above, -below
                 cases.append((weight[side.name], (middle + below, middle + above)))
             return cases
+        # The two are compared because they are close: if one is beyond, likely both are.
         a, b = weight[self.one.name], weight[self.other.name]
-        if a * b > 0:
-            half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
-            cases.append((a * b, (middle - half, middle + half)))
-        for side, own, other in ((self.one, a, 1 - b), (self.other, b, 1 - a)):
-            if own * other > 0:
+        if (both := min(a, b)) > 0:
+            past = self.places[self.one.name][2].past
+            estimates = self.scores.full_scores()[past.models] - past.errors
+            half = unit * _pairs_beyond(past, estimates, middle, level)
+            cases.append((both, (middle - half, middle + half)))
+        for side, only in ((self.one, a - both), (self.other, b - both)):
+            if only > 0:
                 below, above = self._one_beyond(side, level)
                 if side is self.other:
                     below, above = -above, -below
-                cases.append((own * other, (middle + below, middle + above)))
+                cases.append((only, (middle + below, middle + above)))
         return cases
 
     def _one_beyond(self, side: Side, level: float) -> tuple[float, float]:
@@ -318,10 +327,17 @@ def _made_of(side: Side, at: tuple[int, ...]) -> tuple[object, ...]:
     return side.evaluation.method.describe(), made.budget, made.seed, at
 
 
-def _pairs_beyond(past: PastErrors, level: float) -> float:
-    """Return the conformal quantile of differences of sources that were all beyond weaker ones."""
+def _pairs_beyond(
+    past: PastErrors, estimates: FloatArray, difference: float, level: float
+) -> float:
+    """Return the conformal quantile of differences of sources that were all beyond weaker ones.
+
+    As in `of_pairs`, over pairs whose estimates are as close as the two targets' are.
+    """
     fits = np.equal.outer(past.step, past.step) & ~np.equal.outer(past.groups, past.groups)
     i, j = np.nonzero(np.triu(fits))
+    near = as_close(estimates[i] - estimates[j], difference)
+    i, j = i[near], j[near]
     unit = np.hypot(past.spreads[i], past.spreads[j])
     apart = np.abs(past.errors[i] - past.errors[j])
     return _conformal(

@@ -17,7 +17,7 @@ import numpy as np
 
 from fewbench._files import written_whole
 from fewbench._seeds import child_seed
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import MethodError, ScoresError
 from fewbench.evaluation.calibration import NEARLY_COMPLETE, source_groups
@@ -265,11 +265,8 @@ def of_pairs(one: HeldOut, other: HeldOut, difference: float) -> Residuals:
     if one is other:
         fits = np.triu(fits)
     i, j = np.nonzero(fits)
-    estimated = np.abs(one.estimates[first[i]] - other.estimates[second[j]])
-    if len(i):
-        middle = float(np.median(estimated))
-        near = estimated <= middle if abs(difference) <= middle else estimated > middle
-        i, j = i[near], j[near]
+    near = as_close(one.estimates[first[i]] - other.estimates[second[j]], difference)
+    i, j = i[near], j[near]
     n_looks = max(one.errors.shape[1], other.errors.shape[1])
     sizes = np.zeros((len(i), one.errors.shape[2]))
     for look in range(n_looks):
@@ -283,6 +280,19 @@ def of_pairs(one: HeldOut, other: HeldOut, difference: float) -> Residuals:
     used = len(np.unique(groups[np.concatenate([i, j])]))
     models = len(np.unique(np.concatenate([i, j])))
     return Residuals(sizes, weights / max(weights.sum(), 1e-300), used, models)
+
+
+def as_close(differences: FloatArray, difference: float) -> BoolArray:
+    """Return which differences are on the same side of their median size as another one.
+
+    >>> as_close(np.array([0.1, -0.4, 0.3]), -0.2).tolist()
+    [True, False, True]
+    """
+    sizes = np.abs(differences)
+    if not len(sizes):
+        return np.empty(0, dtype=bool)
+    middle = float(np.median(sizes))
+    return np.asarray(sizes <= middle if abs(difference) <= middle else sizes > middle)
 
 
 def _read(path: Path) -> HeldOut | None:

@@ -1,6 +1,7 @@
 """What is compared: a target of an evaluation, a model of the sources, or a fixed score."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from fewbench._names import counted, did_you_mean, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.held_out import spreads_of
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.beyond import place
 from fewbench.evaluation.bounds import bound_score, fit_tasks, known_bounds
 from fewbench.evaluation.calibration import NEARLY_COMPLETE
 from fewbench.evaluation.evaluation import Evaluation
@@ -44,6 +46,14 @@ class Side:
     most: float
     evaluation: Evaluation | None = None
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def placed(self) -> tuple[float, float]:
+        """Probability to be beyond the sources, and distance (see `evaluation.beyond`)."""
+        if self.evaluation is None or not len(self.items):
+            return 0.0, 0.0
+        at = place(self.evaluation.scores, [self.items], [self.answers])
+        return float(at.chance[0]), float(at.distance[0])
 
     @property
     def is_known(self) -> bool:
