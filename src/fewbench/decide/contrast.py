@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.held_out import (
     HeldOut,
@@ -141,6 +142,10 @@ class Contrast:
         middle = self.difference
         if not self.open:
             return Judged(middle, middle, "known", None)
+        first = min(self.open, key=lambda side: len(side.items))
+        if self.sequential and len(first.items) < FEWEST:
+            has = f"{first.name} has {counted(len(first.items), 'answer')}"
+            return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
         found = self._interval(level)
         if self.is_paired_sample:
             low, high = self._betting(level)
@@ -154,12 +159,6 @@ class Contrast:
         )
 
     def _interval(self, level: float) -> Judged:
-        early = [side for side in self.open if len(side.items) < FEWEST]
-        if self.sequential and early:
-            has = (
-                f"{early[0].name} has {len(early[0].items)} answers; the first look is at {FEWEST}"
-            )
-            return Judged(-1.0, 1.0, "bounds", None, (has,))
         quantile, units, warning = self.residuals.quantile(level)
         unit = float(self.units[0])
         if unit > 0 and quantile < TINY:
