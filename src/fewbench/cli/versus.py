@@ -132,8 +132,8 @@ def describe(found: Versus, items: bool = False) -> str:
     if found.plain is not None:
         plain = found.plain
         lines.append(
-            f"random sampling of {plain.items:,} items would give ±{score(plain.paired)} (the same "
-            f"items for both) or ±{score(plain.unpaired)} (different items)"
+            f"random sampling of {plain.items:,} items would give ±{score(plain.paired)} (both on "
+            f"the same items) or ±{score(plain.unpaired)} (unpaired)"
         )
     if found.mcnemar is not None:
         test = found.mcnemar

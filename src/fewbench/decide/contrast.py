@@ -304,7 +304,7 @@ class Contrast:
         if not self.open:
             return np.zeros(n_tasks), np.where(np.abs(apart) > 1e-12, 0.0, 1.0)
         rests = self.residuals
-        if rests.groups < 2:
+        if rests.groups < 2 or self.interval(level).kind == "bounds":
             return np.full(n_tasks, np.inf), np.ones(n_tasks)
         error = rests.scales()[1:] * units * self._widened(level)
         half = t.ppf(0.5 + level / 2, rests.groups) * error

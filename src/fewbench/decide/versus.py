@@ -282,6 +282,14 @@ def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust
         verdict = "equivalent"
     elif not_worse:
         verdict = "not worse"
+    warnings = contrast.warnings(level)
+    plain = plain_sampling(contrast, level)
+    half = span * (judged.high - judged.low) / 2
+    if plain is not None and judged.kind != "betting" and half > plain.paired:
+        warnings += (
+            "random sampling of the same items for both would be more precise here: if you only "
+            "need the difference, start both as targets of one evaluation with --method random",
+        )
     is_pair_of_answers = scores.is_binary and contrast.is_paired_sample
     return Versus(
         a=one.name,
@@ -303,13 +311,13 @@ def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust
         items_b=len(other.items),
         items_common=len(contrast.common[0]),
         items_total=scores.n_items,
-        plain=plain_sampling(contrast, level),
+        plain=plain,
         mcnemar=mcnemar(*contrast.common) if is_pair_of_answers else None,
         items_needed=_needed(contrast, verdict, judged.low, judged.high, unit_margin),
         tasks=_tasks(contrast, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,
         deciding=_deciding(contrast),
-        warnings=contrast.warnings(level),
+        warnings=warnings,
     )
 
 
