@@ -5,7 +5,7 @@ Commands and functions mirror each other:
 - get: `get`, `find_public_files`, `public_sources` · import: `import_results`
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`
-- versus: `versus` · gate: `gate`
+- versus: `versus` · gate: `gate` · rank: `rank`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -17,7 +17,7 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.audit import Audit
     from fewbench.audit import audit as audit_scores
-    from fewbench.decide import Gate, Versus, gate, versus
+    from fewbench.decide import Gate, Ranking, Versus, gate, rank, versus
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
@@ -52,6 +52,7 @@ __all__ = [
     "FewbenchError",
     "Gate",
     "Plan",
+    "Ranking",
     "Scale",
     "Scores",
     "SplitSettings",
@@ -72,6 +73,7 @@ __all__ = [
     "load_scores",
     "plan",
     "public_sources",
+    "rank",
     "run",
     "save_scores",
     "select_items",
@@ -83,7 +85,7 @@ __all__ = [
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
     "audit": ("Audit",),
-    "decide": ("Gate", "Versus", "gate", "versus"),
+    "decide": ("Gate", "Ranking", "Versus", "gate", "rank", "versus"),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated

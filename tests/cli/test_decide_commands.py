@@ -59,3 +59,12 @@ def test_mistakes(run, cli, scores):
         found = cli(*words)
         assert (found.code, said in found.err) == (2, True), found.err
         assert "Traceback" not in found.err
+
+
+def test_a_ranking(run, ok, cli, tmp_path):
+    text = ok("rank", "run", "--model", "model-01", "-o", "ranks.csv")
+    assert text.startswith("best 1: 'new'")
+    assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
+    found = json.loads(ok("rank", "run", "--top", "1", "--json"))
+    assert [one["target"] for one in found["targets"]] == ["new", "step:2"]
+    assert "the best 2 of 2" in cli("rank", "run", "--top", "2").err

@@ -46,8 +46,9 @@ COMMANDS = {
     "versus": ("versus:versus", "Compare the full scores of two models."),
     "gate": (
         "gate:gate",
-        "Check whether a target passes: exit code 0 pass, 1 fail, 2 error, 3 undecided.",
+        "Check whether a target passes a threshold or holds up to a baseline.",
     ),
+    "rank": ("rank:rank", "Rank several targets, with the probability of each rank."),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "compare": (
         "compare:compare",

@@ -66,10 +66,10 @@ def gate(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Check whether a target passes: exit code 0 pass, 1 fail, 2 error, 3 undecided.
+    """Check whether a target passes a threshold or holds up to a baseline.
 
-    Run it after every round of answers and stop as soon as it passes or fails: the level holds for
-    all looks together.
+    The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided. Run it after every
+    round of answers and stop as soon as it passes or fails: the level holds for all looks together.
 
     \b
     fewbench gate run --at-least 0.70

@@ -60,10 +60,21 @@ class Contrast:
         The sources of both.
     sequential : bool
         Whether the interval must hold at all looks together, so that one may stop at any of them.
+    held : dict, optional
+        Errors that were measured for other contrasts; shared and extended.
     """
 
-    def __init__(self, one: Side, other: Side, scores: Scores, sequential: bool) -> None:
+    def __init__(
+        self,
+        one: Side,
+        other: Side,
+        scores: Scores,
+        sequential: bool,
+        held: dict[tuple[object, ...], HeldOut] | None = None,
+    ) -> None:
         self.one, self.other, self.scores = one, other, scores
+        self._measured = {} if held is None else held
+        self._unmeasured: list[str] = []  # beyond the sources, who show nothing of errors there
         self.sequential = sequential
         self.differences = one.estimates - other.estimates
         self.units: FloatArray = np.hypot(
@@ -104,11 +115,21 @@ class Contrast:
     @cached_property
     def residuals(self) -> Residuals:
         """Errors on held-out sources, in units of their spread."""
-        if len(self.open) == 1:
-            return of_models(self._held(self.open[0]))
-        first = self._held(self.one)
-        same = _made_of(self.one, self._at(self.one)) == _made_of(self.other, self._at(self.other))
-        return of_pairs(first, first if same else self._held(self.other), self.difference)
+        return self._residuals([self._held(side) for side in self.open])
+
+    def _residuals(self, held: list[HeldOut]) -> Residuals:
+        if len(held) == 1:
+            return of_models(held[0])
+        return of_pairs(held[0], held[1], self.difference)
+
+    def _stretch(self, level: float) -> float:
+        """How much wider an interval must be for all looks together than for the last one."""
+        if not self.sequential:
+            return 1.0
+        last = {id(one): one.last() for one in map(self._held, self.open)}
+        once = self._residuals([last[id(self._held(side))] for side in self.open])
+        (together, _, _), (alone, _, _) = self.residuals.quantile(level), once.quantile(level)
+        return together / alone if 0 < alone <= together < math.inf else 1.0
 
     def _at(self, side: Side) -> tuple[int, ...]:
         assert side.evaluation is not None
@@ -123,11 +144,13 @@ class Contrast:
     def _held(self, side: Side) -> HeldOut:
         evaluation = side.evaluation
         assert evaluation is not None
-        made = evaluation.provenance
-        return measure(
-            *(evaluation.method, self.scores, made.budget, made.seed, self._at(side)),
-            folder=evaluation.folder,
-        )
+        made, method = evaluation.provenance, evaluation.method
+        at = self._at(side)
+        key = (method.describe(), made.budget, made.seed, at)
+        if key not in self._measured:
+            how = (method, self.scores, made.budget, made.seed, at)
+            self._measured[key] = measure(*how, folder=evaluation.folder)
+        return self._measured[key]
 
     # -- intervals ---------------------------------------------------------------------------
 
@@ -168,13 +191,17 @@ class Contrast:
             return Judged(-1.0, 1.0, "bounds", units, said)
         low, high = self.difference - quantile * unit, self.difference + quantile * unit
         kind = "cross-fitted"
-        share = 0.0
-        below, above = 0.0, 0.0
-        for weight, ends in self._beyond(level):
-            below += weight * ends[0]
-            above += weight * ends[1]
-            share += weight
+        cases = self._beyond(level)
+        share = sum(weight for weight, _ in cases)
         if share > 0:
+            stretch = self._stretch(level)
+            below, above = (
+                sum(
+                    weight * (self.difference + stretch * (ends[at] - self.difference))
+                    for weight, ends in cases
+                )
+                for at in (0, 1)
+            )
             low, high = (1 - share) * low + below, (1 - share) * high + above
             kind = "frontier" if share >= 0.5 else kind
         return Judged(low, high, kind, units, said)
@@ -201,7 +228,10 @@ class Contrast:
             if chance < LEAST_CHANCE:
                 continue
             frontier = evaluation.error_model.frontier
-            if frontier is not None and (weight := frontier.weight(chance)) > 0:
+            if frontier is None:
+                if chance >= SAID_FROM:
+                    self._unmeasured.append(side.name)
+            elif (weight := frontier.weight(chance)) > 0:
                 found[side.name] = (weight, distance, frontier)
         return found
 
@@ -223,9 +253,7 @@ class Contrast:
         # The two are compared because they are close: if one is beyond, likely both are.
         a, b = weight[self.one.name], weight[self.other.name]
         if (both := min(a, b)) > 0:
-            past = self.places[self.one.name][2].past
-            estimates = self.scores.full_scores()[past.models] - past.errors
-            half = unit * _pairs_beyond(past, estimates, middle, level)
+            half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
             cases.append((both, (middle - half, middle + half)))
         for side, only in ((self.one, a - both), (self.other, b - both)):
             if only > 0:
@@ -255,6 +283,11 @@ class Contrast:
             "the strongest source models, estimated from weaker ones"
             for name, (weight, _, _) in self.places.items()
             if weight >= SAID_FROM
+        ]
+        found += [
+            f"{name} answers better than nearly all source models, and these do not show how the "
+            "method errs there. The interval may be too narrow"
+            for name in self._unmeasured
         ]
         if len(self.open) == 2 and not len(self.common[0]):
             found.append(
@@ -311,6 +344,14 @@ class Contrast:
         ratio = np.divide(np.abs(apart), error, out=np.full(n_tasks, np.inf), where=error > 0)
         return np.asarray(half), np.where(apart == 0, 1.0, 2 * t.sf(ratio, rests.groups))
 
+    def standard_error(self, level: float) -> float:
+        """Return the standard error of the difference of the full scores; inf if unknown."""
+        if not self.open:
+            return 0.0
+        if self.residuals.groups < 2 or self.interval(level).kind == "bounds":
+            return math.inf
+        return float(self.residuals.scales()[0]) * float(self.units[0]) * self._widened(level)
+
     def _widened(self, level: float) -> float:
         """How much wider the interval is for a target that may be beyond the sources."""
         found, (quantile, _, _) = self._interval(level), self.residuals.quantile(level)
@@ -320,23 +361,13 @@ class Contrast:
         return max(1.0, (found.high - found.low) / (2 * half))
 
 
-def _made_of(side: Side, at: tuple[int, ...]) -> tuple[object, ...]:
-    assert side.evaluation is not None
-    made = side.evaluation.provenance
-    return side.evaluation.method.describe(), made.budget, made.seed, at
-
-
-def _pairs_beyond(
-    past: PastErrors, estimates: FloatArray, difference: float, level: float
-) -> float:
+def _pairs_beyond(past: PastErrors, level: float) -> float:
     """Return the conformal quantile of differences of sources that were all beyond weaker ones.
 
-    As in `of_pairs`, over pairs whose estimates are as close as the two targets' are.
+    Over all pairs, near or not: the further beyond, the more errors differ.
     """
     fits = np.equal.outer(past.step, past.step) & ~np.equal.outer(past.groups, past.groups)
     i, j = np.nonzero(np.triu(fits))
-    near = as_close(estimates[i] - estimates[j], difference)
-    i, j = i[near], j[near]
     unit = np.hypot(past.spreads[i], past.spreads[j])
     apart = np.abs(past.errors[i] - past.errors[j])
     return _conformal(

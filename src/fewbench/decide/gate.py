@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
 from fewbench.decide.contrast import Contrast, Judged
+from fewbench.decide.held_out import HeldOut
 from fewbench.decide.paired import items_needed
 from fewbench.decide.sides import Given, Side, fixed, scores_of, side
 from fewbench.decide.versus import check_margin
@@ -221,9 +222,10 @@ def gate(
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
     contrasts, checks = [], []
+    held: dict[tuple[object, ...], HeldOut] = {}
     if at_least is not None:
         bound = fixed(float(scale.to_unit(at_least)), scores)
-        contrasts.append(Contrast(own, bound, scores, not once))
+        contrasts.append(Contrast(own, bound, scores, not once, held))
         checks.append(_threshold(contrasts[-1], at_least, each))
     if not_below is not None:
         baseline = side(not_below, scores, (target,))
@@ -231,7 +233,7 @@ def gate(
             raise EvaluationError(
                 f"{own.name!r} is its own baseline", hint="name another model with --not-below"
             )
-        contrasts.append(Contrast(own, baseline, scores, not once))
+        contrasts.append(Contrast(own, baseline, scores, not once, held))
         checks.append(_baseline(contrasts[-1], margin or 0.0, each))
     warnings = [said for contrast in contrasts for said in contrast.warnings(each)]
     verdicts = {one.verdict for one in checks}

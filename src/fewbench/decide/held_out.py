@@ -9,7 +9,7 @@ part and of different groups make a pair. A difference from a known score rests 
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -57,6 +57,10 @@ class HeldOut:
     models: IntArray
     groups: IntArray
     parts: IntArray
+
+    def last(self) -> "HeldOut":
+        """Return the errors after the last look alone."""
+        return replace(self, errors=self.errors[:, -1:], spreads=self.spreads[:, -1:])
 
 
 @dataclass(frozen=True, eq=False)
