@@ -17,7 +17,6 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.decide.held_out import (
     HeldOut,
     Residuals,
-    as_close,
     looks,
     measure,
     of_models,
@@ -254,7 +253,10 @@ class Contrast:
         a, b = weight[self.one.name], weight[self.other.name]
         if (both := min(a, b)) > 0:
             half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
-            cases.append((both, (middle - half, middle + half)))
+            # Errors follow the distance beyond the sources; the further side's may be larger.
+            first, second = (self._trend(side, level) for side in (self.one, self.other))
+            below, above = min(first - second, 0.0) - half, max(first - second, 0.0) + half
+            cases.append((both, (middle + below, middle + above)))
         for side, only in ((self.one, a - both), (self.other, b - both)):
             if only > 0:
                 below, above = self._one_beyond(side, level)
@@ -262,6 +264,11 @@ class Contrast:
                     below, above = -above, -below
                 cases.append((only, (middle + below, middle + above)))
         return cases
+
+    def _trend(self, side: Side, level: float) -> float:
+        """Return the error that the frontier expects at a side's distance beyond the sources."""
+        _, distance, frontier = self.places[side.name]
+        return float(side.spreads[0]) * sum(frontier.ends(distance, level)) / 2
 
     def _one_beyond(self, side: Side, level: float) -> tuple[float, float]:
         """Ends of the error of a side beyond the sources minus that of one inside.
