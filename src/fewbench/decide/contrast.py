@@ -31,8 +31,6 @@ from fewbench.scores import Scores
 
 STEP = 0.8
 """The method is judged at the budget, or at the budget times a power of this."""
-SURE = 0.999
-"""Highest level that a probability is read off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,30 +303,22 @@ class Contrast:
 
     # -- probabilities -----------------------------------------------------------------------
 
-    def chance_above(self, threshold: float = 0.0) -> float:
-        """Return the probability that the difference exceeds a threshold.
+    def chance_above(self, level: float) -> float:
+        """Return the probability that the difference is above 0.
 
-        Read off the level of the widest interval that excludes the threshold, so it agrees with
-        the intervals. A value near 1 shows at most what the number of source models supports.
+        Of a normal distribution around the difference, whose quantile is the end of the interval
+        that lies towards 0. So it is beyond (1 + level) / 2 if and only if the interval excludes 0.
         """
-        above = self.difference - threshold
-        if abs(above) < 1e-12:
+        from scipy.special import ndtr, ndtri
+
+        middle = self.difference
+        if abs(middle) < 1e-12:
             return 0.5
-        if not self.open:
-            return float(above > 0)
-
-        def excludes(level: float) -> bool:
-            found = self.interval(level)
-            return found.low > threshold if above > 0 else found.high < threshold
-
-        low, high = 0.0, SURE
-        if excludes(SURE):
-            low = SURE
-        else:
-            for _ in range(10):
-                middle = (low + high) / 2
-                low, high = (middle, high) if excludes(middle) else (low, middle)
-        return 0.5 + low / 2 if above > 0 else 0.5 - low / 2
+        found = self.interval(level)
+        half = middle - found.low if middle > 0 else found.high - middle
+        if half <= 0:
+            return float(middle > 0)
+        return float(ndtr(float(ndtri(0.5 + level / 2)) * middle / half))
 
     def task_tests(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return half widths and p values of the task differences, each shape (tasks,).

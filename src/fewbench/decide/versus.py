@@ -211,6 +211,9 @@ def versus(
 ) -> Versus:
     """Compare the full scores of two models.
 
+    Measures the errors of differences on the source models, which can take as long as 100 runs of
+    the method. The folder of a saved evaluation keeps them.
+
     Parameters
     ----------
     a, b : Evaluation, (Evaluation, str) or str
@@ -299,7 +302,7 @@ def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust
         difference=sign * contrast.difference,
         interval=_interval(sign, judged.low, judged.high),
         level=level,
-        chance_a_better=contrast.chance_above(),
+        chance_a_better=contrast.chance_above(level),
         verdict=verdict,
         margin=margin,
         not_worse=not_worse,
