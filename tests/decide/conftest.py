@@ -14,6 +14,11 @@ N_TARGETS = 20
 
 
 @pytest.fixture(scope="session")
+def table():
+    return TABLE
+
+
+@pytest.fixture(scope="session")
 def sources():
     return TABLE.take(models=np.arange(N_TARGETS, TABLE.n_models))
 

@@ -183,3 +183,29 @@ def test_mistakes(sources, targets, play):
     assert found.kind == "bounds"  # the first look is later
     assert any("first look" in one for one in found.warnings)
     assert any("not answered yet" in one for one in found.warnings)
+
+
+def test_targets_stronger_than_the_sources(table, play, tmp_path):
+    table = table.take(models=np.argsort(table.full_scores(), kind="stable"))
+    sources = table.take(models=np.arange(48))
+    targets = table.take(models=np.arange(48, 64, 2))
+    evaluation = Evaluation(sources, "greedy-ridge", 40, targets.model_ids)
+    evaluation.save(tmp_path / "run")
+    play(evaluation, truth=targets)
+    truth = targets.full_scores()
+    sides = [side((evaluation, name), sources) for name in targets.model_ids]
+    kinds, held, wrong = set(), [], 0
+    for i in range(len(sides)):
+        for j in range(i):
+            contrast = Contrast(sides[i], sides[j], sources, sequential=False)
+            found, apart = contrast.interval(0.9), truth[i] - truth[j]
+            kinds.add(found.kind)
+            held.append(found.low <= apart <= found.high)
+            wrong += (found.low > 0 and apart <= 0) or (found.high < 0 and apart >= 0)
+            looking = Contrast(sides[i], sides[j], sources, sequential=True).interval(0.9)
+            assert looking.high - looking.low >= found.high - found.low - 1e-9
+    assert "frontier" in kinds
+    assert np.mean(held) >= 0.85
+    assert wrong <= 1
+    best = fewbench.versus((evaluation, targets.model_ids[-1]), targets.model_ids[0])
+    assert any("strongest source models" in said for said in best.warnings)
