@@ -29,6 +29,9 @@ from fewbench.evaluation.past_errors import PastErrors, equal_weights
 from fewbench.evaluation.sampling import betting_interval, check_level
 from fewbench.scores import Scores
 
+LIKELY = 0.5
+"""Probability of being beyond sources that show nothing of errors there, from which no interval is
+given: verdicts would be wrong too often."""
 STEP = 0.8
 """The method is judged at the budget, or at the budget times a power of this."""
 
@@ -189,6 +192,8 @@ class Contrast:
         low, high = self.difference - quantile * unit, self.difference + quantile * unit
         kind = "cross-fitted"
         cases = self._beyond(level)
+        if self._unmeasured:
+            return Judged(-1.0, 1.0, "bounds", units, said)
         share = sum(weight for weight, _ in cases)
         if share > 0:
             stretch = self._stretch(level)
@@ -226,7 +231,7 @@ class Contrast:
                 continue
             frontier = evaluation.error_model.frontier
             if frontier is None:
-                if chance >= SAID_FROM:
+                if chance >= LIKELY:
                     self._unmeasured.append(side.name)
             elif (weight := frontier.weight(chance)) > 0:
                 found[side.name] = (weight, distance, frontier)
@@ -291,7 +296,8 @@ class Contrast:
         ]
         found += [
             f"{name} answers better than nearly all source models, and these do not show how the "
-            "method errs there. The interval may be too narrow"
+            "method errs there. The interval shows only what the answers leave possible: use "
+            "--method random"
             for name in self._unmeasured
         ]
         if len(self.open) == 2 and not len(self.common[0]):
