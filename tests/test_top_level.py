@@ -30,6 +30,9 @@ def results():
             (1, 10),
             "ran 6 of 60 items",
         ),
+        "versus": (fewbench.versus(*TABLE.model_ids[:2], scores=TABLE), (4, 6), "Versus: "),
+        "gate": (fewbench.gate(evaluation, at_least=0.0), (1, 5), "Gate: new: pass"),
+        "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 8), "Ranking at 90%"),
         "plan": (
             fewbench.plan(TABLE, budget=5, methods="random-ridge", target="like", repeats=3),
             (1, 25),
@@ -54,6 +57,9 @@ def shown():
         "estimates",
         "comparison",
         "run",
+        "versus",
+        "gate",
+        "rank",
         "plan",
     ],
 )

@@ -7,6 +7,7 @@ Commands and functions mirror each other:
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`
+- versus: `versus` · gate: `gate` · rank: `rank`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -18,6 +19,7 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.audit import Audit
     from fewbench.audit import audit as audit_scores
+    from fewbench.decide import Gate, Ranking, Versus, gate, rank, versus
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
@@ -52,13 +54,16 @@ __all__ = [
     "Estimates",
     "Evaluation",
     "FewbenchError",
+    "Gate",
     "Pack",
     "Plan",
+    "Ranking",
     "Scale",
     "Scores",
     "SplitSettings",
     "Stop",
     "Subset",
+    "Versus",
     "__version__",
     "audit_scores",
     "compare",
@@ -67,6 +72,7 @@ __all__ = [
     "from_arrays",
     "from_long",
     "from_wide",
+    "gate",
     "get",
     "import_results",
     "load_scores",
@@ -74,11 +80,13 @@ __all__ = [
     "pack",
     "plan",
     "public_sources",
+    "rank",
     "refresh_pack",
     "run",
     "run_lm_eval",
     "save_scores",
     "select_items",
+    "versus",
     "write_report",
 ]
 
@@ -86,6 +94,7 @@ __all__ = [
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
     "audit": ("Audit",),
+    "decide": ("Gate", "Ranking", "Versus", "gate", "rank", "versus"),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated

@@ -43,6 +43,12 @@ COMMANDS = {
         "evaluate:estimate",
         "Estimate full scores from the answers so far.",
     ),
+    "versus": ("versus:versus", "Compare the full scores of two models."),
+    "gate": (
+        "gate:gate",
+        "Check whether a target passes a threshold or holds up to a baseline.",
+    ),
+    "rank": ("rank:rank", "Rank several targets, with the probability of each rank."),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "compare": (
         "compare:compare",
@@ -125,6 +131,8 @@ def _all(
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score
     Estimate the score:     fewbench estimate run
+    Compare two models:     fewbench versus new-run old-run --margin 0.01
+    Pass or fail in CI:     fewbench gate run --at-least 0.70
     Share chosen items:     fewbench pack scores.parquet -n 100 -o mmlu-100.few
     Run fewer tasks:        fewbench tasks select scores.parquet -k 3 --method fit
     """

@@ -207,11 +207,12 @@ class Evaluation:
         from fewbench.evaluation.estimating import Estimator
 
         by_width = self.stop.half_width is not None
-        made = (self.method, self.scores, self.provenance, self._folder)
+        made = (self.method, self.scores, self.provenance, self.folder)
         return Estimator(*made, by_width=by_width)
 
     @property
-    def _folder(self) -> Path | None:
+    def folder(self) -> Path | None:
+        """The folder it is saved in, if it is."""
         return None if self._journal is None else self._journal.folder
 
     @cached_property
@@ -239,7 +240,7 @@ class Evaluation:
         """Use one thread, and keep fitted models in the folder."""
         from fewbench.methods.item_response import fits_kept_in
 
-        with one_thread(), fits_kept_in(self._folder):
+        with one_thread(), fits_kept_in(self.folder):
             yield
 
     @property
@@ -590,6 +591,13 @@ class Evaluation:
                 f"{target!r} is not a target", hint=f"the targets are {some(self.targets)}"
             )
 
+    def _check_answers(self, target: str) -> None:
+        if not len(self.record.answered(target)):
+            raise EvaluationError(
+                f"{target!r} has answered none of the asked items",
+                hint="run the items that ask lists, and record the answers with tell",
+            )
+
     def _check_open(self, target: str) -> None:
         """Choose new items if a target has no open ones."""
         if not len(self.record.open(target)):
@@ -643,11 +651,7 @@ class Evaluation:
         names = list(targets) if targets is not None else self._answering()
         for name in names:
             self._check_target(name)
-            if not len(self.record.answered(name)):
-                raise EvaluationError(
-                    f"{name!r} has answered none of the asked items",
-                    hint="run the items that ask lists, and record the answers with tell",
-                )
+            self._check_answers(name)
         return self._estimate(level, names) if names else Estimates()
 
     def _answering(self) -> list[str]:
@@ -681,6 +685,15 @@ class Evaluation:
         with self._working():
             return self._session.predict(names, tasks=tasks)
 
+    def prediction(self, target: str) -> Prediction:
+        """Return what the method predicts of one target, in [0, 1], one row.
+
+        EvaluationError if the target has no answers.
+        """
+        self._check_target(target)
+        self._check_answers(target)
+        return self._predict([target], tasks=True)
+
     def predict(self, target: str) -> float:
         """Return a target's estimated score alone, on the scale of the scores.
 
@@ -690,12 +703,8 @@ class Evaluation:
         from fewbench.evaluation.bounds import bound_score
 
         self._check_target(target)
+        self._check_answers(target)
         answers = self.record.answers(target)
-        if not len(answers.items):
-            raise EvaluationError(
-                f"{target!r} has answered none of the asked items",
-                hint="run the items that ask lists, and record the answers with tell",
-            )
         found = float(self._predict([target], tasks=False).scores[0])
         score = bound_score(found, self.scores, answers.items, answers.scores[0])
         return float(self.scores.scale.from_unit(score))

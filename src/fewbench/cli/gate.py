@@ -1,0 +1,143 @@
+"""fewbench gate: pass or fail, for CI."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench._files import written_whole
+from fewbench._names import counted
+from fewbench.cli.options import Json, TargetName
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work
+from fewbench.cli.sides import Sides
+from fewbench.cli.text import say, table
+from fewbench.cli.versus import MEASURING, needed
+from fewbench.decide import Gate
+from fewbench.decide import gate as decide
+from fewbench.errors import EvaluationError
+
+FORMATS = (".json", ".md")
+
+
+def gate(
+    folder: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o), or DIR:TARGET."),
+    ],
+    at_least: Annotated[
+        float | None,
+        typer.Option(help="Pass if the full score is at least this, on the scale of the scores."),
+    ] = None,
+    not_below: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BASELINE",
+            help="Pass if the target is not worse than this: another evaluation's folder, "
+            "DIR:TARGET, another target, or a source model.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="With --not-below: largest loss that passes, on the scale of the scores (default: "
+            "0)."
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="At most 1 - LEVEL of the verdicts are wrong.")
+    ] = 0.9,
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="You look only once, at a number of answers fixed beforehand (narrower "
+            "intervals).",
+        ),
+    ] = False,
+    target: TargetName = None,
+    scores: Annotated[
+        Path | None, typer.Option("--scores", help="Scores file, if it was moved.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .json, or .md for a CI summary."),
+    ] = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Check whether a target passes a threshold or holds up to a baseline.
+
+    The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided. Run it after every
+    round of answers and stop as soon as it passes or fails: the level holds for all looks together.
+
+    \b
+    fewbench gate run --at-least 0.70
+    fewbench gate run --not-below old-model --margin 0.01
+    fewbench gate run --not-below old-run --margin 0.01 --level 0.95 -o gate.md
+    fewbench gate run --at-least 0.70 --once --json
+    """
+    if output is not None and output.suffix not in FORMATS:
+        raise EvaluationError(
+            f"cannot write {output}", hint="name a file that ends in .json or .md"
+        )
+    sides = Sides(scores)
+    own = sides.read(folder)
+    if isinstance(own, str):
+        own = sides.open(Path(folder))
+    if target is not None:
+        own = (own[0] if isinstance(own, tuple) else own, target)
+    baseline = None if not_below is None else sides.read(not_below)
+    inputs = [Path(folder)]
+    if not_below is not None and Path(not_below).is_dir():
+        inputs.append(Path(not_below))
+    check_outputs(output, inputs=[scores, *inputs], force=force)
+    with at_work(MEASURING):
+        found = decide(
+            own,
+            at_least=at_least,
+            not_below=baseline,
+            margin=margin,
+            level=level,
+            once=once,
+        )
+    print(found.to_json() if as_json else describe(found, folder))
+    if output is not None:
+        text = found.to_markdown() if output.suffix == ".md" else found.to_json() + "\n"
+        with written_whole(output) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        say(f"wrote {output}")
+    raise typer.Exit(found.exit_code)
+
+
+def describe(found: Gate, folder: str = "DIR") -> str:
+    """Return a verdict as text: the answer, the checks, what to do next."""
+    rows = [
+        [
+            one.rule,
+            f"{one.value:.4g}",
+            f"{one.interval.low:.4g} .. {one.interval.high:.4g}",
+            one.verdict,
+        ]
+        for one in found.checks
+    ]
+    level = found.checks[0].level
+    run = f"{found.items_run:,} of {counted(found.items_total, 'item')} run"
+    lines = [
+        f"{found.verdict}: {found.target}, {run}",
+        table(["condition", "value", f"{level:.0%} interval", "verdict"], rows),
+    ]
+    if found.looks:
+        lines.append(
+            f"the level holds for all looks together ({', '.join(map(str, found.looks))} answers)"
+        )
+    lines += [f"warning: {said}" for said in found.warnings]
+    if found.verdict == "undecided":
+        most = max(one.items_needed or 0 for one in found.checks)
+        if most:
+            lines.append(f"if the value stays as it is, {needed(most, found.items_total)}")
+        if found.items_open:
+            lines.append(f"Next: fewbench ask {folder}")
+        else:
+            lines.append("all asked items are answered: start an evaluation with a larger budget")
+    return "\n".join(lines)

@@ -1,0 +1,92 @@
+"""fewbench rank: the order of several targets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench._files import written_whole
+from fewbench._names import as_cell, some
+from fewbench.cli.options import Json, open_evaluation
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work
+from fewbench.cli.text import number, say, table
+from fewbench.cli.versus import MEASURING
+from fewbench.decide import Ranking
+from fewbench.decide import rank as rank_targets
+from fewbench.errors import EvaluationError
+
+FORMATS = (".json", ".csv")
+
+
+def rank(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR…", help="Folders of evaluations (start -o).")
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="A source model to rank, too. Repeat it for several."),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many best targets you want to find.", min=1)] = 1,
+    level: Annotated[float, typer.Option(help="Level of the rank ranges, all together.")] = 0.9,
+    scores: Annotated[
+        Path | None, typer.Option("--scores", help="Scores file, if it was moved.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write: .json or .csv.")
+    ] = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Rank several targets, with the probability of each rank.
+
+    All targets with answers are ranked. Prints the order, the range of ranks of each target, and
+    which targets to run more items of.
+
+    \b
+    fewbench rank run
+    fewbench rank run-a run-b --model old-model
+    fewbench rank run --top 3 --json
+    """
+    if output is not None and output.suffix not in FORMATS:
+        raise EvaluationError(
+            f"cannot write {output}", hint="name a file that ends in .json or .csv"
+        )
+    check_outputs(output, inputs=[scores, *folders], force=force)
+    evaluations = [open_evaluation(folder, scores) for folder in folders]
+    with at_work(MEASURING):
+        found = rank_targets(*evaluations, models=model or (), top=top, level=level)
+    print(found.to_json() if as_json else describe(found))
+    if output is None:
+        return
+    with written_whole(output) as temporary:
+        if output.suffix == ".json":
+            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
+        else:
+            found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)
+    say(f"wrote {output}")
+
+
+def describe(found: Ranking) -> str:
+    """Return a ranking as text."""
+    best = some([one.target for one in found.targets[: found.top]])
+    lines = [f"best {found.top}: {best}" + ("" if found.is_settled else ", not sure yet"), ""]
+    wanted = "P(best)" if found.top == 1 else f"P(best {found.top})"
+    rows = [
+        [
+            one.target,
+            str(one.rank),
+            f"{one.rank_low} .. {one.rank_high}",
+            number(one.score),
+            number(one.chance_top, 2),
+            f"{one.items_run:,}",
+            str(len(one.level_with)),
+        ]
+        for one in found.targets
+    ]
+    header = ["target", "rank", f"ranks at {found.level:.0%}", "score", wanted, "items"]
+    lines.append(table([*header, "level with"], rows))
+    lines.append("level with: number of targets that may be as good, at this level for all pairs")
+    if found.next_targets:
+        lines.append(f"Next: run more items of {' and '.join(found.next_targets)}")
+    return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])

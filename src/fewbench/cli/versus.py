@@ -1,0 +1,211 @@
+"""fewbench versus: which of two models is better."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench._files import written_whole
+from fewbench._names import as_cell
+from fewbench.cli.options import Json, load
+from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.progress import at_work
+from fewbench.cli.sides import Sides
+from fewbench.cli.text import number, say, table
+from fewbench.decide import Versus
+from fewbench.decide import versus as compare_two
+from fewbench.decide.versus import ADJUSTS
+from fewbench.errors import EvaluationError
+
+MEASURING = "measuring errors of differences on held-out source models …"
+FORMATS = (".json", ".csv")
+SHOWN = 10
+
+
+def versus(
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="Folder of an evaluation, DIR:TARGET, or a model.")
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="What to compare with; as A.")],
+    scores: Annotated[
+        Path | None,
+        typer.Option("--scores", help="Scores file: of two source models, or if it was moved."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Largest difference that does not matter, on the scale of the scores."),
+    ] = None,
+    adjust: Annotated[
+        str,
+        typer.Option(
+            help="Adjust the tasks' p values for their number: holm (no false verdict) or bh "
+            "(Benjamini-Hochberg: few false verdicts)."
+        ),
+    ] = "holm",
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            "--sequential", help="You look again after more answers and stop at a verdict."
+        ),
+    ] = False,
+    items: Annotated[
+        bool, typer.Option("--items", help="Also print all items that the two score differently.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .json, or .csv with one row per task."),
+    ] = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Compare the full scores of two models.
+
+    Prints the difference with its interval, the probability that A is better, and what random
+    sampling of as many items would give. A folder's targets are evaluated; a source model's full
+    score is known.
+
+    \b
+    fewbench versus new-run old-run                two evaluations of one target each
+    fewbench versus run:step-2000 run:step-1000    two targets of one evaluation
+    fewbench versus run old-model                  a target and a source model
+    fewbench versus run old-model --margin 0.01    not worse by more than 0.01?
+    fewbench versus model-a model-b --scores scores.parquet
+    """
+    if output is not None and output.suffix not in FORMATS:
+        raise EvaluationError(
+            f"cannot write {output}", hint="name a file that ends in .json or .csv"
+        )
+    sides = Sides(scores)
+    one, other = sides.read(a), sides.read(b)
+    inputs = [Path(name) for name in (a, b) if Path(name).is_dir()]
+    check_outputs(output, inputs=[scores, *inputs], force=force)
+    named = None
+    if isinstance(one, str) and isinstance(other, str) and scores is not None:
+        named = load(scores)
+    with at_work(MEASURING):
+        found = compare_two(
+            *(one, other),
+            scores=named,
+            level=level,
+            margin=margin,
+            adjust=adjust,  # type: ignore[arg-type]
+            sequential=sequential,
+        )
+    print(found.to_json() if as_json else describe(found, items))
+    if output is None:
+        return
+    with written_whole(output) as temporary:
+        if output.suffix == ".json":
+            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
+        else:
+            found.to_frame().map(as_cell).to_csv(temporary)
+    say(f"wrote {output}")
+
+
+def describe(found: Versus, items: bool = False) -> str:
+    """Return a comparison as text: the answer, the numbers, the tasks, the items."""
+    digits = _digits(found)
+
+    def score(value: float) -> str:
+        return number(value, digits)
+
+    low, high = score(found.interval.low), score(found.interval.high)
+    lines = [f"{found.answer} (at {found.level:.0%})", ""]
+    rows = [
+        [found.a, score(found.score_a), f"{found.items_a:,}"],
+        [found.b, score(found.score_b), f"{found.items_b:,}"],
+        ["difference", f"{found.difference:+.{digits}f}", f"{found.items_common:,} in common"],
+    ]
+    lines += [table(["", "score", f"items of {found.items_total:,}"], rows), ""]
+    if found.kind != "known":
+        lines.append(f"{found.level:.0%} interval of the difference: {low} .. {high}")
+        lines.append(f"probability that {found.a} is better: {found.chance_a_better:.2f}")
+        lines.append(f"interval: {_how(found)}")
+    else:
+        lines.append("both scores are known: the difference has no error on these items")
+    if found.margin is not None:
+        said = f"worse by less than {found.margin:g}, or better"
+        lines.append(f"{found.a} is {said}: {_yes(found.not_worse)}")
+        lines.append(f"the two differ by less than {found.margin:g}: {_yes(found.equivalent)}")
+    if found.plain is not None:
+        plain = found.plain
+        lines.append(
+            f"random sampling of {plain.items:,} items would give ±{score(plain.paired)} (both on "
+            f"the same items) or ±{score(plain.unpaired)} (unpaired)"
+        )
+    if found.mcnemar is not None:
+        test = found.mcnemar
+        lines.append(
+            f"McNemar's exact test: {found.a} alone right on {test.only_a}, {found.b} alone on "
+            f"{test.only_b}, p = {test.p_value:.3g}"
+        )
+    if found.items_needed is not None:
+        lines.append(
+            f"if the difference stays as it is, {needed(found.items_needed, found.items_total)}"
+        )
+    if found.tasks:
+        lines += ["", *_tasks(found, digits)]
+    if found.deciding:
+        lines += ["", *_items(found, items)]
+    return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])
+
+
+def needed(items: int, n_items: int) -> str:
+    """Say how many items decide."""
+    if items >= n_items:
+        return f"only all {n_items:,} items decide it"
+    return f"about {items:,} of {n_items:,} items decide it"
+
+
+def _digits(found: Versus) -> int:
+    largest = max(abs(found.score_a), abs(found.score_b), 1e-9)
+    return max(0, 3 - max(0, round(math.log10(largest))))
+
+
+def _yes(value: bool | None) -> str:
+    return "yes" if value else "not sure"
+
+
+def _how(found: Versus) -> str:
+    resting = f"{found.units} independent source models or families"
+    said = {
+        "betting": "valid for any random sample that both ran; no assumption about the models",
+        "cross-fitted": f"errors of the method on {resting}, held out",
+        "frontier": "errors of the method on the strongest source models, estimated from weaker "
+        "ones",
+        "bounds": "only what the answers leave possible",
+    }[found.kind]
+    if found.looks:
+        said += f"; holds at all looks together ({', '.join(map(str, found.looks))} answers)"
+    return said
+
+
+def _tasks(found: Versus, digits: int) -> list[str]:
+    rows = [
+        [
+            one.task,
+            f"{one.difference:+.{digits}f}",
+            f"{number(one.interval.low, digits)} .. {number(one.interval.high, digits)}",
+            f"{one.p_adjusted:.3f}",
+            one.verdict,
+        ]
+        for one in found.tasks
+    ]
+    header = ["task", "difference", f"{found.level:.0%} interval", "adjusted p", "verdict"]
+    return [table(header, rows), f"p values adjusted by {ADJUSTS[found.adjust]}"]
+
+
+def _items(found: Versus, every: bool) -> list[str]:
+    n = len(found.deciding)
+    for_a = sum(one.a > one.b for one in found.deciding)
+    said = (
+        f"{n:,} of {found.items_common:,} common items differ: {found.a} scores higher on "
+        f"{for_a:,}, {found.b} on {n - for_a:,}"
+    )
+    shown = found.deciding if every else found.deciding[:SHOWN]
+    if not every:
+        return [said + ("" if n <= SHOWN else " (--items lists them)")]
+    rows = [[one.item, one.task, f"{one.a:g}", f"{one.b:g}"] for one in shown]
+    return [said, table(["item", "task", found.a, found.b], rows, left=2)]

@@ -1,0 +1,388 @@
+"""The difference of two full scores: its interval, and the probability of its sign.
+
+The unit of a difference is sqrt(a² + b²), with a and b the two estimates' own standard errors. The
+interval is that unit times the conformal quantile of the same ratio over pairs of held-out sources
+(`held_out`), so it contains how far errors move together. For a target that may be beyond the
+sources, the ends move towards those of pairs of which one or both were beyond weaker sources.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._names import counted
+from fewbench._types import FloatArray, IntArray
+from fewbench.decide.held_out import (
+    HeldOut,
+    Residuals,
+    looks,
+    measure,
+    of_models,
+    of_pairs,
+)
+from fewbench.decide.sides import Side
+from fewbench.evaluation.intervals import ALIKE, LEAST_CHANCE, SAID_FROM, TINY, Frontier
+from fewbench.evaluation.opening import FEWEST
+from fewbench.evaluation.past_errors import PastErrors, equal_weights
+from fewbench.evaluation.sampling import betting_interval, check_level
+from fewbench.scores import Scores
+
+LIKELY = 0.5
+"""Probability of being beyond sources that show nothing of errors there, from which no interval is
+given: verdicts would be wrong too often."""
+STEP = 0.8
+"""The method is judged at the budget, or at the budget times a power of this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """An interval of a difference in [-1, 1], how it was made, and what it rests on.
+
+    `kind` is known (no error), betting, cross-fitted, frontier or bounds.
+    """
+
+    low: float
+    high: float
+    kind: str
+    units: int | None
+    warnings: tuple[str, ...] = ()
+
+
+class Contrast:
+    """Difference of two sides, first minus second, in [-1, 1] with 1 being best.
+
+    Parameters
+    ----------
+    one, other : Side
+    scores : Scores
+        The sources of both.
+    sequential : bool
+        Whether the interval must hold at all looks together, so that one may stop at any of them.
+    held : dict, optional
+        Errors that were measured for other contrasts; shared and extended.
+    """
+
+    def __init__(
+        self,
+        one: Side,
+        other: Side,
+        scores: Scores,
+        sequential: bool,
+        held: dict[tuple[object, ...], HeldOut] | None = None,
+    ) -> None:
+        self.one, self.other, self.scores = one, other, scores
+        self._measured = {} if held is None else held
+        self._unmeasured: list[str] = []  # beyond the sources, who show nothing of errors there
+        self.sequential = sequential
+        self.differences = one.estimates - other.estimates
+        self.units: FloatArray = np.hypot(
+            np.where(one.is_known, 0.0, one.spreads), np.where(other.is_known, 0.0, other.spreads)
+        )
+        self.open = [side for side in (one, other) if not side.is_known]
+
+    @property
+    def difference(self) -> float:
+        """The difference of the full scores."""
+        return float(self.differences[0])
+
+    @cached_property
+    def common(self) -> tuple[FloatArray, FloatArray]:
+        """Both sides' scores on the items that both answered, in order of the items."""
+        items = np.intersect1d(self.one.items, self.other.items)
+        found = []
+        for side in (self.one, self.other):
+            order = np.argsort(side.items)
+            found.append(side.answers[order][np.searchsorted(side.items[order], items)])
+        return found[0], found[1]
+
+    @cached_property
+    def is_paired_sample(self) -> bool:
+        """Whether both were run on the same simple random sample and scored by its mean."""
+        if not self.open or self.scores.average != "micro":
+            return False
+        plain = all(side.evaluation.method.plain_sampling for side in self.open if side.evaluation)
+        n = len(self.common[0])
+        return plain and n > 1 and all(len(side.items) == n for side in self.open)
+
+    @cached_property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of answers that a sequential decision is calibrated at, of the longer side."""
+        budgets = [side.evaluation.provenance.budget for side in self.open if side.evaluation]
+        return looks(max(budgets)) if budgets and self.sequential else ()
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """Errors on held-out sources, in units of their spread."""
+        return self._residuals([self._held(side) for side in self.open])
+
+    def _residuals(self, held: list[HeldOut]) -> Residuals:
+        if len(held) == 1:
+            return of_models(held[0])
+        return of_pairs(held[0], held[1], self.difference)
+
+    def _stretch(self, level: float) -> float:
+        """How much wider an interval must be for all looks together than for the last one."""
+        if not self.sequential:
+            return 1.0
+        last = {id(one): one.last() for one in map(self._held, self.open)}
+        once = self._residuals([last[id(self._held(side))] for side in self.open])
+        (together, _, _), (alone, _, _) = self.residuals.quantile(level), once.quantile(level)
+        return together / alone if 0 < alone <= together < math.inf else 1.0
+
+    def _at(self, side: Side) -> tuple[int, ...]:
+        assert side.evaluation is not None
+        budget = side.evaluation.provenance.budget
+        if self.sequential:
+            return looks(budget)
+        n = len(side.items)
+        if n >= STEP * budget:
+            return (budget,)
+        return (max(1, int(budget * STEP ** math.ceil(math.log(n / budget, STEP) - 1e-9))),)
+
+    def _held(self, side: Side) -> HeldOut:
+        evaluation = side.evaluation
+        assert evaluation is not None
+        made, method = evaluation.provenance, evaluation.method
+        at = self._at(side)
+        key = (method.describe(), made.budget, made.seed, at)
+        if key not in self._measured:
+            how = (method, self.scores, made.budget, made.seed, at)
+            self._measured[key] = measure(*how, folder=evaluation.folder)
+        return self._measured[key]
+
+    # -- intervals ---------------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest difference that the answers leave possible."""
+        return self.one.least - self.other.most, self.one.most - self.other.least
+
+    def interval(self, level: float) -> Judged:
+        """Return the interval of the difference of the full scores; it contains the difference."""
+        check_level(level)
+        middle = self.difference
+        if not self.open:
+            return Judged(middle, middle, "known", None)
+        first = min(self.open, key=lambda side: len(side.items))
+        if self.sequential and len(first.items) < FEWEST:
+            has = f"{first.name} has {counted(len(first.items), 'answer')}"
+            return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
+        found = self._interval(level)
+        if self.is_paired_sample:
+            low, high = self._betting(level)
+            if high - low < found.high - found.low or found.kind == "bounds":
+                found = Judged(low, high, "betting", None)
+        least, most = self.bounds
+        return Judged(
+            max(least, min(found.low, middle)),
+            min(most, max(found.high, middle)),
+            *(found.kind, found.units, found.warnings),
+        )
+
+    def _interval(self, level: float) -> Judged:
+        quantile, units, warning = self.residuals.quantile(level)
+        unit = float(self.units[0])
+        if unit > 0 and quantile < TINY:
+            return Judged(-1.0, 1.0, "bounds", None, (ALIKE,))
+        said = () if warning is None else (warning,)
+        if not math.isfinite(quantile):
+            return Judged(-1.0, 1.0, "bounds", units, said)
+        low, high = self.difference - quantile * unit, self.difference + quantile * unit
+        kind = "cross-fitted"
+        cases = self._beyond(level)
+        if self._unmeasured:
+            return Judged(-1.0, 1.0, "bounds", units, said)
+        share = sum(weight for weight, _ in cases)
+        if share > 0:
+            stretch = self._stretch(level)
+            below, above = (
+                sum(
+                    weight * (self.difference + stretch * (ends[at] - self.difference))
+                    for weight, ends in cases
+                )
+                for at in (0, 1)
+            )
+            low, high = (1 - share) * low + below, (1 - share) * high + above
+            kind = "frontier" if share >= 0.5 else kind
+        return Judged(low, high, kind, units, said)
+
+    def _betting(self, level: float) -> tuple[float, float]:
+        """Interval from the paired differences of a random sample, valid for any scores.
+
+        At several looks, the share of misses is divided among them (Bonferroni).
+        """
+        each = 1 - (1 - level) / max(1, len(self.looks))
+        apart = self.common[0] - self.common[1]
+        low, high = betting_interval((apart + 1) / 2, self.scores.n_items, each)
+        return 2 * low - 1, 2 * high - 1
+
+    @cached_property
+    def places(self) -> dict[str, tuple[float, float, Frontier]]:
+        """Probability to be beyond the sources, distance and frontier, where there is one."""
+        found = {}
+        for side in self.open:
+            evaluation = side.evaluation
+            if evaluation is None or evaluation.method.plain_sampling:
+                continue
+            chance, distance = side.placed
+            if chance < LEAST_CHANCE:
+                continue
+            frontier = evaluation.error_model.frontier
+            if frontier is None:
+                if chance >= LIKELY:
+                    self._unmeasured.append(side.name)
+            elif (weight := frontier.weight(chance)) > 0:
+                found[side.name] = (weight, distance, frontier)
+        return found
+
+    def _beyond(self, level: float) -> list[tuple[float, tuple[float, float]]]:
+        """Return weights, and ends of the difference, of the cases with a side beyond."""
+        cases = []
+        weight = {side.name: self.places.get(side.name, (0.0,))[0] for side in self.open}
+        middle, unit = self.difference, float(self.units[0])
+        if len(self.open) == 1:
+            (side,) = self.open
+            if weight[side.name] > 0:
+                _, distance, frontier = self.places[side.name]
+                spread = float(side.spreads[0])
+                below, above = (spread * end for end in frontier.ends(distance, level))
+                if side is self.other:
+                    below, above = -above, -below
+                cases.append((weight[side.name], (middle + below, middle + above)))
+            return cases
+        # The two are compared because they are close: if one is beyond, likely both are.
+        a, b = weight[self.one.name], weight[self.other.name]
+        if (both := min(a, b)) > 0:
+            half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
+            # Errors follow the distance beyond the sources; the further side's may be larger.
+            first, second = (self._trend(side, level) for side in (self.one, self.other))
+            below, above = min(first - second, 0.0) - half, max(first - second, 0.0) + half
+            cases.append((both, (middle + below, middle + above)))
+        for side, only in ((self.one, a - both), (self.other, b - both)):
+            if only > 0:
+                below, above = self._one_beyond(side, level)
+                if side is self.other:
+                    below, above = -above, -below
+                cases.append((only, (middle + below, middle + above)))
+        return cases
+
+    def _trend(self, side: Side, level: float) -> float:
+        """Return the error that the frontier expects at a side's distance beyond the sources."""
+        _, distance, frontier = self.places[side.name]
+        return float(side.spreads[0]) * sum(frontier.ends(distance, level)) / 2
+
+    def _one_beyond(self, side: Side, level: float) -> tuple[float, float]:
+        """Ends of the error of a side beyond the sources minus that of one inside.
+
+        The two were not measured together: their half widths are added as independent errors.
+        """
+        other = self.other if side is self.one else self.one
+        _, distance, frontier = self.places[side.name]
+        low, high = (float(side.spreads[0]) * end for end in frontier.ends(distance, level))
+        inside = _conformal(np.abs(frontier.inside.relative), frontier.inside.groups, level)
+        half = math.hypot((high - low) / 2, inside * float(other.spreads[0]))
+        return (low + high) / 2 - half, (low + high) / 2 + half
+
+    def warnings(self, level: float) -> tuple[str, ...]:
+        """Return reasons to doubt the interval."""
+        found = [*self.one.notes, *self.other.notes, *self.interval(level).warnings]
+        found += [
+            f"{name} answers better than nearly all source models. The interval uses the errors on "
+            "the strongest source models, estimated from weaker ones"
+            for name, (weight, _, _) in self.places.items()
+            if weight >= SAID_FROM
+        ]
+        found += [
+            f"{name} answers better than nearly all source models, and these do not show how the "
+            "method errs there. The interval shows only what the answers leave possible: use "
+            "--method random"
+            for name in self._unmeasured
+        ]
+        if len(self.open) == 2 and not len(self.common[0]):
+            found.append(
+                "the two have no item in common. Items that both run make the difference more "
+                "precise: start both as targets of one evaluation"
+            )
+        return tuple(dict.fromkeys(found))
+
+    # -- probabilities -----------------------------------------------------------------------
+
+    def chance_above(self, level: float) -> float:
+        """Return the probability that the difference is above 0.
+
+        Of a normal distribution around the difference, whose quantile is the end of the interval
+        that lies towards 0. So it is beyond (1 + level) / 2 if and only if the interval excludes 0.
+        """
+        from scipy.special import ndtr, ndtri
+
+        middle = self.difference
+        if abs(middle) < 1e-12:
+            return 0.5
+        found = self.interval(level)
+        half = middle - found.low if middle > 0 else found.high - middle
+        if half <= 0:
+            return float(middle > 0)
+        return float(ndtr(float(ndtri(0.5 + level / 2)) * middle / half))
+
+    def task_tests(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return half widths and p values of the task differences, each shape (tasks,).
+
+        By Student's t, with the root mean square of the residuals as their scale and the number of
+        independent units as degrees of freedom: many tasks need p values smaller than the number
+        of source models can show.
+        """
+        from scipy.stats import t
+
+        n_tasks = len(self.scores.tasks)
+        apart, units = self.differences[1:], self.units[1:]
+        if not self.open:
+            return np.zeros(n_tasks), np.where(np.abs(apart) > 1e-12, 0.0, 1.0)
+        rests = self.residuals
+        if rests.groups < 2 or self.interval(level).kind == "bounds":
+            return np.full(n_tasks, np.inf), np.ones(n_tasks)
+        error = rests.scales()[1:] * units * self._widened(level)
+        half = t.ppf(0.5 + level / 2, rests.groups) * error
+        ratio = np.divide(np.abs(apart), error, out=np.full(n_tasks, np.inf), where=error > 0)
+        return np.asarray(half), np.where(apart == 0, 1.0, 2 * t.sf(ratio, rests.groups))
+
+    def standard_error(self, level: float) -> float:
+        """Return the standard error of the difference of the full scores; inf if unknown."""
+        if not self.open:
+            return 0.0
+        if self.residuals.groups < 2 or self.interval(level).kind == "bounds":
+            return math.inf
+        return float(self.residuals.scales()[0]) * float(self.units[0]) * self._widened(level)
+
+    def _widened(self, level: float) -> float:
+        """How much wider the interval is for a target that may be beyond the sources."""
+        found, (quantile, _, _) = self._interval(level), self.residuals.quantile(level)
+        half = quantile * float(self.units[0])
+        if found.kind == "bounds" or not 0 < half < math.inf:
+            return 1.0
+        return max(1.0, (found.high - found.low) / (2 * half))
+
+
+def _pairs_beyond(past: PastErrors, level: float) -> float:
+    """Return the conformal quantile of differences of sources that were all beyond weaker ones.
+
+    Over all pairs, near or not: the further beyond, the more errors differ.
+    """
+    fits = np.equal.outer(past.step, past.step) & ~np.equal.outer(past.groups, past.groups)
+    i, j = np.nonzero(np.triu(fits))
+    unit = np.hypot(past.spreads[i], past.spreads[j])
+    apart = np.abs(past.errors[i] - past.errors[j])
+    return _conformal(
+        np.divide(apart, unit, np.zeros(len(i)), where=unit > 0), past.groups[i], level
+    )
+
+
+def _conformal(sizes: FloatArray, groups: IntArray, level: float) -> float:
+    """Return the quantile at a level, groups weighted equally; the largest size at most."""
+    if not len(sizes):
+        return math.inf
+    n_groups = len(np.unique(groups))
+    order = np.argsort(sizes, kind="stable")
+    reached = np.cumsum(equal_weights(groups)[order]) >= level * (1 + 1 / n_groups) - 1e-12
+    return float(sizes[order][reached.argmax()] if reached.any() else sizes.max())

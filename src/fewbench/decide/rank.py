@@ -1,0 +1,263 @@
+"""Rank: the order of several targets, and how sure it is."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from fewbench._types import FloatArray
+from fewbench.decide.contrast import Contrast
+from fewbench.decide.held_out import HeldOut
+from fewbench.decide.sides import Given, Side, scores_of, side
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.bounds import EXACT
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.sampling import check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DRAWS = 20_000
+"""Draws of all scores, for the probabilities of ranks."""
+
+
+class Ranked(BaseModel):
+    """One target's place.
+
+    Attributes
+    ----------
+    target : str
+    score : float
+        Estimated full score, on the user's scale.
+    rank : int
+        1 is best.
+    rank_low, rank_high : int
+        Best and worst rank; the ranges of all targets hold together at the stated level.
+    chance_best, chance_top : float
+        Probability of rank 1, and of being among the best `top`.
+    level_with : tuple of str
+        Targets that may be as good, worse or better.
+    items_run : int
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    score: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    chance_best: float
+    chance_top: float
+    level_with: tuple[str, ...]
+    items_run: int
+
+
+class Ranking(BaseModel):
+    """Targets from the best to the worst.
+
+    Attributes
+    ----------
+    targets : tuple of Ranked
+        In order of their estimated scores.
+    level : float
+    top : int
+        How many best targets are wanted.
+    is_settled : bool
+        Whether it is sure, at this level, which targets are the best `top`.
+    next_targets : tuple of str
+        The targets to run more items of to settle the best `top`: the least sure one among them,
+        and its closest challenger.
+    warnings : tuple of str
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    targets: tuple[Ranked, ...]
+    level: float
+    top: int
+    is_settled: bool
+    next_targets: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per target, the best first."""
+        import pandas as pd
+
+        rows = [
+            one.model_dump() | {"level_with": ", ".join(one.level_with)} for one in self.targets
+        ]
+        return pd.DataFrame(rows).set_index("target")
+
+    def to_json(self) -> str:
+        """Return everything as indented JSON."""
+        return self.model_dump_json(indent=2)
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return f"Ranking at {self.level:.0%}:\n{self.to_frame().to_string(float_format='%.3g')}"
+
+    def __str__(self) -> str:
+        """Return the same as `repr`."""
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
+        return f"{self.to_frame().to_html()}<ul>{warned}</ul>"
+
+
+def rank(
+    *evaluations: Evaluation,
+    models: Sequence[str] = (),
+    top: int = 1,
+    level: float = 0.9,
+) -> Ranking:
+    """Rank the targets of evaluations.
+
+    Two targets are told apart if the interval of their difference excludes 0; the intervals of all
+    pairs hold together (Tukey and Kramer's, with standard errors from held-out sources).
+
+    Parameters
+    ----------
+    *evaluations : Evaluation
+        All their targets with answers are ranked.
+    models : sequence of str
+        Source models to rank, too. Their scores are known.
+    top : int
+        How many best targets you want to find.
+    level : float
+        Level of the rank ranges, all together.
+
+    Raises
+    ------
+    EvaluationError
+        With fewer than two targets, two of one name, or a `top` out of range.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> evaluation = Evaluation(simulate(30, 200, seed=1), "random", 40, ["a", "b"])
+    >>> for name, score in (("a", 0.0), ("b", 1.0)):
+    ...     asked = evaluation.ask()[name]
+    ...     left = evaluation.tell(name, dict.fromkeys(asked, score))
+    >>> found = rank(evaluation)
+    >>> [one.target for one in found.targets], found.is_settled
+    (['b', 'a'], True)
+    """
+    check_level(level)
+    given: list[Given] = [
+        (evaluation, name)
+        for evaluation in evaluations
+        for name in evaluation.targets
+        if len(evaluation.record.answered(name))
+    ]
+    if not evaluations or len(given) + len(models) < 2:
+        raise EvaluationError(
+            f"{len(given) + len(models)} targets with answers, and ranking needs two",
+            hint="record answers of more targets, or name source models to rank with them",
+        )
+    scores = scores_of(*evaluations)
+    sides = [side(one, scores) for one in (*given, *models)]
+    names = [one.name for one in sides]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EvaluationError(f"{twice!r} is ranked twice", hint="rank each target once")
+    if not 1 <= top < len(sides):
+        raise EvaluationError(
+            f"the best {top} of {len(sides)} targets", hint=f"use 1 to {len(sides) - 1}"
+        )
+    sides.sort(key=lambda one: (-round(float(one.estimates[0]), EXACT), one.name))
+    held: dict[tuple[object, ...], HeldOut] = {}
+    pairs = {
+        (i, j): Contrast(sides[i], sides[j], scores, sequential=False, held=held)
+        for i, j in itertools.combinations(range(len(sides)), 2)
+    }
+    errors = np.zeros((len(sides), len(sides)))
+    for (i, j), contrast in pairs.items():
+        errors[i, j] = errors[j, i] = contrast.standard_error(level)
+    groups = [one.residuals.groups for one in pairs.values() if one.open]
+    surely = _told_apart(sides, errors, max(2, min(groups, default=2)), level)
+    chances = _chances(sides, errors)
+    units = np.array([float(one.estimates[0]) for one in sides])
+    ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)
+    found = tuple(
+        Ranked(
+            target=one.name,
+            score=float(scores.scale.from_unit(units[at])),
+            rank=int(ranks[at]),
+            rank_low=1 + int(surely[:, at].sum()),
+            rank_high=len(sides) - int(surely[at].sum()),
+            chance_best=float(chances[at, 0]),
+            chance_top=float(chances[at, :top].sum()),
+            level_with=tuple(
+                sides[other].name
+                for other in range(len(sides))
+                if other != at and not surely[at, other] and not surely[other, at]
+            ),
+            items_run=len(one.items),
+        )
+        for at, one in enumerate(sides)
+    )
+    is_settled = bool(surely[:top, top:].all())
+    warnings = [said for one in pairs.values() for said in one.warnings(level)]
+    return Ranking(
+        targets=found,
+        level=level,
+        top=top,
+        is_settled=is_settled,
+        next_targets=() if is_settled else _next(sides, errors, top),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _told_apart(sides: list[Side], errors: FloatArray, freedom: int, level: float) -> FloatArray:
+    """Return whether the row's target is surely better than the column's."""
+    from scipy.stats import studentized_range
+
+    quantile = float(studentized_range.ppf(level, len(sides), freedom)) / math.sqrt(2)
+    units = np.array([float(one.estimates[0]) for one in sides])
+    # TINY differences are rounding: two known scores that are equal are not told apart.
+    return np.asarray(np.subtract.outer(units, units) > quantile * errors + 10.0**-EXACT)
+
+
+def _chances(sides: list[Side], errors: FloatArray) -> FloatArray:
+    """Return the probability of each rank (column) of each target (row).
+
+    Scores are drawn as independent normals whose differences have the pairs' standard errors as
+    closely as independent ones can (least squares on variances).
+    """
+    n = len(sides)
+    finite = np.where(np.isfinite(errors), errors, 1.0)
+    pairs = list(itertools.combinations(range(n), 2))
+    design = np.zeros((len(pairs), n))
+    for row, (i, j) in enumerate(pairs):
+        design[row, [i, j]] = 1.0
+    from scipy.optimize import nnls
+
+    variances, _ = nnls(design, np.array([finite[i, j] ** 2 for i, j in pairs]))
+    if n == 2:  # one equation: any split of the variance gives the same
+        variances = np.full(2, finite[0, 1] ** 2 / 2)
+    rng = np.random.default_rng(0)
+    units = np.array([float(one.estimates[0]) for one in sides])
+    drawn = units + rng.standard_normal((DRAWS, n)) * np.sqrt(variances)
+    order = np.argsort(-drawn, axis=1, kind="stable")
+    chances = np.zeros((n, n))
+    for place in range(n):
+        chances[:, place] = np.bincount(order[:, place], minlength=n) / DRAWS
+    return chances
+
+
+def _next(sides: list[Side], errors: FloatArray, top: int) -> tuple[str, ...]:
+    """Return the pair across the boundary that is least sure, without known scores."""
+    units = np.array([float(one.estimates[0]) for one in sides])
+    best: tuple[float, int, int] = (math.inf, 0, 1)
+    for i in range(top):
+        for j in range(top, len(sides)):
+            error = float(errors[i, j])
+            if error > 0:
+                best = min(best, (float(units[i] - units[j]) / error, i, j))
+    return tuple(sides[at].name for at in best[1:] if not sides[at].is_known)

@@ -1,0 +1,62 @@
+"""The order of several targets: how often ranges of ranks hold, and what is said of them."""
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.errors import FewbenchError
+from fewbench.evaluation import Evaluation
+
+
+def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, play, tmp_path):
+    truth = targets.full_scores()
+    evaluation = Evaluation(sources, "greedy-ridge", 60, targets.model_ids)
+    evaluation.save(tmp_path / "run")
+    play(evaluation)
+    found = fewbench.rank(evaluation, top=5)
+    order = {
+        name: 1 + int((truth > own).sum())
+        for name, own in zip(targets.model_ids, truth, strict=True)
+    }
+    outside = [
+        one.target
+        for one in found.targets
+        if not one.rank_low <= order[one.target] <= one.rank_high
+    ]
+    assert len(outside) <= 2  # in one of ten rankings one pair is told apart wrongly
+    assert [one.rank for one in found.targets] == sorted(one.rank for one in found.targets)
+    frame = found.to_frame()
+    assert frame["chance_best"].sum() == pytest.approx(1)
+    assert frame["chance_top"].sum() == pytest.approx(5)
+    assert np.mean(frame["rank_high"] - frame["rank_low"]) < 14  # of 19
+    among = frame["chance_top"][[name for name, place in order.items() if place <= 5]]
+    assert among.mean() > 0.6
+    for one in found.targets:
+        for other in one.level_with:
+            assert one.target in found.targets[list(frame.index).index(other)].level_with
+    assert not found.is_settled
+    assert 1 <= len(found.next_targets) <= 2
+    assert "<table" in found._repr_html_()
+
+
+def test_known_models_and_mistakes(sources, targets, play):
+    evaluation = Evaluation(sources, "random", 12, targets.model_ids[:2])
+    full = sources.full_scores()
+    order = np.argsort(-full)
+    known = [sources.model_ids[at] for at in order[:3]]
+    wrong = {
+        "ranking needs two": lambda: fewbench.rank(evaluation),
+        "ranked twice": lambda: fewbench.rank(evaluation, models=[known[0], known[0]]),
+        "the best 3 of 3": lambda: fewbench.rank(evaluation, models=known, top=3),
+        "neither a target": lambda: fewbench.rank(evaluation, models=["x", "y"]),
+    }
+    for said, call in wrong.items():
+        with pytest.raises(FewbenchError, match=said):
+            call()
+    play(evaluation)
+    found = fewbench.rank(evaluation, models=known)
+    places = {one.target: one for one in found.targets}
+    assert [places[name].score for name in known] == pytest.approx(full[order[:3]])
+    apart = full[order[0]] - full[order[1]] > 1e-9
+    assert (known[1] in places[known[0]].level_with) != apart
+    assert not set(found.next_targets) & set(known)
