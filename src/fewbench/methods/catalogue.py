@@ -74,7 +74,7 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         "targets like the source models",
         ("fewbench", "greedy-ridge", "fewbench-static"),
-        "least error on real tables: under half of random sampling's; fewbench asks in rounds, the "
+        "least error on real tables: about half of random sampling's; fewbench asks in rounds, the "
         "others once",
         least=FEW,
     ),
