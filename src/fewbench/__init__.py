@@ -6,7 +6,7 @@ Commands and functions mirror each other:
 - audit: `audit_scores` · methods: `CATALOGUE`, `find_method`
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
-- pack: `pack`, `open_pack`, `refresh_pack`
+- pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
 - versus: `versus` · gate: `gate` · rank: `rank`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
-    from fewbench.public import find_public_files, get, public_sources
+    from fewbench.public import find_public_files, get, get_pack, public_sources
     from fewbench.readers import Columns
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
@@ -74,6 +74,7 @@ __all__ = [
     "from_wide",
     "gate",
     "get",
+    "get_pack",
     "import_results",
     "load_scores",
     "open_pack",
@@ -100,7 +101,7 @@ _NAMES = {
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),
     "packs": ("Pack", "open_pack", "pack", "refresh_pack"),
-    "public": ("find_public_files", "get", "public_sources"),
+    "public": ("find_public_files", "get", "get_pack", "public_sources"),
     "readers": ("Columns",),
     "report": ("write_report",),
     "scores": (

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from fewbench.cli import main
 from fewbench.errors import FewbenchError, PublicError
 from fewbench.public import SOURCES, fetching
 from fewbench.study import make_split
+from fewbench.testing import simulate
 
 pytest.importorskip("huggingface_hub")
 
@@ -295,6 +297,29 @@ def test_a_repository_that_holds_other_things(site):
         assert found.value.hint
     part = fewbench.get("hub:me/logs", split="toy__model-a-details")
     assert part.scores.model_ids == ["toy/model-a"]
+
+
+def test_a_published_pack(site, tmp_path):
+    made_pack = fewbench.pack(simulate(12, 40), "random", 5, backtest=False)
+    made = tmp_path / "made.few"
+    made_pack.save(made)
+    packs = site.hub["me/packs"] = {"README.md": b"x", "small.few": made.read_bytes()}
+    path = fewbench.get_pack("hub:me/packs")
+    assert path.name == "small.few"
+    assert fewbench.open_pack(path).names == made_pack.names
+    packs["damaged.few"] = made.read_bytes()[:-50]
+    for name, said in (
+        ("hub:me/packs", "which pack"),
+        ("hub:me/packs/other.few", "which pack"),
+        ("hub:me/packs/damaged.few", "."),
+        ("hub:me/packs/small.few", "exists"),
+        ("hub:me/scores", "it has none"),
+        ("me/packs", "is not a dataset repository"),
+        ("hub:me", "is not a dataset repository"),
+    ):
+        with pytest.raises(FewbenchError, match=said):
+            fewbench.get_pack(name)
+    assert not Path("damaged.few").exists()
 
 
 def test_what_cannot_be_asked():

@@ -14,10 +14,17 @@ from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import WIDEST, say, table
 from fewbench.errors import PublicError
-from fewbench.public import PublicFiles, PublicResults, find_public_files, public_sources
+from fewbench.public import (
+    PublicFiles,
+    PublicResults,
+    find_public_files,
+    get_pack,
+    public_sources,
+)
 from fewbench.public.get import megabytes, source_file
 from fewbench.readers import FORMS
 
+PACK = "pack"
 LISTED = ("models", "items", "size", "license")
 
 
@@ -49,7 +56,9 @@ def get(
         str | None,
         typer.Option(
             "--from",
-            help="For hub:ORG/DATASET: format, if it is not recognized: " + ", ".join(FORMS) + ".",
+            help="For hub:ORG/DATASET: format, if it is not recognized: "
+            + ", ".join((*FORMS, PACK))
+            + ".",
         ),
     ] = None,
     revision: Annotated[
@@ -78,12 +87,23 @@ def get(
     One benchmark:    fewbench get open-llm-leaderboard-v1 --benchmark gsm8k --models 300
     Agents:           fewbench get swe-bench --split verified -o swe.parquet
     Your repository:  fewbench get hub:ORG/DATASET --from lm-eval -o scores.parquet
+    A pack:           fewbench get hub:ORG/NAME --from pack -o mmlu-100.few
     """
     if name == "list":
         given = [output, benchmark, models, split, form, revision, metric, filter_, cache]
         if dry_run or force or any(one is not None for one in given):
             raise PublicError("get list has no options but --json", hint="omit the others")
         _list(as_json)
+        return
+    if form == PACK or name.endswith(".few"):
+        given = [benchmark, models, split, metric, filter_]
+        if dry_run or as_json or any(one is not None for one in given):
+            raise PublicError("a pack is one file", hint="give -o, --revision, --cache, --force")
+        with progress_bar("fetching (MB)") as progress:
+            pack = get_pack(
+                *(name, output), revision=revision, cache=cache, force=force, progress=progress
+            )
+        print(f"wrote {pack}. Next: fewbench pack show {pack}")
         return
     if output is None:
         parts = [name.rpartition("/")[2], split, benchmark]

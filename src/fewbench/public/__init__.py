@@ -2,6 +2,7 @@
 
 from fewbench.public.catalogue import SOURCES, find_source, public_sources
 from fewbench.public.get import PublicFiles, PublicResults, find_public_files, get
+from fewbench.public.packs import get_pack
 from fewbench.public.source import Source
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "find_public_files",
     "find_source",
     "get",
+    "get_pack",
     "public_sources",
 ]
