@@ -30,7 +30,9 @@ def site(monkeypatch, tmp_path):
         # The Hub's client asks a server of its own which programs it knows.
         monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
-        monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+        for name in ("GITHUB_TOKEN", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         monkeypatch.setattr(fetching, "BACKOFF", 0.001)
         monkeypatch.chdir(tmp_path)
         yield site

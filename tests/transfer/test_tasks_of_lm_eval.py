@@ -195,13 +195,13 @@ def test_a_description_of_each_document_stands_before_its_text(folder):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"doc_to_target": "-1"}, "document 0: its right option '?-1'?"),
+        ({"doc_to_target": "-1"}, "document 0: its answer -1 is none of the options"),
         ({"doc_to_target": "[0, 1]"}, "document 0: has 2 right options"),
-        ({"output_type": "loglikelihood_rolling"}, "only texts to be read"),
+        ({"output_type": "loglikelihood_rolling"}, "only texts to read"),
         ({"doc_to_text": "answer", "doc_to_choice": "choices"}, "whole prompts|is a int, not text"),
         ({"doc_to_text": '"{{nothing}}"'}, "cannot load 'sums': UndefinedError: 'nothing'"),
         ({"test_split": "dev"}, "cannot load 'sums': KeyError"),
-        ({"doc_to_image": "[question]"}, "shows images or sound"),
+        ({"doc_to_image": "[question]"}, "uses images or sound"),
         (
             {"output_type": "generate_until", "doc_to_choice": None, "doc_to_target": "empty"},
             "document 0: has no answer",
@@ -247,7 +247,7 @@ def test_a_task_named_twice_is_refused(folder):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(TransferError, match="no folder with tasks"):
+    with pytest.raises(TransferError, match="no such folder"):
         read_tasks(["lm-eval:sums"], include_path=tmp_path / "absent")
 
 

@@ -88,13 +88,13 @@ def demo(
         )
     print(describe_comparison(outcome))
     write_report(outcome, page)
-    print(f"\nReport: {page.resolve()}")
     print(
         "\nA pack holds the chosen items and what estimates need of the source models, in one "
         "file. Make one\nof these source models, and start from it:\n\n"
         f"  fewbench pack {zoo_file()} -m greedy-ridge -n 50 -o zoo-50.few\n"
         "  fewbench start zoo-50.few -o run"
     )
+    print(f"\nReport: {page.resolve()}")
 
 
 def _answer(evaluation: Evaluation, newcomer: "Newcomer") -> None:

@@ -18,8 +18,7 @@ NEEDS = (
     Need(
         "distinct sources",
         FEW,
-        "few sources say little of how items hang together: items are a systematic sample by "
-        "difficulty, and the estimate is close to its mean",
+        "few sources say little: items are a systematic sample by difficulty",
     ),
 )
 
