@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fewbench.cli.options import Json, ScoresOrPack, Seed, items_of
+from fewbench.cli.options import (
+    Concurrency,
+    Json,
+    PriceIn,
+    PriceOut,
+    Rate,
+    Retries,
+    ScoresOrPack,
+    Scoring,
+    Seed,
+    Template,
+    Timeout,
+    items_of,
+)
 from fewbench.cli.running import (
     AcceptChanges,
     AcceptFractions,
@@ -64,9 +77,7 @@ def endpoint(
         Literal["accuracy", "letter", "exact-match"],
         typer.Option(help="Score of an answer, see below."),
     ] = "accuracy",
-    template: Annotated[
-        str, typer.Option(help="Prompt template: mmlu, flan, or a .json or .toml file.")
-    ] = "mmlu",
+    template: Template = "mmlu",
     pattern: Annotated[
         str | None,
         typer.Option(
@@ -78,23 +89,16 @@ def endpoint(
         int | None,
         typer.Option(help="Most tokens of a written answer (default: by the longest answer)."),
     ] = None,
-    concurrency: Annotated[int, typer.Option(help="Number of concurrent requests.")] = 16,
-    rate: Annotated[float | None, typer.Option(help="Most requests per minute.")] = None,
-    timeout: Annotated[float, typer.Option(help="Timeout of a request, in seconds.")] = 120.0,
-    retries: Annotated[int, typer.Option(help="Retries per request.")] = 8,
-    price_in: Annotated[
-        float | None, typer.Option("--price-in", help="Price of a million prompt tokens.")
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option("--price-out", help="Price of a million completion tokens.")
-    ] = None,
+    concurrency: Concurrency = 16,
+    rate: Rate = None,
+    timeout: Timeout = 120.0,
+    retries: Retries = 8,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
     chat: Annotated[
         bool, typer.Option("--chat/--no-chat", help="Written answers: ask as chat messages.")
     ] = True,
-    scoring: Annotated[
-        Literal["auto", "top", "echo"],
-        typer.Option(help="How to read log-probabilities: auto, top (listed tokens) or echo."),
-    ] = "auto",
+    scoring: Scoring = "auto",
     accept_prompts: Annotated[
         bool,
         typer.Option(

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fewbench.cli.options import Json, Seed, group_of_commands, split_names
+from fewbench.cli.options import (
+    Concurrency,
+    Json,
+    PriceIn,
+    PriceOut,
+    Rate,
+    Retries,
+    Scoring,
+    Seed,
+    Template,
+    Timeout,
+    group_of_commands,
+    split_names,
+)
 from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import say
@@ -57,9 +70,7 @@ def measure(
     local: Annotated[
         bool, typer.Option("--local", help="Run a local Hugging Face model instead of a server.")
     ] = False,
-    template: Annotated[
-        str, typer.Option(help="Prompt template: mmlu, flan, or a .json or .toml file.")
-    ] = "mmlu",
+    template: Template = "mmlu",
     metric: Annotated[
         Literal["accuracy", "loss", "exact-match"],
         typer.Option(help="Score of an answer, see below."),
@@ -76,16 +87,12 @@ def measure(
         typer.Option(help="Target tasks: all, a number of the shortest, or comma-separated names."),
     ] = "all",
     seed: Seed = 0,
-    concurrency: Annotated[int, typer.Option(help="Number of concurrent requests.")] = 16,
-    rate: Annotated[float | None, typer.Option(help="Most requests per minute.")] = None,
-    timeout: Annotated[float, typer.Option(help="Timeout of a request, in seconds.")] = 120.0,
-    tries: Annotated[int, typer.Option(help="Retries per request.")] = 8,
-    price_in: Annotated[
-        float | None, typer.Option("--price-in", help="Price of a million prompt tokens.")
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option("--price-out", help="Price of a million completion tokens.")
-    ] = None,
+    concurrency: Concurrency = 16,
+    rate: Rate = None,
+    timeout: Timeout = 120.0,
+    tries: Retries = 8,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Stop when this much is spent, over all runs.")
     ] = None,
@@ -99,10 +106,7 @@ def measure(
             help="Metric exact-match: ask as chat messages (default) or as plain text.",
         ),
     ] = None,
-    scoring: Annotated[
-        Literal["auto", "top", "echo"],
-        typer.Option(help="How to read log-probabilities: auto, top (listed tokens) or echo."),
-    ] = "auto",
+    scoring: Scoring = "auto",
     include_path: Annotated[
         Path | None, typer.Option(help="lm-eval: folder with further tasks.")
     ] = None,

@@ -16,7 +16,7 @@ from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray
-from fewbench.algorithms.soundness.likeness import duplicate_groups
+from fewbench.algorithms.soundness.likeness import count_distinct
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.beyond import RELIABLE, reliability
 from fewbench.evaluation.calibration import cross_fit, frontier_fits
@@ -78,7 +78,7 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     >>> candidates(simulate(40, 60))[-1]
     'random'
     """
-    distinct = int(duplicate_groups(scores.filled, None).max()) + 1
+    distinct = count_distinct(scores.filled)
     advised = next(
         one.methods
         for one in ADVICE
@@ -125,7 +125,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     'there are only 4 distinct source models, too few to compare methods on'
     """
     check_budget(budget, scores.n_items)
-    distinct = int(duplicate_groups(scores.filled, None).max()) + 1
+    distinct = count_distinct(scores.filled)
     if distinct < FOLDS:
         models = counted(distinct, "distinct source model")
         return Choice(RANDOM, f"there are only {models}, too few to compare methods on")

@@ -685,14 +685,14 @@ class Evaluation:
         with self._working():
             return self._session.predict(names, tasks=tasks)
 
-    def prediction(self, target: str) -> Prediction:
+    def prediction(self, target: str, *, tasks: bool = True) -> Prediction:
         """Return what the method predicts of one target, in [0, 1], one row.
 
         EvaluationError if the target has no answers.
         """
         self._check_target(target)
         self._check_answers(target)
-        return self._predict([target], tasks=True)
+        return self._predict([target], tasks=tasks)
 
     def predict(self, target: str) -> float:
         """Return a target's estimated score alone, on the scale of the scores.
@@ -702,10 +702,8 @@ class Evaluation:
         """
         from fewbench.evaluation.bounds import bound_score
 
-        self._check_target(target)
-        self._check_answers(target)
+        found = float(self.prediction(target, tasks=False).scores[0])
         answers = self.record.answers(target)
-        found = float(self._predict([target], tasks=False).scores[0])
         score = bound_score(found, self.scores, answers.items, answers.scores[0])
         return float(self.scores.scale.from_unit(score))
 

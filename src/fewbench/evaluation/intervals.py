@@ -189,8 +189,9 @@ class ErrorModel:
         A band as wide as these errors holds at all looks together, so also where the run ends.
         """
         largest = past.relative
-        for look in self._looks or ():
-            other = self.kept.get(_name(kept_as, look))
+        taken = self.kept.names() if self._looks else set()  # one reading of the file for all looks
+        for name in (_name(kept_as, look) for look in self._looks or ()):
+            other = self.kept.get(name) if name in taken else None
             if other is not None and np.array_equal(other.models, past.models):
                 largest = np.where(
                     np.abs(other.relative) > np.abs(largest), other.relative, largest

@@ -153,6 +153,10 @@ class KeptErrors:
         """Return the errors in memory by name, as `PastErrors.rows`."""
         return {name: past.rows for name, past in self._known.items()}
 
+    def names(self) -> set[str]:
+        """Return the names of all errors that are kept."""
+        return {*self._known, *self._read().parts}
+
     def get(self, name: str) -> PastErrors | None:
         """Return the errors of a name, if there are any."""
         if name in self._known:

@@ -8,11 +8,10 @@ from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
 from fewbench.public.agents import AGENTS, DOMAINS, TERMINAL_2
 from fewbench.public.logs import EEE, LOGS, V1, V1_AUTHOR, V2, V2_AUTHOR, repository
-from fewbench.public.source import Source
+from fewbench.public.source import HUB, Source
 from fewbench.public.tables import LIVEBENCH, METABENCH, TABLES
 from fewbench.readers.harnesses.swe_bench import SPLITS
 
-HUB = "hub:"
 AT_HUB = "https://huggingface.co/datasets"
 # Numbers and sizes are approximate, as others last saw them.
 _ALL = (

@@ -18,6 +18,7 @@ from fewbench.errors import PublicError, ReaderError
 from fewbench.public.fetching import GATED, MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, bucket_files
 from fewbench.public.source import (
+    HUB,
     Ask,
     Attributes,
     Found,
@@ -371,7 +372,7 @@ def _read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
 
 def repository(name: str) -> Source:
     """Return the source of any dataset repository at the Hub, named hub:ORG/DATASET."""
-    repo = name.removeprefix("hub:")
+    repo = name.removeprefix(HUB)
     return Source(
         name,
         "a dataset repository",

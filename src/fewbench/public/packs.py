@@ -9,9 +9,10 @@ from fewbench.errors import PublicError
 from fewbench.public.fetching import Fetcher, Progress
 from fewbench.public.get import default_cache
 from fewbench.public.hosts import Hub
+from fewbench.public.source import HUB
 from fewbench.scores import load_scores
 
-HUB, SUFFIX = "hub:", ".few"
+SUFFIX = ".few"
 
 
 def get_pack(

@@ -20,6 +20,10 @@ Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
 SIZE = re.compile(r"(?<![\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![a-zA-Z0-9])")
 
 
+HUB = "hub:"
+"""Begins the name of a dataset repository."""
+
+
 @dataclass(frozen=True)
 class Ask:
     """What a user asks of a source; see `fewbench.get`."""
@@ -113,7 +117,7 @@ class Source:
                 raise PublicError(
                     f"{self.name} has no {option} {given!r}", hint=did_you_mean(given, known)
                 )
-        if ask.form is not None and not self.name.startswith("hub:"):
+        if ask.form is not None and not self.name.startswith(HUB):
             raise PublicError(
                 f"the form of {self.name} is known",
                 hint="omit --from, which is for hub:ORG/DATASET",

@@ -8,7 +8,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
-from fewbench.algorithms.soundness.likeness import duplicate_groups
+from fewbench.algorithms.soundness.likeness import count_distinct
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
 """Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
@@ -48,7 +48,12 @@ class KrigingModel:
     @property
     def sampled_share(self) -> float:
         """Share of the later items that are a systematic sample, whatever the target's answers."""
-        return min(1.0, max(0.0, (MANY - self.distinct) / FEW))
+        return part((MANY - self.distinct) / FEW)
+
+
+def part(x: float) -> float:
+    """Return x cut to [0, 1]."""
+    return min(1.0, max(0.0, x))
 
 
 def pool_size(asked: int, n_items: int) -> int:
@@ -113,5 +118,5 @@ def fit_kriging(
         Inside(scores, weights, candidates, abilities, curves, dispersion),
         Beyond(scores, weights, candidates, abilities, curves),
         np.lexsort((rng.random(len(candidates)), share[candidates])),
-        int(duplicate_groups(scores[:, candidates]).max()) + 1,
+        count_distinct(scores[:, candidates]),
     )

@@ -22,7 +22,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.kriging.design import SystematicDraws, choose
 from fewbench.algorithms.kriging.inside import Gaussian
-from fewbench.algorithms.kriging.model import KrigingModel
+from fewbench.algorithms.kriging.model import KrigingModel, part
 
 SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
 INSIDE_ONLY = 0.15
@@ -160,20 +160,16 @@ class Run:
             spread = chance @ (curves.chances * (1 - curves.chances))
             density = density * np.sqrt(spread + DENSITY_FLOOR)
             above = float(chance @ means[:, 0]) - curves.edge_score
-            share = max(share, weight * _part((above - FAR_ABOVE[0]) / FAR_ABOVE[1]))
+            share = max(share, weight * part((above - FAR_ABOVE[0]) / FAR_ABOVE[1]))
             if len(self.items) >= DRAWN_FROM:
                 far = float(chance @ curves.grid) - curves.edge
-                share = max(share, weight * DRAWN_SHARE * _part(far))
+                share = max(share, weight * DRAWN_SHARE * part(far))
         drawn = (share, self._draws, density) if share else None
         return choose(models, self.items, n, closed=closed, costs=costs, drawn=drawn)
 
     def _abilities(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
         return np.asarray(chance / chance.sum())
-
-
-def _part(x: float) -> float:
-    return min(1.0, max(0.0, x))
 
 
 def choose_static(

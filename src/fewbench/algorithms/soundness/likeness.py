@@ -255,6 +255,15 @@ def duplicate_groups(values: FloatArray, families: NDArray[np.object_] | None = 
     return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
 
 
+def count_distinct(values: FloatArray) -> int:
+    """Return the number of models, near copies counted once.
+
+    >>> count_distinct(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]]))
+    2
+    """
+    return int(duplicate_groups(values).max()) + 1
+
+
 def _standard(rows: FloatArray) -> FloatArray:
     centred = rows - rows.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(centred, axis=1, keepdims=True)
