@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 
@@ -296,6 +297,7 @@ def repositories(site):
         for one in sorted(folder.rglob("*"))
         if one.is_file() and one.suffix in (".json", ".jsonl") and "ifeval" not in one.name
     } | {"config.json": b"{}", "README.md": b"x"}
-    path = save_scores(simulate(5, 8, seed=1), Path("saved.parquet"))
+    with TemporaryDirectory() as folder:
+        saved = save_scores(simulate(5, 8, seed=1), Path(folder) / "saved.parquet").read_bytes()
     site.hub["me/table"] = {"table.parquet": parquet({"model": ["a"], "q": ["1"], "x": [1]})}
-    site.hub["me/scores"] = {"scores.parquet": path.read_bytes()}
+    site.hub["me/scores"] = {"scores.parquet": saved}
