@@ -189,11 +189,9 @@ def coverage(method, average, repeats, seed0=0, **kind):
 @pytest.mark.parametrize(
     ("method", "average", "kind"),
     [
-        ("random", "micro", {}),
         ("random", "micro", {"continuous": True}),
         ("random", "macro", {}),
         ("random-stratified", "macro", {}),
-        ("random-ridge", "micro", {}),
         ("disco-pds-knn", "micro", {"options": 4}),
     ],
 )

@@ -16,28 +16,28 @@ ADAPTIVE = [name for name, entry in CATALOGUE.items() if not entry.method.asks_o
 
 @pytest.fixture(scope="module")
 def table():
-    return simulate(32, 90, seed=7)
+    return simulate(22, 60, seed=7)
 
 
 @pytest.fixture(scope="module")
 def sources(table):
-    return table.take(models=np.arange(30))
+    return table.take(models=np.arange(20))
 
 
 @pytest.fixture(scope="module")
 def targets(table):
-    return table.take(models=[30, 31])
+    return table.take(models=[20, 21])
 
 
-def tell(evaluation, targets, items, name="model-30"):
+def tell(evaluation, targets, items, name="model-20"):
     row = targets.take(models=targets.model_positions([name]))
     return evaluation.tell_table(row.take(items=targets.positions(items)), name)
 
 
 @pytest.mark.parametrize("method", ["random", "random-ridge", "kmedoids-ridge", "anchor-points"])
 def test_a_static_method_is_fitted_to_the_items_that_were_answered(sources, targets, method):
-    evaluation = Evaluation(sources, method, 30, ["model-30"])
-    asked = evaluation.ask()["model-30"]
+    evaluation = Evaluation(sources, method, 30, ["model-20"])
+    asked = evaluation.ask()["model-20"]
     kept = [item for item in asked if item != asked[7]]
     tell(evaluation, targets, kept)
     subset = evaluation.subset
@@ -46,21 +46,21 @@ def test_a_static_method_is_fitted_to_the_items_that_were_answered(sources, targ
         left = [w for item, w in zip(subset.items, weights, strict=True) if item != asked[7]]
         weights = tuple(w * sum(weights) / sum(left) for w in left)
     given = Subset(items=tuple(kept), weights=weights)
-    alone = Evaluation(sources, method, 29, ["model-30"], subset=given)
+    alone = Evaluation(sources, method, 29, ["model-20"], subset=given)
     tell(alone, targets, kept)
-    said = evaluation.estimate()["model-30"]
-    assert said.score == pytest.approx(alone.estimate()["model-30"].score, abs=1e-12)
+    said = evaluation.estimate()["model-20"]
+    assert said.score == pytest.approx(alone.estimate()["model-20"].score, abs=1e-12)
     assert said.items_run == 29
     assert "29 of 30 items answered: the estimate uses 29" in said.warnings[0]
     tell(evaluation, targets, asked)
-    assert not any("items answered" in one for one in evaluation.estimate()["model-30"].warnings)
+    assert not any("items answered" in one for one in evaluation.estimate()["model-20"].warnings)
 
 
 def test_targets_that_answered_other_items_are_predicted_apart(sources, targets):
     """Each gets what it would get alone."""
     names = targets.model_ids
     both = Evaluation(sources, "random-ridge", 12, names)
-    asked = both.ask()["model-30"]
+    asked = both.ask()["model-20"]
     parts = dict(zip(names, (asked[:9], asked[4:]), strict=True))
     for name, part in parts.items():
         tell(both, targets, part, name)
@@ -73,39 +73,39 @@ def test_targets_that_answered_other_items_are_predicted_apart(sources, targets)
 
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_an_adaptive_method_predicts_after_half_of_its_first_round(sources, targets, method):
-    evaluation = Evaluation(sources, method, 20, ["model-30"])
-    asked = evaluation.ask()["model-30"]
+    evaluation = Evaluation(sources, method, 20, ["model-20"])
+    asked = evaluation.ask()["model-20"]
     half = asked[: -(-len(asked) // 2)]
     tell(evaluation, targets, half)
-    said = evaluation.estimate()["model-30"]
+    said = evaluation.estimate()["model-20"]
     ends = said.interval
     assert 0 <= ends.low <= said.score <= ends.high <= 1
     assert said.items_run == len(half)
     if len(asked) > len(half):
-        assert evaluation.ask()["model-30"] == asked[len(half) :]
+        assert evaluation.ask()["model-20"] == asked[len(half) :]
 
 
 @pytest.mark.parametrize("method", ["random-ridge", *ADAPTIVE])
 def test_a_skipped_item_is_not_asked_again(sources, targets, method, tmp_path):
-    evaluation = Evaluation(sources, method, 20, ["model-30"])
+    evaluation = Evaluation(sources, method, 20, ["model-20"])
     evaluation.save(tmp_path)
-    asked = evaluation.ask()["model-30"]
+    asked = evaluation.ask()["model-20"]
     *rest, skipped = asked
-    left = evaluation.skip("model-30", [skipped])
+    left = evaluation.skip("model-20", [skipped])
     assert left == len(rest) or not rest  # without any, the next round is asked
     if rest:
         tell(evaluation, targets, rest)
     while wanted := evaluation.ask():
-        assert skipped not in wanted["model-30"]
-        tell(evaluation, targets, wanted["model-30"])
-    assert evaluation.finished() == ["model-30"]
-    before = evaluation.estimate()["model-30"]
+        assert skipped not in wanted["model-20"]
+        tell(evaluation, targets, wanted["model-20"])
+    assert evaluation.finished() == ["model-20"]
+    before = evaluation.estimate()["model-20"]
     assert any("1 item skipped" in one for one in before.warnings)
     opened = Evaluation.open(tmp_path, sources)
     assert opened.estimate() == evaluation.estimate()
     assert opened.ask() == {}
     tell(evaluation, targets, [skipped])  # an answer told later counts
-    after = evaluation.estimate()["model-30"]
+    after = evaluation.estimate()["model-20"]
     assert after.items_run == before.items_run + 1
     assert not any("skipped" in one for one in after.warnings)
 
@@ -149,11 +149,11 @@ def test_finished_targets_and_others(sources, targets, two_rounds):
     evaluation = Evaluation(sources, two_rounds, 8, targets.model_ids)
     assert evaluation.finished() == []
     for _ in range(2):
-        tell(evaluation, targets, evaluation.ask()["model-30"])
-    assert (evaluation.finished(), evaluation.waiting()) == (["model-30"], [])
-    assert list(evaluation.ask()) == ["model-31"]
-    assert len(evaluation.ask(at_most=3)["model-31"]) == 3
-    assert list(evaluation.estimate()) == ["model-30"]
+        tell(evaluation, targets, evaluation.ask()["model-20"])
+    assert (evaluation.finished(), evaluation.waiting()) == (["model-20"], [])
+    assert list(evaluation.ask()) == ["model-21"]
+    assert len(evaluation.ask(at_most=3)["model-21"]) == 3
+    assert list(evaluation.estimate()) == ["model-20"]
 
 
 @dataclass(frozen=True)

@@ -35,18 +35,13 @@ def coverage(real, methods, tables):
 # A share of 240 targets of 90 % has a standard error near 2 points. Intervals a fifth too narrow
 # hold 81 %.
 def test_random_splits(real):
-    share = coverage(real, METHODS, {"gsm8k_150": 3, "helm_med_qa": 3, "helm_math": 3})
+    share = coverage(real, METHODS, {"gsm8k_150": 4, "helm_med_qa": 4})
     assert min(share.values()) >= 0.86, share
 
 
 def test_random_splits_with_methods_that_adapt(real):
     share = coverage(real, ["tailored", "collaborative-low-rank"], {"helm_math": 3})
     assert min(share.values()) >= 0.84, share
-
-
-def test_a_forest_on_a_real_table(real):
-    forest = "pds+signature+pca+forest(trees=15)"
-    assert coverage(real, [forest], {"gsm8k_150": 3})[forest] >= 0.85
 
 
 # Of three tables the weaker models foretell the stronger, or do in part, or only guess.
