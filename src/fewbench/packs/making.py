@@ -40,7 +40,7 @@ from fewbench.scores.pack_files import (
 )
 from fewbench.scores.packed import PackedScores
 from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS, check_is_scores
-from fewbench.study.cell import Cache
+from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
 

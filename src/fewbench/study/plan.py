@@ -22,7 +22,8 @@ from fewbench.methods import FEW, find_method
 from fewbench.scores import Scores, read_costs
 from fewbench.scores.table import check_is_scores
 from fewbench.study.backtest import Backtest, Chosen, Measure
-from fewbench.study.cell import Cache, Cell
+from fewbench.study.cache import Cache
+from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
 from fewbench.study.forecast import POWER, TARGETS, Forecast, Plan, Target
 from fewbench.study.goal import needed_standard_errors, read_goal
