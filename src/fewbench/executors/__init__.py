@@ -14,7 +14,7 @@ from fewbench.errors import ClusterError
 from fewbench.executors.calls import Lost, Pool
 from fewbench.executors.local import FuturesPool, InProcess, Processes
 
-__all__ = ["KINDS", "Executor", "Lost", "Pool", "open_pool"]
+__all__ = ["KINDS", "Executor", "InProcess", "Lost", "Pool", "open_pool"]
 
 Executor = Any
 """None, a number of processes, one of `KINDS` as text, a Dask client, an executor of

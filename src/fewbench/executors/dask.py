@@ -8,6 +8,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -169,7 +170,8 @@ class DaskPool(Pool):
         """End what was started; a client that was given stays open."""
         with _quiet():
             for one in self._ends:
-                one.close(timeout=10)
+                with suppress(OSError, TimeoutError):  # of a cluster that is gone
+                    one.close(timeout=10)
 
 
 def _itself(parcel: Parcel) -> Parcel:
