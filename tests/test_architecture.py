@@ -25,7 +25,7 @@ BASE = {
     "_version",
 }
 BELOW = {
-    "executors": {"executors", "fewbench"},
+    "executors": {"executors"},
     "algorithms": {"algorithms"},
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},

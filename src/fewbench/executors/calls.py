@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-import fewbench
 from fewbench._version import __version__
 from fewbench.errors import ClusterError, first_line
 
@@ -169,20 +168,25 @@ def versions() -> dict[str, str]:
 
 def _code() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(fewbench.__file__).parent.rglob("*.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def check_address(place: str, scheme: str, start: str) -> None:
-    """Raise ClusterError if nothing listens at HOST:PORT; `start` says how to start a cluster."""
+def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = False) -> None:
+    """Raise ClusterError if nothing listens at HOST:PORT; `start` says how to start a cluster.
+
+    `speaks_first` waits for the first byte: clients may wait for ever for a server of another kind.
+    """
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
         raise ClusterError(
             f"{scheme}://{place} is no address", hint=f"write {scheme}://HOST:PORT, PORT a number"
         )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as there:
+            if speaks_first:
+                there.recv(1)
     except OSError as error:
         raise ClusterError(
             f"{scheme}://{place}: nothing answers there ({error.strerror or first_line(error)})",

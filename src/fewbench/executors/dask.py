@@ -43,7 +43,7 @@ def _library() -> Any:
 def connect_dask(place: str) -> "DaskPool":
     """Connect to the scheduler at HOST:PORT; ClusterError if there is none."""
     library = _library()
-    check_address(place, "dask", START)
+    check_address(place, "dask", START, speaks_first=True)
     try:
         with _quiet():
             client = library.Client(
@@ -130,9 +130,12 @@ class DaskPool(Pool):
                 if not isinstance(error, library.KilledWorker):
                     raised = error
                     break
-                yield position, Lost(
-                    f"its worker ended each of the {error.allowed_failures + 1} times that it "
-                    f"ran (killed, or out of memory; last {error.last_worker.address})"
+                yield (
+                    position,
+                    Lost(
+                        f"its worker ended each of the {error.allowed_failures + 1} times that it "
+                        f"ran (killed, or out of memory; last {error.last_worker.address})"
+                    ),
                 )
         except (OSError, TimeoutError, library.client.CancelledError) as error:
             raise lost_cluster(self._name, error) from error
@@ -178,10 +181,10 @@ def _itself(parcel: Parcel) -> Parcel:
     return parcel
 
 
-class _quiet(warnings.catch_warnings):  # noqa: N801, reads as a verb
+class _quiet(warnings.catch_warnings):
     """Without Dask's warnings that do not concern the user's numbers."""
 
-    def __enter__(self) -> None:  # type: ignore[override]
+    def __enter__(self) -> None:
         super().__enter__()
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         warnings.filterwarnings("ignore", r"(?s).*Mismatched versions found", UserWarning)

@@ -54,7 +54,8 @@ class Processes(Pool):
                     position = source.popleft()
                     running[self._submit(function, parcel, items[position])] = position
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                ended = next((e for f in done if isinstance(e := f.exception(), BrokenExecutor)), None)
+                errors = [future.exception() for future in done]
+                ended = next((one for one in errors if isinstance(one, BrokenExecutor)), None)
                 if ended is not None:
                     done, _ = wait(running)
                 for future in done:

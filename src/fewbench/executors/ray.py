@@ -45,6 +45,10 @@ def connect_ray(place: str) -> "RayPool":
     try:
         _init(library, address=f"ray://{place}")
     except Exception as error:  # of gRPC, of Ray, and of the system
+        if "ray[client]" in str(error):
+            raise MissingExtraError(
+                f"ray://{place}: connecting needs ray[client]", hint="pip install 'fewbench[ray]'"
+            ) from error
         raise ClusterError(
             f"ray://{place}: no Ray client server answers there ({first_line(error)[:200]})",
             hint=f"check the address; start a cluster with {START}; the client port is 10001",

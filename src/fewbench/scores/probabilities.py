@@ -54,7 +54,8 @@ class OptionProbabilities:
 
     def __getstate__(self) -> dict[str, Any]:
         """Send a mapped file to other processes as its name, not its content."""
-        state, array = dict(vars(self)), self._array
+        state: dict[str, Any] = dict(vars(self))
+        array: Any = self._array
         if isinstance(array, np.memmap) and isinstance(array.base, mmap) and array.filename:
             if array.mode != "r":
                 array.flush()

@@ -15,11 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import fewbench
 from fewbench.evaluation.auto import Auto
 from fewbench.methods.base import Method
 
-ROOT = Path(fewbench.__file__).parent
+ROOT = Path(__file__).parents[1]
 BASE = ("fewbench.study.cell",)
 REGISTRIES = frozenset({"fewbench.methods.catalogue", "fewbench.methods.parts"})
 """Modules that import every method to find one by its name."""
@@ -30,7 +29,7 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn", "ot": "POT", "umap": "umap-learn"}
 
 
 def code_of(method: Method, *, intervals: bool) -> str:
-    """Return a hash of the code and of the versions of libraries that a method's results rest on."""
+    """Return a hash of the code and the versions of libraries that a method's results rest on."""
     return _hash(*_ends(method, intervals))
 
 
