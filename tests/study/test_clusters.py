@@ -109,7 +109,8 @@ def cluster_elsewhere():
 import sys
 from distributed import LocalCluster
 if __name__ == "__main__":
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=None, protocol="tcp") as cluster:
+    how = {"n_workers": 1, "processes": False, "dashboard_address": None, "protocol": "tcp"}
+    with LocalCluster(**how) as cluster:
         print(cluster.scheduler_address, flush=True)
         sys.stdin.read()
 """

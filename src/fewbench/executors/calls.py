@@ -79,6 +79,8 @@ class Pool(ABC):
             while wanted in early:
                 yield early.pop(wanted)
                 wanted += 1
+        if wanted < len(items):
+            raise ClusterError(f"{len(items) - wanted} results are missing", hint="start again")
 
     @abstractmethod
     def close(self) -> None:

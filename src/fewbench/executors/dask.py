@@ -123,20 +123,16 @@ class DaskPool(Pool):
             coming = library.as_completed(futures, loop=self.client.loop)
             for future in self._as_they_come(coming):
                 position = futures.pop(future)
-                if future.status == "finished":
-                    yield position, future.result()
-                    continue
-                error = future.exception()
-                if not isinstance(error, library.KilledWorker):
+                result, error = _outcome(future, library.KilledWorker)
+                if isinstance(error, library.KilledWorker):
+                    result = Lost(
+                        f"its worker ended each of the {error.allowed_failures + 1} times that "
+                        f"it ran (killed, or out of memory; last {error.last_worker.address})"
+                    )
+                elif error is not None:
                     raised = error
                     break
-                yield (
-                    position,
-                    Lost(
-                        f"its worker ended each of the {error.allowed_failures + 1} times that it "
-                        f"ran (killed, or out of memory; last {error.last_worker.address})"
-                    ),
-                )
+                yield position, result
         except (OSError, TimeoutError, library.client.CancelledError) as error:
             raise lost_cluster(self._name, error) from error
         except RuntimeError as error:  # the client is closed
@@ -175,6 +171,16 @@ class DaskPool(Pool):
             for one in self._ends:
                 with suppress(OSError, TimeoutError):  # of a cluster that is gone
                     one.close(timeout=10)
+
+
+def _outcome(future: Any, killed: type[Exception]) -> tuple[Any, Any]:
+    """Return a result, or an error; wait if the result was lost with its worker meanwhile."""
+    if (error := future.exception()) is not None:
+        return None, error
+    try:
+        return future.result(), None
+    except killed as error:
+        return None, error
 
 
 def _itself(parcel: Parcel) -> Parcel:
