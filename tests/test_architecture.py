@@ -25,17 +25,18 @@ BASE = {
     "_version",
 }
 BELOW = {
+    "executors": {"executors"},
     "algorithms": {"algorithms"},
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},
     "audit": {"audit", "methods", "algorithms", "scores"},
-    "evaluation": {"evaluation", "methods", "scores", "algorithms"},
-    "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
-    "packs": {"packs", "study", "evaluation", "methods", "scores"},
+    "evaluation": {"evaluation", "methods", "scores", "algorithms", "executors"},
+    "study": {"study", "evaluation", "methods", "scores", "algorithms", "executors", "fewbench"},
+    "packs": {"packs", "study", "evaluation", "methods", "scores", "executors"},
     "decide": {"decide", "study", "evaluation", "methods", "scores"},
-    "readers": {"readers", "scores"},
+    "readers": {"readers", "scores", "executors"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
-    "public": {"public", "readers", "audit", "scores"},
+    "public": {"public", "readers", "audit", "scores", "executors"},
     "transfer": {"transfer", "runners", "methods", "scores"},
     "report": {"report"},
 }

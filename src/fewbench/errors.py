@@ -11,6 +11,7 @@ FewbenchError
 ├── ModelError         a language model that cannot be reached or cannot do what is asked
 ├── PublicError        public results that cannot be fetched, or not as asked
 ├── PackError          a pack that cannot be made, or does not hold what is asked of it
+├── ClusterError       a cluster that cannot be reached, was lost, or cannot do the work
 └── MissingExtraError  an optional part that is not installed
 """
 
@@ -94,6 +95,10 @@ class PublicError(FewbenchError):
 
 class PackError(FewbenchError):
     """A pack that cannot be made, or that does not hold what is asked of it."""
+
+
+class ClusterError(FewbenchError):
+    """A cluster that cannot be reached, was lost, or whose workers cannot do the work."""
 
 
 class MissingExtraError(FewbenchError):

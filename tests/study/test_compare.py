@@ -192,10 +192,10 @@ def test_a_method_that_fails_in_one_repeat_keeps_the_others(scores, monkeypatch)
     module = import_module("fewbench.study.compare")
     real = module.try_cell
 
-    def sometimes(scores, cell):
+    def sometimes(scores, cell, key):
         if cell.name == "random-linear" and cell.repeat == 1:
-            return Failure(cell.key(scores.fingerprint), "no")
-        return real(scores, cell)
+            return Failure(key, "no")
+        return real(scores, cell, key)
 
     whole = compare(scores, ["random-linear"], [5], repeats=4, level=None).repeats
     monkeypatch.setattr(module, "try_cell", sometimes)
@@ -211,9 +211,7 @@ def test_a_method_that_fails_in_one_repeat_keeps_the_others(scores, monkeypatch)
 
 def test_when_everything_fails_the_reasons_are_there(scores, monkeypatch):
     module = import_module("fewbench.study.compare")
-    monkeypatch.setattr(
-        module, "try_cell", lambda scores, cell: Failure(cell.key(scores.fingerprint), "no")
-    )
+    monkeypatch.setattr(module, "try_cell", lambda scores, cell, key: Failure(key, "no"))
     found = compare(scores, [], [5], repeats=3)
     assert len(found.failures) == 6
     assert found.cells["n_repeats"].tolist() == [0, 0]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from fewbench.cli.options import AverageOption, Json, ScoresPath, Seed, load, split_names
+from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import number, points, say, table
@@ -20,6 +20,7 @@ from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study import KINDS, Comparison, SplitSettings
 from fewbench.study import compare as run_study
+from fewbench.study.cache import is_folder
 from fewbench.study.inference import LEVEL
 
 FAILED = 1  # exit code: some results failed
@@ -66,14 +67,19 @@ def compare(
     workers: Annotated[
         int | None, typer.Option(help="Number of processes (default: all processors).")
     ] = None,
+    cluster: Cluster = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file to write.")
     ] = None,
     as_json: Json = False,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     cache: Annotated[
-        Path | None,
-        typer.Option(help="Cache file for finished results (default: in your cache directory)."),
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Cache for finished results: a file, a folder (FOLDER/) or a URL such as "
+            "s3://bucket/cells (default: a file in your cache directory).",
+        ),
     ] = None,
     use_cache: Annotated[
         bool, typer.Option("--cached/--no-cache", help="Reuse finished results of earlier runs.")
@@ -90,6 +96,7 @@ def compare(
     fewbench compare scores.parquet -m anchor-points,disco-pds-rf -n 100 --split random,group
     fewbench compare scores.parquet -m greedy-ridge -n 50 --split performance --targets 0.3 --gap
     fewbench compare scores.parquet -m greedy-ridge -n 50 -o out.json --report out.html
+    fewbench compare scores.parquet -m fewbench -n 100 --cluster dask://10.0.0.1:8786
 
     \b
     Splits:
@@ -101,7 +108,8 @@ def compare(
     group          whole families (or another column, --group-by) are targets
     """
     check_outputs(output, report, inputs=[scores_path], force=force)
-    check_outputs(cache, inputs=[scores_path], force=True)  # it grows and is never replaced
+    if cache is not None and "://" not in cache and not is_folder(cache):
+        check_outputs(Path(cache), inputs=[scores_path], force=True)  # it grows
     scores = load(scores_path, average)
     kinds = split_names(",".join(split or ["random"]))
     settings = [
@@ -115,7 +123,7 @@ def compare(
         for kind in kinds
     ]
     if use_cache and cache is None:
-        cache = default_cache(scores)
+        cache = str(default_cache(scores))
     with progress_bar("comparing") as progress:
         outcome = run_study(
             scores,
@@ -126,6 +134,7 @@ def compare(
             seed,
             level=level if intervals else None,
             workers=(os.cpu_count() or 1) if workers is None else workers,
+            executor=cluster,
             cache=cache if use_cache else None,
             progress=progress,
             facts={"scores": scores_path.name, "command": shlex.join(["fewbench", *sys.argv[1:]])},

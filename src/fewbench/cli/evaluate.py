@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from fewbench._names import counted, some
 from fewbench.cli.options import (
     AverageOption,
+    Cluster,
     Folder,
     Json,
+    MeasuringWorkers,
     MovedScores,
     ScoresOrPack,
     Seed,
@@ -82,6 +84,8 @@ def start(
             "that of random sampling."
         ),
     ] = True,
+    workers: MeasuringWorkers = 1,
+    cluster: Cluster = None,
 ) -> None:
     """Start an evaluation of one or several target models.
 
@@ -146,7 +150,7 @@ def start(
         say(f"note: with {method}, targets wait for one another before they are asked again")
     if check:
         with at_work(MEASURING):
-            warnings = evaluation.warnings()
+            warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
     print(
@@ -264,6 +268,8 @@ def estimate(
     level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
     target: TargetName = None,
     scores: MovedScores = None,
+    workers: MeasuringWorkers = 1,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
     """Estimate full scores from the answers so far.
@@ -284,7 +290,7 @@ def estimate(
     elif len(evaluation.targets) > 1:
         names = evaluation.finished() or None
     with at_work(MEASURING):
-        estimates = evaluation.estimate(level, names)
+        estimates = evaluation.estimate(level, names, workers=workers, executor=cluster)
     if as_json:
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
         print(json.dumps(found, indent=2))

@@ -1,6 +1,7 @@
 """fewbench get: fetch public per-item results by name."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ import typer
 
 from fewbench._names import counted
 from fewbench.cli.audit import describe
-from fewbench.cli.options import Filter, Json, Metric
+from fewbench.cli.options import Cluster, Filter, Json, Metric
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import WIDEST, say, table
@@ -70,6 +71,11 @@ def get(
         Path | None,
         typer.Option(help="Folder for fetched files (default: in your cache directory)."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Number of processes that read logs (default: all processors)."),
+    ] = None,
+    cluster: Cluster = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show files and bytes; fetch only listings.")
     ] = False,
@@ -91,12 +97,13 @@ def get(
     """
     if name == "list":
         given = [output, benchmark, models, split, form, revision, metric, filter_, cache]
+        given += [workers, cluster]
         if dry_run or force or any(one is not None for one in given):
             raise PublicError("get list has no options but --json", hint="omit the others")
         _list(as_json)
         return
     if form == PACK or name.endswith(".few"):
-        given = [benchmark, models, split, metric, filter_]
+        given = [benchmark, models, split, metric, filter_, workers, cluster]
         if dry_run or as_json or any(one is not None for one in given):
             raise PublicError("a pack is one file", hint="give -o, --revision, --cache, --force")
         with progress_bar("fetching (MB)") as progress:
@@ -135,7 +142,7 @@ def get(
     with progress_bar("fetching (MB)") as progress:
         files.fetch(progress)
     with at_work("reading"):
-        results = files.read()
+        results = files.read((os.cpu_count() or 1) if workers is None else workers, cluster)
     for note in results.notes:
         say(f"note: {note}")
     with at_work("writing"):

@@ -12,6 +12,7 @@ import typer
 from fewbench._files import only_process, written_whole
 from fewbench._names import as_cell, counted
 from fewbench.cli.options import (
+    Cluster,
     Filter,
     ItemColumn,
     Key,
@@ -102,6 +103,7 @@ def import_(
     workers: Annotated[
         int | None, typer.Option(help="Logs: number of processes (default: all processors).")
     ] = None,
+    cluster: Cluster = None,
     score_range: Annotated[
         str | None, typer.Option("--range", help="Lowest and highest possible score, as in 0,100.")
     ] = None,
@@ -156,6 +158,7 @@ def import_(
                 scale=parse_range(score_range, lower_is_better),
                 work=work,
                 workers=(os.cpu_count() or 1) if workers is None else workers,
+                executor=cluster,
                 progress=progress,
             )
         for note in reading.notes:

@@ -45,6 +45,17 @@ AverageOption = Annotated[
         "--average", help="Full score: mean over items (micro) or over task scores (macro)."
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        help="Run on a cluster instead: dask://HOST:PORT, ray://HOST:PORT, dask-local or "
+        "ray-local.",
+    ),
+]
+MeasuringWorkers = Annotated[
+    int, typer.Option(help="Number of processes that measure the method's error.", min=1)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Template = Annotated[
     str, typer.Option(help="Prompt template: mmlu, flan, or a .json or .toml file.")

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from fewbench._names import counted
 from fewbench.cli.options import (
     AverageOption,
+    Cluster,
     Folder,
     Json,
     ScoresPath,
@@ -104,7 +105,10 @@ def make(
         bool, typer.Option(help="Measure the method on held-out source models.")
     ] = True,
     repeats: Annotated[int, typer.Option(help="Repeats of the backtest.", min=3)] = 3,
-    jobs: Annotated[int, typer.Option(help="Processes for the backtest.", min=1)] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="Processes for the backtest and the method's errors.", min=1)
+    ] = 1,
+    cluster: Cluster = None,
     seed: Seed = 0,
     average: AverageOption = None,
     as_json: Json = False,
@@ -138,6 +142,7 @@ def make(
             backtest=backtest,
             repeats=repeats,
             jobs=jobs,
+            executor=cluster,
             on_step=update,
         )
     made.save(output, force=force)

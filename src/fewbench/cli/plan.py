@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.compare import default_cache
-from fewbench.cli.options import AverageOption, Json, ScoresPath, Seed, load, split_names
+from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import number, say, table
@@ -67,6 +67,7 @@ def plan(
     jobs: Annotated[
         int | None, typer.Option(help="Number of processes (default: all processors).")
     ] = None,
+    cluster: Cluster = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write, .html or .json.")
     ] = None,
@@ -110,6 +111,7 @@ def plan(
             repeats=repeats,
             seed=seed,
             jobs=(os.cpu_count() or 1) if jobs is None else jobs,
+            executor=cluster,
             cache=default_cache(scores) if use_cache else None,
             progress=progress,
         )

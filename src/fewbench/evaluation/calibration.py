@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewbench._seeds import child_seed
+from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
-from fewbench.errors import MethodError, ScoresError
+from fewbench.errors import EvaluationError, MethodError, ScoresError
 from fewbench.evaluation.beyond import RELIABLE, place, reliability
 from fewbench.evaluation.past_errors import (
     FOLDS,
@@ -33,6 +34,7 @@ from fewbench.evaluation.sampling import (
     sampling_effect,
     standard_error,
 )
+from fewbench.executors import InProcess, Lost, Pool
 from fewbench.methods.base import Method
 from fewbench.scores import Scores
 
@@ -132,8 +134,12 @@ def cross_fits(
     *,
     folds: int = FOLDS,
     divisions: int = 1,
+    pool: Pool | None = None,
 ) -> list[Calibration]:
-    """Return `cross_fit` after each of these numbers of answers, increasing, None last."""
+    """Return `cross_fit` after each of these numbers of answers, increasing, None last.
+
+    `pool` says where the folds run: in this process by default.
+    """
     if scores.n_models < 3:
         return [Calibration(no_errors(), scores.n_models) for _ in limits]
     groups = source_groups(scores)
@@ -144,7 +150,7 @@ def cross_fits(
     if not method.asks_once:  # slow: chooses items for each source
         order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
         known[order[MOST_JUDGED:]] = False
-    found = []
+    jobs = []
     for division in range(divisions):
         # The first division does not depend on the number of divisions.
         own = seed if division == 0 else child_seed(seed, 3, division)
@@ -152,18 +158,21 @@ def cross_fits(
         for fold in range(int(fold_of.max()) + 1):
             held = np.flatnonzero((fold_of == fold) & known)
             rest = np.flatnonzero(fold_of != fold)
-            found.append(
-                _judge(
-                    *(method, scores, rest, held, groups, budget),
-                    *(child_seed(own, 1, fold), fold, effect, limits),
-                )
-            )
+            own_seed = child_seed(own, 1, fold)
+            jobs.append(_Job(method, rest, held, groups, budget, own_seed, fold, effect, limits))
+    found = _judge_all(scores, jobs, pool)
     pasts = [joined(list(parts)) for parts in zip(*found, strict=True)]
     return [Calibration(past, scores.n_models - len(np.unique(past.models))) for past in pasts]
 
 
 def frontier_fits(
-    method: Method, scores: Scores, budget: int, seed: int, limits: Sequence[int | None] = (None,)
+    method: Method,
+    scores: Scores,
+    budget: int,
+    seed: int,
+    limits: Sequence[int | None] = (None,),
+    *,
+    pool: Pool | None = None,
 ) -> list[PastErrors]:
     """Measure a method's errors on the strongest sources, learned from weaker ones only.
 
@@ -179,7 +188,7 @@ def frontier_fits(
     known = _known(scores)
     effect = sampling_effect(scores, budget)
     order = np.argsort(np.round(scores.full_scores(), 12), kind="stable")
-    found = []
+    jobs = []
     for step, (learned, above) in enumerate(STEPS):
         judged = order[round(above * len(order)) :]
         judged = np.sort(judged[known[judged]])
@@ -190,38 +199,53 @@ def frontier_fits(
         weaker = np.sort(weaker[~np.isin(apart[weaker], apart[judged])])
         if len(weaker) >= 3 and reliability(scores.take(models=weaker)) >= RELIABLE:
             own = child_seed(seed, 5, step)
-            found.append(
-                _judge(
-                    *(method, scores, weaker, judged, groups, budget),
-                    *(own, step, effect, limits),
-                )
-            )
+            jobs.append(_Job(method, weaker, judged, groups, budget, own, step, effect, limits))
+    found = _judge_all(scores, jobs, pool)
     return [joined(list(parts)) for parts in zip(*found, strict=True)] or [no_errors()] * len(
         limits
     )
 
 
-def _judge(
-    method: Method,
-    scores: Scores,
-    learned: IntArray,
-    judged: IntArray,
-    groups: IntArray,
-    budget: int,
-    seed: int,
-    step: int,
-    effect: float,
-    limits: Sequence[int | None],
-) -> list[PastErrors]:
-    """Fit a method on some sources and judge it on others; no errors if it cannot be fitted."""
-    if not len(judged):
-        return [no_errors()] * len(limits)
-    sources, targets = scores.take(models=learned), scores.complete().take(models=judged)
-    try:
-        replayed = replays(method, sources, targets, budget, seed, limits)
-    except (MethodError, ScoresError):  # too few sources are left for the method
-        return [no_errors()] * len(limits)
-    return [_errors(said, sources, targets, judged, groups, step, effect) for said in replayed]
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A method to fit on some sources and to judge on others."""
+
+    method: Method
+    learned: IntArray
+    judged: IntArray
+    groups: IntArray
+    budget: int
+    seed: int
+    step: int
+    effect: float
+    limits: Sequence[int | None]
+
+
+def _judge_all(scores: Scores, jobs: list[_Job], pool: Pool | None) -> list[list[PastErrors]]:
+    found = []
+    for one in (pool or InProcess()).in_order(_judge, scores, jobs):
+        if isinstance(one, Lost):
+            raise EvaluationError(
+                f"measuring the method's errors: {one.reason}",
+                hint="use one worker, or workers with more memory",
+            )
+        found.append(one)
+    return found
+
+
+def _judge(scores: Scores, job: _Job) -> list[PastErrors]:
+    """Return the errors after each number of answers; none if the method cannot be fitted."""
+    if not len(job.judged):
+        return [no_errors()] * len(job.limits)
+    sources = scores.take(models=job.learned)
+    targets = scores.complete().take(models=job.judged)
+    with one_thread():  # in any process
+        try:
+            replayed = replays(job.method, sources, targets, job.budget, job.seed, job.limits)
+        except (MethodError, ScoresError):  # too few sources are left for the method
+            return [no_errors()] * len(job.limits)
+        how = (job.judged, job.groups, job.step, job.effect)
+        return [_errors(said, sources, targets, *how) for said in replayed]
 
 
 def _errors(

@@ -14,6 +14,7 @@ from fewbench.evaluation.estimate import Estimate, Estimates, Interval, RandomSa
 from fewbench.evaluation.intervals import ErrorModel, Judgment
 from fewbench.evaluation.packed import nearest_limit
 from fewbench.evaluation.sampling import error_within, sampling_effect, wilson_interval
+from fewbench.executors import Pool
 from fewbench.methods import Answers, Method, Prediction, Provenance
 from fewbench.scores import Scores
 from fewbench.scores.packed import PackedScores
@@ -46,6 +47,7 @@ class Estimator:
     """Makes estimates from predictions and the method's past errors, which `folder` keeps.
 
     With `by_width` the width of the interval may end the run: it must hold whenever that happens.
+    Errors are measured on `pool`, in this process by default.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Estimator:
         *,
         by_width: bool = False,
     ) -> None:
+        self.pool: Pool | None = None
         self._by_width = by_width
         self._method, self._scores, self._made = method, scores, provenance
         self._folder = folder
@@ -154,6 +157,7 @@ class Estimator:
                 kept=None if other is None else other.kept,
                 looks=self._looks(limit) if self._by_width else None,
             )
+        self._models[limit].pool = self.pool
         return self._models[limit]
 
     def _looks(self, limit: int | None) -> list[int]:

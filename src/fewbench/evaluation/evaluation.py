@@ -33,6 +33,7 @@ from fewbench.evaluation.opening import (
 )
 from fewbench.evaluation.packed import check_settings, subset_of
 from fewbench.evaluation.sampling import check_level
+from fewbench.executors import Executor, open_pool
 from fewbench.methods import (
     Answers,
     Method,
@@ -630,7 +631,14 @@ class Evaluation:
 
     # -- estimate ----------------------------------------------------------------------------
 
-    def estimate(self, level: float = 0.9, targets: Sequence[str] | None = None) -> Estimates:
+    def estimate(
+        self,
+        level: float = 0.9,
+        targets: Sequence[str] | None = None,
+        *,
+        workers: int = 1,
+        executor: Executor = None,
+    ) -> Estimates:
         """Estimate full scores from the answers given so far.
 
         The estimate of a target with open items carries a warning.
@@ -641,6 +649,8 @@ class Evaluation:
             Stated coverage of the interval.
         targets : sequence of str, optional
             Default: all targets with answers.
+        workers, executor
+            Where the method's errors on held-out sources are measured; see `fewbench.compare`.
 
         Raises
         ------
@@ -652,7 +662,20 @@ class Evaluation:
         for name in names:
             self._check_target(name)
             self._check_answers(name)
-        return self._estimate(level, names) if names else Estimates()
+        if not names:
+            return Estimates()
+        with self._measuring(workers, executor):
+            return self._estimate(level, names)
+
+    @contextmanager
+    def _measuring(self, workers: int, executor: Executor) -> Iterator[None]:
+        """Measure the method's errors there."""
+        with open_pool(executor, workers) as pool:
+            self._estimator.pool = pool
+            try:
+                yield
+            finally:
+                self._estimator.pool = None
 
     def _answering(self) -> list[str]:
         names = [name for name in self.targets if len(self.record.answered(name))]
@@ -767,13 +790,14 @@ class Evaluation:
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.to_frame().to_html()}"
 
-    def warnings(self) -> list[str]:
+    def warnings(self, *, workers: int = 1, executor: Executor = None) -> list[str]:
         """Return warnings about the method on these sources, before any target is run.
 
         Repeats the method on parts of the sources, which can take as long as 20 runs of the
-        method; `estimate` reuses the results.
+        method; `estimate` reuses the results, and takes the same `workers` and `executor`.
         """
-        return self._estimator.warnings()
+        with self._measuring(workers, executor):
+            return self._estimator.warnings()
 
     def _accepted(self, target: str) -> list[str]:
         told = [one for one in self._entries if isinstance(one, Told) and one.target == target]

@@ -38,6 +38,7 @@ from fewbench.evaluation.sampling import (
     exact_sequence,
     standard_error,
 )
+from fewbench.executors import Pool
 from fewbench.methods import find_method
 from fewbench.methods.base import Method
 from fewbench.methods.catalogue import STRONGER
@@ -103,6 +104,11 @@ class Judgment:
 class ErrorModel:
     """A method's errors on a table of sources.
 
+    Attributes
+    ----------
+    pool : Pool or None
+        Where errors are measured: in this process by default.
+
     Parameters
     ----------
     method : Method
@@ -140,6 +146,7 @@ class ErrorModel:
         kept: KeptErrors | None = None,
         looks: Sequence[int] | None = None,
     ) -> None:
+        self.pool: Pool | None = None
         self._looks = looks
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
         self._limit = limit
@@ -168,6 +175,7 @@ class ErrorModel:
                 found = cross_fits(
                     *(self._method, self._scores, self._budget, self._seed, self._together),
                     divisions=self._divisions,
+                    pool=self.pool,
                 )
             past = self._keep("inside", [one.past for one in found])
         return Calibration(past, self._scores.n_models - len(np.unique(past.models)))
@@ -212,7 +220,7 @@ class ErrorModel:
         if past is None:
             how = (method, self._scores, self._budget, self._seed, self._together)
             with one_thread():
-                past = self._keep(kept_as, frontier_fits(*how))
+                past = self._keep(kept_as, frontier_fits(*how, pool=self.pool))
         self._beyond[kept_as] = past
         return past
 

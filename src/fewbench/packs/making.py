@@ -23,6 +23,7 @@ from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.past_errors import KeptErrors
 from fewbench.evaluation.sampling import sampling_effect
 from fewbench.evaluation.select import chosen_note
+from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.needs import item_texts
@@ -40,7 +41,7 @@ from fewbench.scores.pack_files import (
 )
 from fewbench.scores.packed import PackedScores
 from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS, check_is_scores
-from fewbench.study.cell import Cache
+from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
 
@@ -76,6 +77,7 @@ def pack(
     backtest: bool = True,
     repeats: int = 3,
     jobs: int = 1,
+    executor: Executor = None,
     on_step: OnStep | None = None,
 ) -> Pack:
     """Make a pack: a few items of a benchmark with all that an estimate from them needs.
@@ -102,7 +104,9 @@ def pack(
         Measure the method on held-out source models like the others, of a new family, and stronger
         than the others.
     repeats, jobs : int
-        Repeats of the backtest, and processes for it.
+        Repeats of the backtest, and processes.
+    executor : Executor, optional
+        Where to run in place of processes of this machine, as of `compare`.
     on_step : callable, optional
         Called with what is being done, in words.
 
@@ -130,12 +134,13 @@ def pack(
     tables = {name: scores} if by is None else _divided(scores, by)
     step = on_step or (lambda text: None)
     parts = []
-    for at, (own, table) in enumerate(tables.items()):
-        said = step if by is None else _prefixed(step, f"{own} ({at + 1} of {len(tables)}): ")
-        n = items if by is None else min(items, max(1, table.n_items // 2))
-        maker = _Maker(table, own, method, n, seed, anonymous, said)
-        rows, notes = maker.backtest(repeats, jobs) if backtest else ([], [])
-        parts.append(maker.part(rows, notes))
+    with open_pool(executor, jobs) as pool:
+        for at, (own, table) in enumerate(tables.items()):
+            said = step if by is None else _prefixed(step, f"{own} ({at + 1} of {len(tables)}): ")
+            n = items if by is None else min(items, max(1, table.n_items // 2))
+            maker = _Maker(table, own, method, n, seed, anonymous, said, pool)
+            rows, notes = maker.backtest(repeats) if backtest else ([], [])
+            parts.append(maker.part(rows, notes))
     record = PackRecord(
         schema_version=SCHEMA,
         name=name,
@@ -174,8 +179,9 @@ class _Maker:
 
     def __init__(
         self, scores: Scores, name: str, method: str | Method, items: int, seed: int,
-        anonymous: bool, step: OnStep,
+        anonymous: bool, step: OnStep, pool: Pool,
     ) -> None:  # fmt: skip
+        self.pool = pool
         self.name, self.seed, self.anonymous, self.step = name, seed, anonymous, step
         step("choosing items")
         chosen = Evaluation(scores, method, items, seed=seed)
@@ -272,7 +278,7 @@ class _Maker:
                         together=together,
                         kept=kept,
                     )
-                    kept = errors.kept
+                    errors.pool, kept = self.pool, errors.kept
                     _ = errors.inside
                     if errors.frontier is not None:
                         errors.beyond_warning(self.made.method, 1.0)
@@ -282,7 +288,7 @@ class _Maker:
                 one[1:5] = 0
         return rows, limits
 
-    def backtest(self, repeats: int, jobs: int) -> tuple[list[dict[str, Cell]], list[str]]:
+    def backtest(self, repeats: int) -> tuple[list[dict[str, Cell]], list[str]]:
         """Return the method's errors by relation of targets and sources, and notes."""
         table, notes = models_to_backtest(self.scores, self.seed)
         if table.n_models < 4:
@@ -294,7 +300,7 @@ class _Maker:
         for relation, one in found.items():
             self.step(f"backtest on targets: {relation}")
             cells = one.cells([name], [n]) + one.cells([name], [n], intervals=True, repeats=1)
-            one.take(cells, run_cells(table, cells, jobs, Cache(None), None))
+            one.take(cells, run_cells(table, cells, self.pool, Cache(None), None))
             for row in one.rows([name], [n]):
                 half, coverage = one.width(name, n)
                 known = {

@@ -17,6 +17,7 @@ from fewbench._names import counted
 from fewbench.audit import Audit
 from fewbench.audit import audit as audit_scores
 from fewbench.errors import PublicError
+from fewbench.executors import Executor
 from fewbench.public.catalogue import find_source
 from fewbench.public.fetching import Fetcher, Progress, is_there, laid_out, sampled
 from fewbench.public.source import Ask, Found, Source
@@ -126,8 +127,8 @@ class PublicFiles:
         with Fetcher(progress) as fetcher:
             fetcher.fetch(self.found.files, self.folder)
 
-    def read(self) -> "PublicResults":
-        """Read the files, which must be there.
+    def read(self, workers: int = 1, executor: Executor = None) -> "PublicResults":
+        """Read the files, which must be there, as `fewbench.import_results` does.
 
         Raises
         ------
@@ -135,7 +136,8 @@ class PublicFiles:
             If a file is not laid out as the source promises, or its scores are invalid.
         """
         with laid_out(self.folder):
-            reading = self.source.read(self.ask, self.found, self.folder)
+            ask = replace(self.ask, workers=workers, executor=executor)
+            reading = self.source.read(ask, self.found, self.folder)
         scores, most = reading.scores, self.ask.models
         if most is not None and scores.n_models > most:
             kept = scores.model_positions(sampled(scores.model_ids, most))
@@ -270,6 +272,8 @@ def get(
     filter: str | None = None,
     cache: str | os.PathLike[str] | None = None,
     force: bool = False,
+    workers: int = 1,
+    executor: Executor = None,
     progress: Progress | None = None,
 ) -> PublicResults:
     """Fetch other models' public per-item results of a benchmark.
@@ -294,6 +298,8 @@ def get(
         Folder for fetched files (default: fewbench/get in your cache directory).
     force : bool
         Replace `output` if it exists.
+    workers, executor
+        Where to read logs; see `fewbench.import_results`.
     progress : callable, optional
         Called with (done, all) megabytes.
 
@@ -334,5 +340,5 @@ def get(
         cache=cache,
     )
     files.fetch(progress)
-    results = files.read()
+    results = files.read(workers, executor)
     return results if path is None else results.save(path, force=force)

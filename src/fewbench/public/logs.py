@@ -51,6 +51,8 @@ def _read_logs(
         filter=ask.filter,
         damaged="skip",
         same_model="newest",
+        workers=ask.workers,
+        executor=ask.executor,
     )
     known = {model: dict(one) for model, one in (attributes or {}).items()}
     timed = reading.files[reading.files["time"] != ""] if len(reading.files) else reading.files

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import FewbenchError, PublicError
+from fewbench.executors import Executor
 from fewbench.public.fetching import MOVED, Fetcher, Remote, Unreachable, sampled
 from fewbench.readers import FORMS, Reading
 from fewbench.scores import Scores, from_long
@@ -35,6 +36,8 @@ class Ask:
     form: str | None = None
     metric: str | None = None
     filter: str | None = None
+    workers: int = 1
+    executor: Executor = None
 
 
 @dataclass(frozen=True)

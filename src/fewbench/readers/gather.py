@@ -7,9 +7,8 @@ bytes with the length of a JSON header, the header, then the columns.
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from fewbench._files import written_whole
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, ReaderError, first_line
+from fewbench.executors import Executor, InProcess, Lost, Pool, open_pool
 from fewbench.readers.files import state_of
 from fewbench.readers.harness import Harness, Run, Unit, Wants
 from fewbench.readers.harnesses import HARNESSES
@@ -149,6 +149,7 @@ def gather(
     *,
     work: Path | None = None,
     workers: int = 1,
+    executor: Executor = None,
     damaged: Damaged = "stop",
     progress: Progress | None = None,
 ) -> tuple[list[Run], list[tuple[Path, str]]]:
@@ -160,6 +161,9 @@ def gather(
         Folder for what is read, so that a stopped import continues; in memory by default.
     workers : int
         Number of processes, used if `work` is given and the files are large.
+    executor : Executor, optional
+        Where to read in place of processes of this machine, if `work` is given; see
+        `fewbench.executors`. Its workers need the files and the folder.
     damaged : {"stop", "skip", "rows"}
         For files that cannot be read: stop, skip them, or also use whole rows of truncated files.
     progress : callable, optional
@@ -175,14 +179,14 @@ def gather(
     ReaderError
         If files cannot be read and `damaged` is "stop". Names the first few and their number.
     """
-    read = partial(_read_one, wants=wants, work=work)
     answers: list[list[Run] | FewbenchError] = []
-    for answer in _each(read, units, workers if work else 1):
-        if isinstance(answer, MissingExtraError):
-            raise answer  # it is not the file that is damaged
-        answers.append(load_part(answer) if isinstance(answer, Path) else answer)
-        if progress is not None:
-            progress(len(answers), len(units))
+    with open_pool(executor, workers) if work else open_pool() as pool:
+        for answer in _each(units, (wants, work), pool):
+            if isinstance(answer, MissingExtraError):
+                raise answer  # it is not the file that is damaged
+            answers.append(_part(answer) if isinstance(answer, Path) else answer)
+            if progress is not None:
+                progress(len(answers), len(units))
     troubles = [
         (unit.path, answer)
         for (_, unit), answer in zip(units, answers, strict=True)
@@ -195,27 +199,33 @@ def gather(
 
 
 def _each(
-    read: Callable[[tuple[Harness, Unit]], Answer],
-    units: Sequence[tuple[Harness, Unit]],
-    workers: int,
+    units: Sequence[tuple[Harness, Unit]], how: tuple[Wants, Path | None], pool: Pool
 ) -> Iterator[Answer]:
     size = sum(unit.path.stat().st_size for _, unit in units if unit.path.is_file())
-    if workers < 2 or size < PARALLEL_FROM:
-        yield from map(read, units)
-        return
-    from joblib import Parallel, delayed
+    if not pool.is_remote and size < PARALLEL_FROM:
+        pool = InProcess()
+    for (_, unit), answer in zip(units, pool.in_order(_read_one, how, units), strict=True):
+        if isinstance(answer, Lost):
+            raise ReaderError(
+                f"{unit.path}: the process that read it was killed ({answer.reason})",
+                hint="if memory is short, use --workers 1; files that were read are kept",
+            )
+        yield answer
 
-    parallel = Parallel(n_jobs=workers, return_as="generator")
+
+def _part(path: Path) -> list[Run]:
+    """Load what a worker read."""
     try:
-        yield from parallel(delayed(read)(pair) for pair in units)
-    except BrokenExecutor as error:
+        return load_part(path)
+    except FileNotFoundError as error:
         raise ReaderError(
-            "a reading process was killed, probably for lack of memory",
-            hint="use --workers 1; files that were read are kept",
+            f"{path}: a worker wrote it, but it is not here",
+            hint="write to a folder that this machine and all workers share",
         ) from error
 
 
-def _read_one(pair: tuple[Harness, Unit], wants: Wants, work: Path | None) -> Answer:
+def _read_one(how: tuple[Wants, Path | None], pair: tuple[Harness, Unit]) -> Answer:
+    wants, work = how
     harness, unit = pair
     part = None if work is None else part_of(unit, harness.name, wants, work)
     if part is not None and _is_whole(part):

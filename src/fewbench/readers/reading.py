@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 from fewbench._content import is_lfs_pointer
 from fewbench._names import counted, did_you_mean, some
 from fewbench.errors import ReaderError, first_line
+from fewbench.executors import Executor
 from fewbench.readers.files import head, list_files
 from fewbench.readers.gather import Damaged, Progress, find_units, gather
 from fewbench.readers.harness import Harness, Reading, Unit, Wants
@@ -110,6 +111,7 @@ def read(
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
+    executor: Executor = None,
     progress: Progress | None = None,
 ) -> Reading:
     """Read scores from a file or folder of any known kind.
@@ -134,6 +136,10 @@ def read(
         Delete it after saving the scores.
     workers : int
         Number of processes for large logs.
+    executor : Executor, optional
+        Where to read logs in place of processes of this machine: `dask-local`, `ray-local`,
+        `dask://HOST:PORT`, `ray://HOST:PORT` or others of `fewbench.executors`. Workers need the
+        logs and `work` under the same paths.
     progress : callable, optional
         Called with (files done, all files).
 
@@ -156,7 +162,8 @@ def read(
     units, others = _find_logs(sources, form)
     if units:
         _refuse(sources[0], units[0][0].name, _table_options(columns, transposed))
-        return _read_logs(units, others, options, like, scale, work, workers, progress)
+        where = (workers, executor)
+        return _read_logs(units, others, options, like, scale, work, where, progress)
     if len(sources) > 1:
         raise ReaderError(
             f"{len(sources)} paths, of which {some(sources)} is not a log of a harness",
@@ -269,18 +276,24 @@ def _read_logs(
     like: Scores | None,
     scale: Scale | None,
     work: Path | None,
-    workers: int,
+    where: tuple[int, Executor],
     progress: Progress | None,
 ) -> Reading:
+    workers, executor = where
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
-    own = TemporaryDirectory() if work is None and workers > 1 else nullcontext(work)
+    own: AbstractContextManager[str | Path | None] = nullcontext(work)
+    if work is None and executor is not None:  # where workers find the logs
+        own = TemporaryDirectory(prefix=".fewbench-", dir=units[0][1].path.absolute().parent)
+    elif work is None and workers > 1:
+        own = TemporaryDirectory()
     with own as folder:
         runs, left_out = gather(
             units,
             Wants(options.key, options.damaged == "rows"),
             work=None if folder is None else Path(folder),
             workers=workers,
+            executor=executor,
             damaged=options.damaged,
             progress=progress,
         )

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,23 @@ class OptionProbabilities:
         self._models = np.arange(array.shape[0]) if models is None else models
         self._items = items  # None for all, which saves copies of rows
         self._known = known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Send a mapped file to other processes as its name, not its content."""
+        state: dict[str, Any] = dict(vars(self))
+        array: Any = self._array
+        if isinstance(array, np.memmap) and isinstance(array.base, mmap) and array.filename:
+            if array.mode != "r":
+                array.flush()
+            order = "C" if array.flags.c_contiguous else "F"
+            state["_array"] = (str(array.filename), array.dtype, array.offset, array.shape, order)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["_array"], tuple):
+            path, kind, offset, shape, order = state["_array"]
+            state["_array"] = np.memmap(path, kind, "r", offset, shape, order)
+        vars(self).update(state)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -1,19 +1,14 @@
-"""One cell of a study (a method, a budget and a split), and the cache of finished cells."""
+"""One cell of a study: a method, a budget and a split."""
 
 import base64
 import hashlib
-import os
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-import fewbench
-from fewbench._journal import Lines
 from fewbench._seeds import child_seed
+from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
@@ -21,6 +16,7 @@ from fewbench.evaluation.intervals import ErrorModel
 from fewbench.evaluation.replay import replay
 from fewbench.methods import Method, find_method
 from fewbench.scores import Scores
+from fewbench.study.code import code_of
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Split
 
@@ -55,21 +51,11 @@ class Cell:
         """Return a hash of all that the result depends on."""
         digest = hashlib.sha256()
         parts = (fingerprint, self.method.describe(), self.budget, self.repeat, self.seed)
-        digest.update(repr((*parts, self.level, _code())).encode())
+        code = code_of(self.method, intervals=self.level is not None)
+        digest.update(repr((*parts, self.level, code)).encode())
         digest.update(self.split.sources.astype(np.int64).tobytes() + b"|")
         digest.update(self.split.targets.astype(np.int64).tobytes())
         return digest.hexdigest()[:32]
-
-
-@cache
-def _code() -> str:
-    """Return a hash of fewbench's own code and of the libraries that results depend on."""
-    digest = hashlib.sha256()
-    for name in ("numpy", "scipy", "scikit-learn"):
-        digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted(Path(fewbench.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 class CellResult(BaseModel):
@@ -108,22 +94,22 @@ class Failure:
     reason: str
 
 
-def try_cell(scores: Scores, cell: Cell) -> CellResult | Failure:
+def try_cell(scores: Scores, cell: Cell, key: str) -> CellResult | Failure:
     """Run a cell; an error in it is its result, so that all others stand."""
     try:
-        return _run(scores, cell)
+        return _run(scores, cell, key)
     except FewbenchError as error:
         reason = str(error)
     except Exception as error:  # a mistake in a method must not stop the other cells
         words, kind = first_line(error), type(error).__name__
         reason = kind if words == kind else f"{kind}: {words}"
-    return Failure(cell.key(scores.fingerprint), reason)
+    return Failure(key, reason)
 
 
 def run_cell(scores: Scores, cell: Cell) -> CellResult:
     """Run a cell; StudyError with the cell's name if the method cannot be run."""
     try:
-        return _run(scores, cell)
+        return _run(scores, cell, cell.key(scores.fingerprint))
     except FewbenchError as error:
         raise StudyError(
             f"{cell.name} at {cell.budget} items, {cell.split_name} split, repeat {cell.repeat}: "
@@ -132,7 +118,12 @@ def run_cell(scores: Scores, cell: Cell) -> CellResult:
         ) from error
 
 
-def _run(scores: Scores, cell: Cell) -> CellResult:
+def _run(scores: Scores, cell: Cell, key: str) -> CellResult:
+    with one_thread():  # on any machine, and in any process
+        return _measure(scores, cell, key)
+
+
+def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
     sources = scores.take(models=cell.split.sources)
     targets = scores.take(models=cell.split.targets)
     # Methods of a repeat share a seed, and so random items.
@@ -179,7 +170,7 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
         "items_run": float(np.mean([len(items) for items in replayed.items])),
     }
     return CellResult(
-        key=cell.key(scores.fingerprint),
+        key=key,
         targets=tuple(targets.model_ids),
         truth=tuple(truth.tolist()),
         estimate=tuple(replayed.scores.tolist()),
@@ -196,34 +187,3 @@ def _run(scores: Scores, cell: Cell) -> CellResult:
 def covered(low: FloatArray, truth: FloatArray, high: FloatArray) -> BoolArray:
     """Return whether each truth is in its interval, up to rounding."""
     return np.asarray((low <= truth + 1e-9) & (truth <= high + 1e-9))
-
-
-class Cache:
-    """Finished cells by key, one per line of a file; None keeps nothing.
-
-    The file only grows (see `fewbench._journal`), so a study that was stopped can continue.
-    """
-
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._lines = None if path is None else Lines(Path(path))
-        self._done: dict[str, CellResult] = {}
-        for number, line in self._lines.read() if self._lines is not None else ():
-            if number == 1 and not line.lstrip().startswith(b"{"):
-                raise StudyError(
-                    f"{path}: not a cache of finished cells", hint="name another file with --cache"
-                )
-            try:
-                result = CellResult.model_validate_json(line)
-            except ValidationError:  # the cell is run again
-                continue
-            self._done[result.key] = result
-
-    def get(self, key: str) -> CellResult | None:
-        """Return a finished cell; None if there is none."""
-        return self._done.get(key)
-
-    def put(self, result: CellResult) -> None:
-        """Keep a finished cell."""
-        if self._lines is not None:
-            self._lines.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lines.append(result.model_dump_json().encode())

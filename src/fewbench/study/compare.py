@@ -2,23 +2,25 @@
 
 import os
 import platform
-import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
 
 from fewbench._names import some
 from fewbench._version import __version__
-from fewbench.errors import StudyError, first_line
+from fewbench.errors import ClusterError, StudyError
 from fewbench.evaluation.auto import Auto
 from fewbench.evaluation.opening import check_budget
 from fewbench.evaluation.sampling import check_level
+from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
-from fewbench.study.cell import Cache, Cell, CellResult, Failure, try_cell
+from fewbench.study.cache import Cache
+from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
 from fewbench.study.inference import FEWEST_TARGETS
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
@@ -37,6 +39,7 @@ def compare(
     *,
     level: float | None = 0.9,
     workers: int = 1,
+    executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     facts: dict[str, str] | None = None,
@@ -67,9 +70,14 @@ def compare(
         sixth of the time.
     workers : int
         Processes.
+    executor : Executor, optional
+        Where to run, in place of processes of this machine: `dask-local`, `ray-local` (with
+        `workers` processes), `dask://HOST:PORT`, `ray://HOST:PORT`, a Dask client, or an executor
+        of concurrent.futures.
     cache : path, optional
-        File of finished cells, from which a stopped study continues. Your own methods always run
-        again, because their name does not show changes of their code.
+        File, folder or fsspec URL of finished cells, from which a stopped study continues (see
+        `study.cache.Cache`). Your own methods always run again, because their name does not show
+        changes of their code.
     progress : callable, optional
         Called with the numbers of finished cells and of all.
     facts : dict of str, optional
@@ -79,6 +87,8 @@ def compare(
     ------
     MethodError, StudyError
         If a method is unknown, or a budget or split does not fit the scores.
+    ClusterError
+        If the cluster cannot be reached or is lost. Finished cells are in the cache.
 
     Examples
     --------
@@ -113,7 +123,9 @@ def compare(
             for name, method in named.items()
             for repeat in range(repeats)
         ]
-    results = run_cells(scores, cells, workers, Cache(cache), progress)
+    store = Cache(cache)
+    with open_pool(executor, workers) as pool:
+        results = run_cells(scores, cells, pool, store, progress)
     done = [
         (cell, result)
         for cell, result in zip(cells, results, strict=True)
@@ -235,63 +247,47 @@ def _incomplete(scores: Scores) -> list[str]:
 
 
 def run_cells(
-    scores: Scores, cells: list[Cell], workers: int, cache: Cache, progress: Progress | None
+    scores: Scores, cells: list[Cell], executor: Executor, cache: Cache, progress: Progress | None
 ) -> list[CellResult | Failure]:
-    """Run cells, or take them from the cache; their results are in the order given."""
+    """Run cells, or take them from the cache; their results are in the order given.
+
+    Raises ClusterError if the cluster is lost; finished cells are then in the cache.
+    """
     keys = [cell.key(scores.fingerprint) for cell in cells]
-    done: dict[str, CellResult | Failure] = {
-        key: result
-        for key, cell in zip(keys, cells, strict=True)
-        if cell.cached and (result := cache.get(key)) is not None
-    }
+    known = cache.find(key for key, cell in zip(keys, cells, strict=True) if cell.cached)
+    done: dict[str, CellResult | Failure] = dict(known)
     todo = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in done}
     # Cells with the same sources run together: methods cache what they learned of them.
     todo = dict(sorted(todo.items(), key=lambda one: (one[1].split_name, one[1].repeat)))
-
-    def note(result: CellResult | Failure) -> None:
-        done[result.key] = result
-        if isinstance(result, CellResult) and todo[result.key].cached:
-            cache.put(result)
-        if progress is not None:
-            progress(len(done), len(set(keys)))
-
     if progress is not None:
         progress(len(done), len(set(keys)))
-    if workers == 1:
-        for cell in todo.values():
-            note(try_cell(scores, cell))
-    elif todo:
-        _in_workers(scores, todo, workers, note)
+    if not todo:
+        return [done[key] for key in keys]
+    calls = list(todo.items())
+    try:
+        with open_pool(executor) as pool:
+            # A fresh table takes along nothing of what was computed from it.
+            shared = replace(scores) if pool.has_workers else scores
+            for position, result in pool.each(_run_keyed, shared, calls):
+                key, cell = calls[position]
+                one = Failure(key, result.reason) if isinstance(result, Lost) else result
+                done[key] = one
+                if isinstance(one, CellResult) and cell.cached:
+                    cache.put(one)
+                if progress is not None:
+                    progress(len(done), len(set(keys)))
+    except ClusterError as error:
+        if not set(done) & set(todo):
+            raise
+        raise ClusterError(
+            f"{error.message}; {len(done)} of {len(set(keys))} results are finished",
+            hint=f"{error.hint}; with a cache, it goes on from the finished results",
+        ) from error
     return [done[key] for key in keys]
 
 
-def _in_workers(
-    scores: Scores,
-    todo: dict[str, Cell],
-    workers: int,
-    note: Callable[[CellResult | Failure], None],
-) -> None:
-    """Run cells in processes; if a cell ends its process, only that cell fails."""
-    from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    left = dict(todo)
-    run = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    try:
-        with warnings.catch_warnings():
-            # joblib replaces a worker whose memory has grown; nothing is lost by it.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-            for result in run(delayed(try_cell)(scores, cell) for cell in todo.values()):
-                left.pop(result.key)
-                note(result)
-    except BrokenProcessPool:
-        # Which cell it was is not known, so the open cells run again, one by one.
-        for key, cell in left.items():
-            try:
-                (result,) = Parallel(n_jobs=2)([delayed(try_cell)(scores, cell)])
-            except BrokenProcessPool as error:
-                result = Failure(key, f"its process ended ({first_line(error)[:80]})")
-            note(result)
+def _run_keyed(scores: Scores, keyed: tuple[str, Cell]) -> CellResult | Failure:
+    return try_cell(scores, keyed[1], keyed[0])
 
 
 def _facts(

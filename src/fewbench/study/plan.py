@@ -18,11 +18,13 @@ from fewbench.evaluation.auto import RANDOM, candidates
 from fewbench.evaluation.beyond import RELIABLE, reliability
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import check_level
+from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import FEW, find_method
 from fewbench.scores import Scores, read_costs
 from fewbench.scores.table import check_is_scores
 from fewbench.study.backtest import Backtest, Chosen, Measure
-from fewbench.study.cell import Cache, Cell
+from fewbench.study.cache import Cache
+from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
 from fewbench.study.forecast import POWER, TARGETS, Forecast, Plan, Target
 from fewbench.study.goal import needed_standard_errors, read_goal
@@ -53,6 +55,7 @@ def plan(
     repeats: int = 5,
     seed: int = 0,
     jobs: int = 1,
+    executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
@@ -89,8 +92,10 @@ def plan(
         Random seed.
     jobs : int
         Processes.
+    executor : Executor, optional
+        Where to run in place of processes of this machine, as of `compare`.
     cache : path, optional
-        File of finished results, as of `compare`.
+        Where finished results are kept, as of `compare`.
     progress : callable, optional
         Called with the numbers of finished cells and of those known to come.
 
@@ -123,17 +128,19 @@ def plan(
     prices = read_costs(scores, costs)
     table, notes = models_to_backtest(scores, seed)
     backtests, said = backtests_by_relation(table, target, repeats, seed, level, wanted / span)
-    planner = _Planner(
-        table, goal, wanted if goal == "budget" else wanted / span, level, methods, prices,
-        scores.n_models, jobs, Cache(cache), progress,
-    )  # fmt: skip
-    forecasts, curves = planner.forecasts(backtests)
-    first = next(iter(backtests))
-    learning = None
-    if forecasts[0].method != RANDOM and forecasts[0].items < scores.n_items:
-        learning = learning_curve(
-            backtests[first], forecasts[0].method, forecasts[0].items, planner.run
-        )
+    store = Cache(cache)
+    with open_pool(executor, jobs) as pool:
+        planner = _Planner(
+            table, goal, wanted if goal == "budget" else wanted / span, level, methods, prices,
+            scores.n_models, pool, store, progress,
+        )  # fmt: skip
+        forecasts, curves = planner.forecasts(backtests)
+        first = next(iter(backtests))
+        learning = None
+        if forecasts[0].method != RANDOM and forecasts[0].items < scores.n_items:
+            learning = learning_curve(
+                backtests[first], forecasts[0].method, forecasts[0].items, planner.run
+            )
     notes += said + _notes(table, goal, backtests, forecasts)
     return Plan(
         goal,
@@ -163,13 +170,13 @@ class _Planner:
 
     def __init__(
         self, table: Scores, goal: str, wanted: float, level: float,
-        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, jobs: int,
+        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, pool: Pool,
         cache: Cache, progress: Progress | None,
     ) -> None:  # fmt: skip
         self.table, self.goal, self.wanted, self.level = table, goal, wanted, level
         self.methods = [methods] if isinstance(methods, str) else methods
         self.prices, self.n_sources = prices, n_sources
-        self.jobs, self.cache, self._progress = jobs, cache, progress
+        self.pool, self.cache, self._progress = pool, cache, progress
         self._done = 0
 
     def run(self, wanted: Sequence[tuple[Backtest, list[Cell]]]) -> None:
@@ -182,7 +189,7 @@ class _Planner:
             def progress(done: int, total: int) -> None:
                 shown(before + done, before + total)
 
-        results = run_cells(self.table, cells, self.jobs, self.cache, progress)
+        results = run_cells(self.table, cells, self.pool, self.cache, progress)
         self._done += len({cell.key(self.table.fingerprint) for cell in cells})
         at = 0
         for backtest, part in wanted:

@@ -1,0 +1,215 @@
+"""What every executor has in common: what calls share, and how a worker makes a call."""
+
+import hashlib
+import io
+import socket
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from fewbench._version import __version__
+from fewbench.errors import ClusterError, first_line
+
+MOST_DEATHS = 3
+"""Workers that a call may end before it is given up."""
+CONNECT_SECONDS = 5.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What comes of a call that is given up, because its worker ended each time."""
+
+    reason: str
+
+
+class Pool(ABC):
+    """Runs independent calls.
+
+    Attributes
+    ----------
+    has_workers : bool
+        Whether calls run outside this process.
+    is_remote : bool
+        Whether workers may be on other machines.
+    """
+
+    has_workers = True
+    is_remote = False
+
+    @abstractmethod
+    def each(
+        self, function: Callable[[Any, Any], T], shared: Any, items: Sequence[Any]
+    ) -> Iterator[tuple[int, T | Lost]]:
+        """Call `function(shared, item)` for each item, and yield results as they come.
+
+        Parameters
+        ----------
+        function : callable
+            One that workers can import. Its errors are raised here.
+        shared : object
+            Sent once to each worker, which must not change it.
+        items : sequence
+
+        Yields
+        ------
+        (int, object)
+            Position of the item, and what the call returned; `Lost` if it was given up.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster is lost, or its workers cannot make the calls.
+        """
+
+    def in_order(
+        self, function: Callable[[Any, Any], T], shared: Any, items: Sequence[Any]
+    ) -> Iterator[T | Lost]:
+        """Yield the results of `each` in the order of the items."""
+        early: dict[int, T | Lost] = {}
+        wanted = 0
+        for position, result in self.each(function, shared, items):
+            early[position] = result
+            while wanted in early:
+                yield early.pop(wanted)
+                wanted += 1
+        if wanted < len(items):
+            raise ClusterError(f"{len(items) - wanted} results are missing", hint="start again")
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what this pool started."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What all calls share, as it travels: the name of a file that workers reach, or bytes.
+
+    `made_by` is `versions()` of the process that made it: with other code or libraries, a worker
+    would return other numbers.
+    """
+
+    token: str
+    content: str | bytes
+    made_by: dict[str, str] | None = None
+
+    @classmethod
+    def in_file(cls, shared: Any, folder: str) -> "Parcel":
+        """Write what is shared to a file, from which the processes of a machine map arrays."""
+        import joblib
+
+        path = Path(folder) / "shared"
+        joblib.dump(shared, path)
+        return cls(uuid4().hex, str(path))
+
+    @classmethod
+    def in_bytes(cls, shared: Any) -> "Parcel":
+        """Compress what is shared: scores of 0 and 1 to about a fiftieth."""
+        import joblib
+
+        content = io.BytesIO()
+        joblib.dump(shared, content, compress=("zlib", 1))
+        return cls(uuid4().hex, content.getvalue(), versions())
+
+    def open(self) -> Any:
+        """Return what is shared."""
+        import joblib
+
+        if self.made_by is not None and (mine := versions()) != self.made_by:
+            other = [f"{name} {mine[name]}, not {v}" for name, v in self.made_by.items()
+                     if mine[name] != v]  # fmt: skip
+            raise ClusterError(
+                f"worker on {socket.gethostname()}: {', '.join(other)}",
+                hint="install the same versions on all workers; with others, numbers may differ",
+            )
+        try:
+            if isinstance(self.content, str):
+                return joblib.load(self.content, mmap_mode="r")
+            return joblib.load(io.BytesIO(self.content))
+        except FileNotFoundError as error:
+            raise ClusterError(
+                f"worker on {socket.gethostname()}: no file {error.filename}",
+                hint="keep the scores on a disk that workers reach under the same path",
+            ) from error
+
+
+_ONE_AT_A_TIME = threading.Lock()
+_HELD: dict[str, Any] = {}
+
+
+def call(function: Callable[[Any, Any], T], parcel: Parcel, item: Any) -> T:
+    """Make a call in a worker, which keeps what was shared last.
+
+    Calls in threads of one process wait for one another: limits on the threads of numerical
+    libraries hold for the whole process.
+    """
+    with _ONE_AT_A_TIME:
+        if parcel.token not in _HELD:
+            _HELD.clear()  # before the next takes memory
+            _HELD[parcel.token] = parcel.open()
+        return function(_HELD[parcel.token], item)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of what numbers depend on, fewbench's code included."""
+    found = {"fewbench": __version__, "fewbench's code": _code()}
+    for name in ("numpy", "scipy", "scikit-learn", "pandas"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def _code() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = False) -> None:
+    """Raise ClusterError if nothing listens at HOST:PORT; `start` says how to start a cluster.
+
+    `speaks_first` waits for the first byte: clients may wait for ever for a server of another kind.
+    """
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise ClusterError(
+            f"{scheme}://{place} is no address", hint=f"write {scheme}://HOST:PORT, PORT a number"
+        )
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as there:
+            if speaks_first:
+                there.recv(1)
+    except OSError as error:
+        raise ClusterError(
+            f"{scheme}://{place}: nothing answers there ({error.strerror or first_line(error)})",
+            hint=f"check the address; start a cluster with {start}",
+        ) from error
+
+
+def lost_cluster(name: str, error: BaseException | None = None) -> ClusterError:
+    """Return the error for a cluster that was lost while calls ran."""
+    why = "" if error is None else f" ({type(error).__name__}: {first_line(error)[:200]})"
+    return ClusterError(
+        f"{name}: the connection was lost{why}",
+        hint="start the cluster again, and run the same command again",
+    )
+
+
+def in_worker(error: BaseException, name: str) -> BaseException:
+    """Return a call's error as it is raised here: that of a lacking library in our words."""
+    if not isinstance(error, ModuleNotFoundError):
+        return error
+    return ClusterError(
+        f"{name}: a worker cannot import {error.name}",
+        hint="install the same fewbench and extras on all workers",
+    )

@@ -1,0 +1,225 @@
+"""compare on Dask and Ray: the same numbers, whatever happens to workers; the cache goes along."""
+
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewbench.errors import ClusterError, MissingExtraError
+from fewbench.evaluation import Evaluation
+from fewbench.executors import Lost, open_pool
+from fewbench.executors.calls import Parcel, call
+from fewbench.executors.dask import DaskPool
+from fewbench.scores.probabilities import OptionProbabilities
+from fewbench.study import compare
+from fewbench.testing import simulate
+
+TABLE = simulate(24, 60, seed=2)
+GRID = (["greedy-ridge"], [5])
+HOW = {"repeats": 3, "level": None}
+
+
+def calls():
+    """A function whose third item kills its worker once, and whose fifth always does."""
+
+    def double(folder, item):  # within a function, so that it reaches other processes
+        flag = os.path.join(folder, "killed")
+        if item == 5 or (item == 3 and not os.path.exists(flag)):
+            open(flag, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2 * item
+
+    return double
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return compare(TABLE, *GRID, **HOW)
+
+
+def same(assert_same, one, other):
+    assert_same(one, other)
+    assert one.repeats["mae"].tolist() == other.repeats["mae"].tolist()
+
+
+def survives(pool, folder):
+    """One call ends its worker once and then succeeds, one always does; all others are made."""
+    found = dict(pool.each(calls(), str(folder), range(8)))
+    lost = found.pop(5)
+    assert isinstance(lost, Lost)
+    assert "ended each of the 3 times" in lost.reason
+    assert found == {item: 2 * item for item in range(8) if item != 5}
+
+
+@pytest.fixture(scope="class")
+def pool(request):
+    """Two workers of the library that the class of tests names."""
+    pytest.importorskip(request.cls.library)
+    with open_pool(request.cls.where, 2) as pool:
+        yield pool
+
+
+class TestDask:
+    library, where = "distributed", "dask-local"
+
+    def test_the_same_numbers_though_a_worker_is_killed(self, pool, alone, assert_same):
+        pids, killed = list(pool.client.run(os.getpid).values()), []
+
+        def kill(done, total):
+            if done == 2 and not killed:
+                killed.append(pids[0])
+                os.kill(pids[0], signal.SIGKILL)
+
+        found = compare(TABLE, *GRID, **HOW, executor=pool, progress=kill)
+        assert killed
+        same(assert_same, alone, found)
+
+    def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path):
+        survives(pool, tmp_path)
+
+    def test_cross_fits_are_the_same(self, pool):
+        def estimates(**where):
+            evaluation = Evaluation(TABLE, "greedy-ridge", 8)
+            asked = evaluation.ask()["target"]
+            evaluation.tell("target", {item: float(at % 2) for at, item in enumerate(asked)})
+            return evaluation.estimate(**where)
+
+        assert estimates(executor=pool) == estimates()
+
+    def test_a_client_of_ones_own_stays_open(self, pool):
+        with open_pool(pool.client) as other:
+            assert isinstance(other, DaskPool)
+            assert dict(other.each(pow, 2, [3])) == {0: 8}
+        assert pool.client.status == "running"
+
+
+@contextmanager
+def cluster_elsewhere():
+    """Scheduler and worker in another process: yield the address and the process."""
+    program = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    how = {"n_workers": 1, "processes": False, "dashboard_address": None, "protocol": "tcp"}
+    with LocalCluster(**how) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield process.stdout.readline().strip().removeprefix("tcp://"), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_lost_scheduler_is_a_clear_stop(tmp_path, assert_same, alone):
+    """Finished cells are kept, and the same command goes on from them."""
+    pytest.importorskip("distributed")
+    cache = tmp_path / "cells"
+    with cluster_elsewhere() as (place, process):
+
+        def lose(done, total):
+            if done == 4:
+                process.kill()
+
+        with pytest.raises(ClusterError, match=r"connection was lost.* of 9 results are finished"):
+            compare(
+                *(TABLE, *GRID), **HOW, executor=f"dask://{place}", cache=f"{cache}/", progress=lose
+            )
+    seen = []
+    found = compare(TABLE, *GRID, **HOW, cache=cache, progress=lambda *at: seen.append(at[0]))
+    assert seen[0] >= 4
+    same(assert_same, alone, found)
+
+
+class TestRay:
+    library, where = "ray", "ray-local"
+
+    def test_the_same_numbers(self, pool, alone, assert_same):
+        same(assert_same, alone, compare(TABLE, *GRID, **HOW, executor=pool))
+
+    def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path):
+        survives(pool, tmp_path)
+
+
+def test_processes_survive_too(tmp_path):
+    with open_pool(workers=2) as pool:
+        survives(pool, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("spark://host:1", "cannot run on 'spark://host:1'"),
+        (-1, "-1 workers"),
+        ("dask://10.0.0.1", "dask://10.0.0.1 is no address"),
+        ("dask://127.0.0.1:1", "dask://127.0.0.1:1: nothing answers there"),
+        ("ray://127.0.0.1:1", "ray://127.0.0.1:1: nothing answers there"),
+    ],
+)
+def test_a_wrong_place_is_named_at_once(where, reason):
+    if isinstance(where, str) and where.endswith(":1") and where[0] in "dr":
+        pytest.importorskip({"d": "distributed", "r": "ray"}[where[0]])
+    started = time.monotonic()
+    with pytest.raises(ClusterError, match=re.escape(reason)) as raised, open_pool(where):
+        pass
+    assert raised.value.hint
+    assert time.monotonic() - started < 15
+
+
+def test_a_lacking_library_is_named(monkeypatch):
+    for where, library in (("dask-local", "distributed"), ("ray://host:1", "ray")):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(MissingExtraError, match=library), open_pool(where):
+            pass
+
+
+def test_workers_with_other_code_are_refused(monkeypatch):
+    """They would return other numbers."""
+    parcel = Parcel.in_bytes({"a": 1})
+    assert call(lambda shared, key: shared[key], parcel, "a") == 1
+    other = replace(parcel, token="other", made_by=parcel.made_by | {"numpy": "1.0"})
+    with pytest.raises(ClusterError, match=r"numpy .*, not 1\.0"):
+        call(len, other, None)
+
+
+def test_an_executor_of_ones_own(alone, assert_same):
+    with ThreadPoolExecutor(2) as threads:
+        same(assert_same, alone, compare(TABLE, *GRID, **HOW, executor=threads))
+        assert threads.submit(int).result() == 0
+
+
+def test_a_mapped_file_travels_as_its_name(tmp_path):
+    path = tmp_path / "p.npy"
+    np.save(path, np.full((2, 3000, 2), 0.5))
+    options = OptionProbabilities(np.load(path, mmap_mode="r")).take(models=[1])
+    state = pickle.dumps(options)
+    assert len(state) < 2000
+    assert pickle.loads(state).digest() == options.digest()
+
+
+def test_scores_travel_once_for_each_worker(monkeypatch):
+    """Not once for each cell: a cell is a few hundred bytes and the rows of its split."""
+    packed = []
+    real = Parcel.in_file.__func__
+    monkeypatch.setattr(
+        Parcel, "in_file", classmethod(lambda cls, *args: packed.append(1) or real(cls, *args))
+    )
+    compare(TABLE, *GRID, **HOW, workers=2)
+    assert packed == [1]
