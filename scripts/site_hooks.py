@@ -12,10 +12,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import fewbench
-from fewbench.cli.app import COMMANDS, app, load_command
 from mkdocs.structure.files import File
 from typer.main import get_command
+
+import fewbench
+from fewbench.cli.app import COMMANDS, app, load_command
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
