@@ -1,7 +1,7 @@
 """Every block of code in the documentation: run, or checked where it cannot run here.
 
 - Python blocks of a page run in order, in a folder of the page's own. A block that begins with
-  `# NAME.py` is written to that file.
+  `# NAME.py` is written to that file; `# src/…` is also imported, as the module it would be.
 - Commands (`fewbench …`) of a block without a language, or `sh`, run in the same folder.
 - `<!-- not run: REASON -->` on the line before a block: its commands are checked, not run. So are
   commands with words to fill in (FOLDER, NAME, …), those of the methods' pages, whose methods run
@@ -14,11 +14,15 @@ made-up models), answers.csv (one model's answers) and answer.py (the same, as a
 blocks know `fewbench`, `scores`, `run_my_model` and `my_harness`.
 """
 
+import importlib.util
+import json
 import re
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -26,6 +30,7 @@ import fewbench
 from fewbench.cli import main
 from fewbench.cli.app import COMMANDS, load_command
 from fewbench.datasets import load_zoo
+from fewbench.readers.harnesses import HARNESSES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -124,11 +129,13 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
         if block.reason:
             continue
         if block.language == "python":
+            names = names or _names(folder)
             if block.file:
                 (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / block.file).write_text(block.text)
+                if block.file.startswith("src/"):
+                    names |= vars(_imported(folder / block.file, monkeypatch))
                 continue
-            names = names or _names(folder)
             try:
                 exec(compile(block.text, block.place, "exec"), names)
             except Exception as error:
@@ -137,6 +144,49 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
             for line in block.commands():
                 if line.startswith("fewbench ") and not TO_FILL_IN.search(uncommented(line)):
                     _run(line, block.place, monkeypatch, capsys)
+
+
+def _imported(path: Path, monkeypatch) -> ModuleType:
+    """Import a file as the module that it would be in the package."""
+    name = ".".join(path.with_suffix("").parts[path.parts.index("src") + 1 :])
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_templates_are_a_method_and_a_reader(folder, monkeypatch):
+    """The method of CONTRIBUTING passes the conformance suite; the reader reads a log."""
+    found = {block.file: block for block in blocks_of(ROOT / "CONTRIBUTING.md") if block.file}
+    modules = {}
+    for name, block in found.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(block.text)
+        if name.startswith("src/"):
+            modules[Path(name).stem] = _imported(folder / name, monkeypatch)
+    words = [
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+        "-q",
+        "--import-mode=importlib",
+    ]
+    assert (
+        pytest.main([*words, "--rootdir", str(folder), str(folder / "tests/test_shifted.py")]) == 0
+    )
+    monkeypatch.setitem(HARNESSES, "toy-eval", modules["toy_eval"].ToyEval())
+    for model, right in {"a": 1, "b": 0}.items():
+        answers = [
+            {"question": f"{n} + {n} =", "target": str(2 * n), "correct": right} for n in (1, 2)
+        ]
+        log = {"toy_eval": 1, "model": model, "task": "sums", "answers": answers}
+        (folder / f"{model}.json").write_text(json.dumps(log))
+    read = fewbench.import_results([folder / "a.json", folder / "b.json"]).scores
+    assert read.values.tolist() == [[1, 1], [0, 0]]
 
 
 def _is_checked_only(page: Path) -> bool:
