@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: demo test lint bench zoo clean
+.PHONY: demo test lint docs notebooks package bench zoo clean
 
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
@@ -15,6 +15,15 @@ lint: .venv/ready-dev  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/ready-dev  ## the documentation into site/, without a network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: .venv/ready-dev  ## run the notebooks of the documentation anew
+	$(BIN)/python scripts/run_notebooks.py
+
+package: .venv/ready-dev  ## build wheel and sdist, and try them in an empty environment
+	$(BIN)/python scripts/check_package.py
 
 bench: .venv/ready-dev  ## speed, as ratios against peers and limits
 	$(BIN)/python benchmarks/run.py
@@ -34,4 +43,4 @@ zoo: .venv/ready  ## make the bundled table again
 	touch $@
 
 clean:
-	rm -rf .venv demo-output build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,212 @@
+"""What MkDocs does not make by itself: reference pages, root pages, the glossary on every page.
+
+MkDocs calls the `on_…` functions (see mkdocs.yml). The reference is made from the program: commands
+and options from the command line's own help, functions and classes from `fewbench.__all__`.
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+from typer.main import get_command
+
+import fewbench
+from fewbench.cli.app import COMMANDS, app, load_command
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY_PAGES = {"how-to/contribute.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+# Titles of the pages of the Python reference, by the package that a name comes from.
+TITLES = {
+    "audit": "Check source results",
+    "decide": "Decide",
+    "errors": "Errors",
+    "evaluation": "Evaluate",
+    "inspect": "Inspect tasks",
+    "methods": "Methods",
+    "packs": "Packs",
+    "public": "Public results",
+    "readers": "Import results",
+    "report": "Reports",
+    "runners": "Run a model",
+    "scores": "Scores",
+    "study": "Compare and plan",
+}
+
+
+def on_config(config: Any) -> Any:
+    """Add the pages of methods and of the reference to their sections."""
+    sections = {name: pages for section in config.nav for name, pages in section.items()}
+    for path in sorted((ROOT / "docs/methods").glob("*.md")):
+        if path.name != "README.md":
+            sections["Methods"].append(f"methods/{path.name}")
+    python = [{TITLES[name]: f"reference/python/{name}.md"} for name in python_names()]
+    sections["Reference"][:0] = [{"Commands": "reference/commands.md"}, {"Python": python}]
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are made from the program and from the root of the repository."""
+    made = {"reference/commands.md": commands_page()}
+    for name, members in python_names().items():
+        made[f"reference/python/{name}.md"] = python_page(name, members)
+    for page, source in REPOSITORY_PAGES.items():
+        made[page] = repository_page(source, page)
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """End every page with the glossary: a link, and the words that are explained on the page."""
+    if page.file.src_uri == "glossary.md":
+        return markdown
+    to = os.path.relpath("glossary.md", Path(page.file.src_uri).parent).replace(os.sep, "/")
+    link = f'<div class="glossary-link" markdown>Terms: [glossary]({to})</div>'
+    words = "\n".join(f"*[{word}]: {said}" for word, said in glossary().items())
+    return f"{markdown}\n\n{link}\n\n{words}\n"
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Explain a word where it stands first on the page, not wherever it stands."""
+    seen = set()
+
+    def once(match: re.Match[str]) -> str:
+        word = match[2].lower().removesuffix("s")
+        if word in seen or page.file.src_uri.startswith("reference/"):
+            return match[2]
+        seen.add(word)
+        return match[0]
+
+    return re.sub(r"(<abbr title=[^>]*>)(.*?)</abbr>", once, html)
+
+
+def glossary() -> dict[str, str]:
+    """Return what the glossary says of each term of several words, in all its forms."""
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    found = {}
+    for term, said in re.findall(r"^([A-Z][^\n]+)\n:   (.+?)(?=\n\n|\Z)", text, re.M | re.S):
+        said = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", " ".join(said.split()))
+        first = re.split(r"(?<=[.)]) (?=[A-Z])", said)[0]
+        if " " in term:
+            lower = term[0].lower() + term[1:]
+            found |= dict.fromkeys((term, lower, f"{term}s", f"{lower}s"), first)
+    return found
+
+
+def repository_page(source: str, page: str) -> str:
+    """Return a page of the repository's root, with links that hold on the site."""
+    text = (ROOT / source).read_text(encoding="utf-8")
+    up = "../" * page.count("/")
+    return re.sub(r"\]\((?:\./)?docs/", f"]({up}", text)
+
+
+def python_names() -> dict[str, list[str]]:
+    """Return the names of the top level by the package they come from."""
+    by_package: dict[str, list[str]] = {}
+    for name in fewbench.__all__:
+        if name not in {"__version__", "CATALOGUE"}:
+            module = getattr(fewbench, name).__module__
+            by_package.setdefault(module.split(".")[1], []).append(name)
+    by_package["methods"].append("CATALOGUE")
+    return {name: by_package[name] for name in sorted(by_package, key=lambda name: TITLES[name])}
+
+
+def python_page(package: str, names: list[str]) -> str:
+    """Return a page of the Python reference; functions first."""
+    ordered = sorted(names, key=lambda name: inspect.isclass(getattr(fewbench, name)))
+    lines = [f"# {TITLES[package]}", ""]
+    for name in ordered:
+        value = getattr(fewbench, name)
+        if name == "CATALOGUE":
+            said = "All methods by name: see [the list](../../methods/README.md)."
+            lines += ["## `fewbench.CATALOGUE`", "", said, ""]
+        else:
+            place = f"{value.__module__}.{value.__qualname__}"
+            known = f"fewbench.{name}"
+            lines += [f"::: {place}", "    options:", f"      heading: {known}"]
+            lines += [f"      toc_label: {name}", "      heading_level: 2", ""]
+    return "\n".join(lines)
+
+
+def commands_page() -> str:
+    """Return the reference of the command line."""
+    summary, _, examples = help_of(get_command(app))
+    lines = ["# Commands", "", summary, "", f"```\n{examples}\n```", ""]
+    lines += ["`fewbench COMMAND --help` prints what stands here.", ""]
+    lines += ["| command | |", "|---|---|"]
+    lines += [f"| [`{name}`](#{anchor(name)}) | {said} |" for name, (_, said) in COMMANDS.items()]
+    for name in COMMANDS:
+        for words, command in walk(name, load_command(name)):
+            lines += ["", *command_lines(words, command)]
+    return "\n".join(lines) + "\n"
+
+
+def walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Give a command and the commands below it, each with the words that call it."""
+    yield words, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from walk(f"{words} {name}", below)
+
+
+def command_lines(words: str, command: Any) -> Iterator[str]:
+    """Give the reference of a command as lines of Markdown."""
+    depth = "##" if " " not in words else "###"
+    yield from (f"{depth} `fewbench {words}` {{ #{anchor(words)} }}", "")
+    summary, rest, examples = help_of(command)
+    yield from (summary, "")
+    if rest:
+        yield from (rest, "")
+    if examples:
+        yield from ("```", examples, "```", "")
+    shown = [one for one in command.params if not getattr(one, "hidden", False)]
+    shown = [one for one in shown if one.name != "help"]
+    if shown:
+        yield from ("| | |", "|---|---|")
+        yield from (parameter_line(one) for one in shown)
+
+
+def parameter_line(parameter: Any) -> str:
+    """Return a row of the table of arguments and options."""
+    if parameter.param_type_name == "argument":
+        names = [parameter.metavar or parameter.name.upper()]
+    else:
+        names = [*parameter.opts, *parameter.secondary_opts]
+    said = getattr(parameter, "help", None) or ""
+    notes = []
+    if parameter.required:
+        notes.append("required")
+    default = parameter.default
+    if isinstance(default, str | int | float) and not isinstance(default, bool):
+        notes.append(f"default: {default}")
+    more = f" *({'; '.join(notes)})*" if notes else ""
+    code = ", ".join(f"`{name}`" for name in names)
+    return f"| {code} | {cell(said)}{more} |"
+
+
+def cell(text: str) -> str:
+    """Return text for a cell of a table; what stands in backquotes stays as it is."""
+    parts = " ".join(text.split()).replace("|", "\\|").split("`")
+    for at in range(0, len(parts), 2):
+        parts[at] = re.sub(r"([*_])", r"\\\1", escape(parts[at], quote=False))
+    return "`".join(parts)
+
+
+def help_of(command: Any) -> tuple[str, str, str]:
+    """Return the first paragraph of a help text, the other paragraphs, and the examples."""
+    text = inspect.cleandoc(command.help or "")
+    text, _, examples = text.partition("\b\n")
+    examples, _, after = examples.partition("\n\n")
+    summary, _, rest = text.partition("\n\n")
+    paragraphs = [rest.strip(), after.replace("\b\n", "").strip()]
+    rest = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+    return summary.strip(), escape(rest, quote=False), examples.strip()
+
+
+def anchor(words: str) -> str:
+    """Return the anchor of a command: fewbench-run-lm-eval."""
+    return f"fewbench-{words.replace(' ', '-')}"

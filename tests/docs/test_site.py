@@ -1,0 +1,53 @@
+"""The documentation site builds without warnings, works without a network, and lacks nothing."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fewbench
+from fewbench.cli.app import COMMANDS
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("mkdocstrings")
+ROOT = Path(__file__).parents[2]
+FETCHED = re.compile(
+    r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|@import[^;]*//'
+)
+LINKED = re.compile(
+    r'<link\b(?=[^>]*rel="(?:stylesheet|preconnect|icon)")[^>]*href="(?:https?:)?//'
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+    paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": paths}
+    found = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_site(site):
+    pages = {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in pages.items()}
+    for name, text in texts.items():
+        found = FETCHED.search(text) or LINKED.search(text)
+        assert not found, f"{name} needs a network: {found}"
+        if name not in {"404.html", "glossary.html"} and not name.startswith("notebooks/"):
+            assert "glossary.html" in text, f"{name} does not link the glossary"
+    commands = texts["reference/commands.html"]
+    for name in COMMANDS:
+        assert f'id="fewbench-{name}"' in commands
+    assert "--half-width" in commands
+    python = "".join(text for name, text in texts.items() if name.startswith("reference/python"))
+    for name in set(fewbench.__all__) - {"__version__"}:
+        assert f"fewbench.{name}" in python
+    assert 'title="A model with known per-item results.' in texts["start.html"]
+    assert {"changelog.html", "how-to/contribute.html"} <= set(pages)
