@@ -36,7 +36,7 @@ def source_kriging(
         )
     weights = np.vstack([scores.item_weights, scores.task_weights.T])
     rng = np.random.default_rng(child_seed(seed, 8))
-    return fit_kriging(scores.filled, weights, rng, asked, include)
+    return fit_kriging(scores.filled_cells, weights, rng, asked, include)
 
 
 def prediction_of(runs: Sequence[Run], tasks: bool) -> Prediction:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, again, beside, by_rows, column_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
-from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions
+from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions, places_in
 
 NODES = 61
 BELOW, ABOVE = 0.7, 4.0
@@ -54,21 +55,31 @@ class Beyond:
 
     def __init__(
         self,
-        scores: FloatArray,
+        scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
         abilities: FloatArray,
         curves: ItemCurves,
     ) -> None:
         self.edge = float(np.quantile(abilities, EDGE))
-        self.edge_score = float(np.quantile(scores @ weights[0], EDGE))
+        full = by_rows(scores, lambda part: part @ weights[0])
+        self.edge_score = float(np.quantile(full, EDGE))
         self.grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
-        chances = np.clip(curves.at(abilities), LEAST, 1 - LEAST)
-        residuals = (scores - chances) / _deviation(chances)
-        scaled = np.sqrt(SAMPLE_SHARE / len(scores)) * residuals
-        leading = leading_directions(residuals[:, candidates], DESIGN_DIRECTIONS).T @ scaled
+
+        def residuals(items: slice) -> FloatArray:
+            chances = np.clip(curves.of(items).at(abilities), LEAST, 1 - LEAST)
+            return np.asarray((scores[:, items] - chances) / _deviation(chances))
+
+        each = again(column_blocks(scores), residuals)
+        pool = beside([rest[:, places_in(candidates, items)] for items, rest in each()])
+        directions = leading_directions(pool, DESIGN_DIRECTIONS)
+        scale = np.sqrt(SAMPLE_SHARE / len(scores))
+        along, squares = [], []
+        for _, rest in each():
+            along.append(directions.T @ (scale * rest))
+            squares.append((rest**2).mean(axis=0))
+        leading, square = beside(along), beside(squares)
         shared = leading[-DIRECTIONS:]
-        square = (residuals**2).mean(axis=0)
         alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
         own = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, again, beside, by_columns, by_rows, column_blocks, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import ItemCurves
 
@@ -28,6 +29,8 @@ DIRECTIONS = 8
 """Leading directions of the curves' covariance that are kept."""
 NUGGET = 0.02
 KEPT_WEIGHT = 0.9999
+SMALLEST = 1e-8
+"""Directions below this share of the largest are not found from the columns' products."""
 SURE = 0.02
 """One-step-ahead means stay so far from 0 and 1 when they are scored."""
 
@@ -86,9 +89,19 @@ def bernoulli(answers: FloatArray, chances: FloatArray) -> FloatArray:
 
 
 def leading_directions(rows: FloatArray, n: int) -> FloatArray:
-    """Return the n leading left singular vectors of centred rows, shape (rows, at most n)."""
-    _, vectors = np.linalg.eigh(rows @ rows.T)
-    return np.asarray(vectors[:, -min(n, len(rows) - 1) :])
+    """Return the n leading left singular vectors of centred rows, shape (rows, at most n).
+
+    With more rows than columns, from the columns' products: fewer, and the same directions.
+    """
+    n = min(n, len(rows) - 1)
+    if len(rows) <= rows.shape[1]:
+        _, vectors = np.linalg.eigh(rows @ rows.T)
+        return np.asarray(vectors[:, -n:])
+    squares, vectors = np.linalg.eigh(rows.T @ rows)
+    if len(squares) < n or squares[-n] <= SMALLEST * squares[-1]:  # rounding would decide
+        _, vectors = np.linalg.eigh(rows @ rows.T)
+        return np.asarray(vectors[:, -n:])
+    return np.asarray(rows @ vectors[:, -n:] / np.sqrt(squares[-n:]))
 
 
 class Inside:
@@ -96,7 +109,7 @@ class Inside:
 
     Parameters
     ----------
-    scores : ndarray, shape (sources, items)
+    scores : Matrix, shape (sources, items)
         In [0, 1], without gaps.
     weights : ndarray, shape (wanted, items)
         Weights of the wanted scores, each row of sum 1.
@@ -110,28 +123,38 @@ class Inside:
 
     def __init__(
         self,
-        scores: FloatArray,
+        scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
         abilities: FloatArray,
         curves: ItemCurves,
         dispersion: float,
     ) -> None:
-        chances = curves.at(abilities)
         self._scores = scores[:, candidates].astype(np.float32)
-        self._wanted = scores @ weights.T
+        self._wanted = by_rows(scores, lambda part: part @ weights.T)
         self._weights = weights[:, candidates]
-        centred = chances - chances.mean(axis=0)
-        pool = centred[:, candidates]
-        self._directions = leading_directions(pool, DIRECTIONS)
-        self._along = (self._directions.T @ pool).astype(np.float32)
-        self._along_wanted = (self._directions.T @ centred) @ weights.T
-        variance = dispersion * chances * (1 - chances)
-        share = (scores.sum(axis=0) + 0.5) / (len(scores) + 1)
+
+        def centred(items: slice) -> tuple[FloatArray, FloatArray]:
+            chances = curves.of(items).at(abilities)
+            return chances - chances.mean(axis=0), dispersion * chances * (1 - chances)
+
+        each = again(column_blocks(scores), centred)
+        pool, own, mean = [], [], []
+        for items, (about, variance) in each():
+            at = places_in(candidates, items)
+            pool.append(about[:, at])
+            own.append(variance[:, at].astype(np.float32))
+            mean.append(variance.mean(axis=0))
+        self._directions = leading_directions(beside(pool), DIRECTIONS)
+        self._along = (self._directions.T @ beside(pool)).astype(np.float32)
+        self._along_wanted = total(
+            (self._directions.T @ about) @ weights[:, items].T for items, (about, _) in each()
+        )
+        share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
         nugget = NUGGET * dispersion * share * (1 - share)
-        noise = SHRINKAGE * variance.mean(axis=0) + nugget
+        noise = SHRINKAGE * beside(mean) + nugget
         self._wanted_noise = weights**2 @ noise
-        self._variance = variance[:, candidates].astype(np.float32)
+        self._variance = beside(own)
         self._nugget = nugget[candidates]
         self.all_sources = self._weighed(np.full(len(scores), 1 / len(scores)))
 
@@ -169,3 +192,9 @@ class Inside:
             self._wanted_noise,
             self._weights,
         )
+
+
+def places_in(sorted_items: IntArray, block: slice) -> IntArray:
+    """Return which of the items lie in a block, as places in the block."""
+    first, last = np.searchsorted(sorted_items, [block.start, block.stop])
+    return np.asarray(sorted_items[first:last] - block.start)
