@@ -106,9 +106,7 @@ def fit_curves(answers: Matrix, abilities: FloatArray) -> ItemCurves:
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)
 
 
-def _grouped(
-    answers: Matrix, abilities: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _grouped(answers: Matrix, abilities: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Join models of nearly the same ability: mean answers, mean abilities, how many."""
     if len(abilities) <= MOST_GROUPS:
         return whole(answers), abilities, np.ones(len(abilities))

@@ -149,7 +149,7 @@ def audit(scores: Scores) -> Audit:
         "models": scores.n_models,
         "items": scores.n_items,
         "tasks": len(scores.tasks),
-        "missing": round(float(np.isnan(scores.values).mean()), 6),
+        "missing": round(float((~scores.run).mean()), 6),
         "binary": scores.is_binary,
         "probabilities": scores.probabilities is not None,
         "range": [scores.scale.low, scores.scale.high],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import by_rows
 from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.likeness import duplicate_groups
@@ -233,7 +234,7 @@ def _errors(
     step: int,
     effect: float,
 ) -> PastErrors:
-    answers = [targets.values[row, items] for row, items in enumerate(said.items)]
+    answers = [targets.cells[row, items] for row, items in enumerate(said.items)]
     placed = place(sources, said.items, answers)
     truth = targets.full_scores()
     n_items = sources.n_items
@@ -265,13 +266,14 @@ def sample_fit(scores: Scores, n: int, seed: int) -> PastErrors:
     groups = source_groups(scores)
     judged = np.flatnonzero(_known(scores))
     typical = typical_variance(scores)
-    values, n_items = scores.filled, scores.n_items
+    n_items = scores.n_items
     rng = np.random.default_rng(child_seed(seed, 6))
     errors, spreads = [], []
     for row in judged:
+        values = scores.filled_cells[row]
         for _ in range(SAMPLES):
-            sample = values[row, rng.choice(n_items, n, replace=False)]
-            errors.append(float(values[row].mean() - sample.mean()))
+            sample = values[rng.choice(n_items, n, replace=False)]
+            errors.append(float(values.mean() - sample.mean()))
             spreads.append(sample_error(sample, n_items, typical))
     nothing = np.zeros(len(errors))
     models = np.repeat(judged, SAMPLES)
@@ -289,7 +291,7 @@ def sample_fit(scores: Scores, n: int, seed: int) -> PastErrors:
 
 def typical_variance(scores: Scores) -> float:
     """Return the mean variance of a source's scores over the items."""
-    return float(scores.filled.var(axis=1).mean())
+    return float(by_rows(scores.filled_cells, lambda part: part.var(axis=1)).mean())
 
 
 def sample_error(sample: FloatArray, n_items: int, typical: float) -> float:
@@ -307,7 +309,7 @@ def source_groups(scores: Scores) -> IntArray:
     families = None
     if "family" in scores.models:
         families = scores.models["family"].fillna("").to_numpy(dtype=object)
-    return duplicate_groups(scores.filled, families)
+    return duplicate_groups(scores.filled_cells, families)
 
 
 def _apart(groups: IntArray) -> IntArray:
@@ -316,7 +318,7 @@ def _apart(groups: IntArray) -> IntArray:
 
 
 def _known(scores: Scores) -> BoolArray:
-    return np.asarray(np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE)
+    return np.asarray(scores.missing_shares <= NEARLY_COMPLETE)
 
 
 def _folds(groups: IntArray, n_groups: int, folds: int, seed: int) -> IntArray:

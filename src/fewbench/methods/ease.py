@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from fewbench._blocks import by_columns
 from fewbench._types import FloatArray
 from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 from fewbench.errors import MethodError
@@ -32,7 +33,7 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":  # rounded: ties despite rounding errors
-        return scores.remember("ease", lambda: np.round(scores.filled.mean(axis=0), 12))
+        return scores.remember("ease", lambda: np.round(_means(scores), 12))
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
@@ -42,3 +43,8 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     believed = np.where(np.isnan(scores.values), np.nan, np.clip(believed, 0.0, 1.0))
     filled = replace(scores, values=believed, probabilities=None).filled
     return np.asarray(np.round(filled.mean(axis=0), 12))
+
+
+def _means(scores: Scores) -> FloatArray:
+    found: FloatArray = by_columns(scores.filled_cells, lambda part: part.mean(axis=0))
+    return found

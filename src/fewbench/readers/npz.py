@@ -100,7 +100,9 @@ def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:
         return scores
     if len(role) != scores.n_models or not set(role) <= {"source", "target"}:
         raise ReaderError("array 'role' must say source or target for every model")
-    return replace(scores, models=scores.models.assign(role=np.array(role, dtype=object)))
+    return replace(
+        scores, values=scores.held, models=scores.models.assign(role=np.array(role, dtype=object))
+    )
 
 
 def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:

@@ -101,7 +101,7 @@ def from_long(
     )
     items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
     models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
-    return replace(built, items=items, models=models)
+    return replace(built, values=built.held, items=items, models=models)
 
 
 def from_wide(

@@ -121,9 +121,7 @@ class Cells:
         return replace(self, above=above, item_mean=item_mean)
 
 
-def compact(
-    values: Any, of: Callable[[Any], FloatArray] | None = None
-) -> Cells | None:
+def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:
     """Return a table as `Cells`; None if it has more than 255 distinct scores.
 
     Parameters
