@@ -35,7 +35,7 @@ class Matrix(Protocol):
 
 
 def blocks(n: int, width: int) -> list[slice]:
-    """Return slices of n rows (or columns) that have `width` cells each, one block per slice.
+    """Return slices of n rows (or columns) that have `width` cells each, one slice at least.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def blocks(n: int, width: int) -> list[slice]:
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = max(1, CELLS // max(width, 1))
-    return [slice(at, min(at + step, n)) for at in range(0, n, step)]
+    return [slice(at, min(at + step, n)) for at in range(0, max(n, 1), step)]
 
 
 def row_blocks(matrix: Matrix) -> list[slice]:

@@ -265,7 +265,8 @@ def whole_tasks(sources: Scores) -> BoolArray:
     """Return whether each task has only right and wrong answers, and enough of them."""
 
     def counts(values: FloatArray) -> FloatArray:
-        return np.stack([~np.isnan(values), (values > 0) & (values < 1)]).sum(axis=1)
+        kinds = np.stack([~np.isnan(values), (values > 0) & (values < 1)])
+        return np.asarray(kinds.sum(axis=1))
 
     run, fraction = by_columns(sources.cells, counts)
     n_tasks = len(sources.tasks)

@@ -259,8 +259,7 @@ class Scores(ItemTable):
         """Return the same scores with missing cells filled (see `filled`)."""
         if not self.has_missing:
             return self
-        held = self._bytes
-        return replace(self, values=self.filled if held is None else self.filled_cells)
+        return replace(self, values=cast(FloatArray, self.filled_cells))
 
     def model_positions(self, models: Iterable[str]) -> IntArray:
         """Return the positions of model ids; ScoresError names unknown ids."""

@@ -93,10 +93,7 @@ class Beyond:
         self.chances, self._deviation = every[:, candidates], deviation[:, candidates]
         self._wanted_mean = every @ weights.T
         self._wanted_factors = np.stack(
-            [
-                np.concatenate([(deviation * w) @ shared.T, (spread * w) @ basis.T], axis=1)
-                for w in weights
-            ],
+            [_weighed(w, deviation, shared, spread, basis) for w in weights],
             axis=1,
         )  # nodes, wanted, k
         self._wanted_noise = (deviation**2 * own) @ (weights**2).T
@@ -139,7 +136,7 @@ class Beyond:
         """Return means and variances of the wanted scores at every node, (nodes, wanted)."""
         loadings, noise = self._loadings(items)
         own = self.weights[:, items]  # wanted, n
-        left = self._wanted_factors - np.einsum("gnk,wn->gwk", loadings, own)
+        left = self._wanted_factors - np.matmul(own, loadings)
         means = (
             self._wanted_mean
             - self.chances[:, items] @ own.T
@@ -157,6 +154,21 @@ class Beyond:
         effects = (chances * (1 - chances))[:, :, None] * self._basis[:, items].T
         noise = deviation**2 * (self._own[items] + 1e-4)
         return np.concatenate([shared, effects], axis=2), noise
+
+
+def _weighed(
+    weights: FloatArray,
+    deviation: FloatArray,
+    shared: FloatArray,
+    spread: FloatArray,
+    basis: FloatArray,
+) -> FloatArray:
+    """Return the factors of a weighted mean of all items at every node, shape (nodes, k)."""
+    at = np.flatnonzero(weights)
+    if len(at) < len(weights):  # a task: its own items are far fewer
+        weights, deviation, spread = weights[at], deviation[:, at], spread[:, at]
+        shared, basis = shared[:, at], basis[:, at]
+    return np.concatenate([(deviation * weights) @ shared.T, (spread * weights) @ basis.T], axis=1)
 
 
 def _linear(

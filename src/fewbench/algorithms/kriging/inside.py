@@ -15,6 +15,7 @@ As factors: never items x items.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -59,6 +60,17 @@ class Gaussian:
     wanted_factors: FloatArray
     wanted_noise: FloatArray
     weights: FloatArray
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Variance of each candidate, shape (candidates,), in the type of the factors."""
+        return np.asarray(np.einsum("kj,kj->j", self.factors, self.factors) + self.noise)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of each candidate with the first wanted score, shape (candidates,)."""
+        wanted = self.wanted_factors[:, 0].astype(self.factors.dtype)
+        return np.asarray(wanted @ self.factors + self.noise * self.weights[0])
 
     def predict(self, items: IntArray, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and variances of the wanted scores, each shape (wanted,)."""
