@@ -99,8 +99,8 @@ def correctness_variance(values: FloatArray) -> FloatArray:
     return variance
 
 
-def two_class(values: FloatArray) -> Iterable[FloatArray]:
-    """Yield each model's probabilities (c, 1 - c) from scores; NaN stays NaN."""
+def two_class(values: Iterable[FloatArray]) -> Iterable[FloatArray]:
+    """Yield each model's probabilities (c, 1 - c) from its scores; NaN stays NaN."""
     return (np.stack([row, 1.0 - row], axis=1) for row in values)
 
 

@@ -37,10 +37,13 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
-    right = right_options(scores.probabilities.by_model(), scores.values, n_options)
-    believed = probabilities_of(scores.probabilities.by_model(), right)
-    believed = np.where(np.isnan(believed), scores.values, believed)
-    believed = np.where(np.isnan(scores.values), np.nan, np.clip(believed, 0.0, 1.0))
+    believed = np.empty((scores.n_models, scores.n_items))
+    for items, options in scores.probabilities.by_items():
+        values = scores.cells[:, items]
+        right = right_options(options, values, n_options[items])
+        found = probabilities_of(options, right)
+        found = np.where(np.isnan(found), values, found)
+        believed[:, items] = np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
     filled = replace(scores, values=believed, probabilities=None).filled
     return np.asarray(np.round(filled.mean(axis=0), 12))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewbench._blocks import CELLS
+from fewbench._blocks import is_large
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._memory import check_table_memory
@@ -47,7 +47,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
             f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
         )
     n_models, n_items = scores.cells.shape
-    is_large = n_models * n_items > CELLS
+    by_items = is_large(n_models * n_items)
     meta = {
         "format": FORMAT,
         "shape": [n_models, n_items],
@@ -56,8 +56,8 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
         "average": scores.average,
         "probabilities": None,
-    } | (item_files.layout(scores) if is_large else {})
-    table = None if is_large else _long(scores)
+    } | (item_files.layout(scores) if by_items else {})
+    table = None if by_items else _long(scores)
     scores = _with_options_written(scores, target, meta)
     meta["digest"] = scores.digest
     raw = json.dumps(meta).encode()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from fewbench._blocks import CELLS, Matrix, by_columns, by_rows, not_run, row_blocks
+from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
@@ -96,7 +96,7 @@ class Scores(ItemTable):
         """Keep a large table as bytes, any other as a read-only array."""
         held: FloatArray | Cells | None = values
         if isinstance(values, np.ndarray):
-            held = compact(values) if values.size > CELLS and values.ndim == 2 else None
+            held = compact(values) if values.ndim == 2 and is_large(values.size) else None
             if held is None:  # copied, as the caller may change it later
                 held = _frozen(values.copy()) if values.flags.writeable else values
         vars(self).pop("values")
@@ -245,7 +245,7 @@ class Scores(ItemTable):
             part = _frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)]))
         else:
             taken = held.take(None if models is None else rows, None if items is None else columns)
-            small = taken.codes.size <= CELLS
+            small = not is_large(taken.codes.size)
             part = _frozen(np.asarray(taken)) if small else cast(FloatArray, taken)
         return replace(
             self,
@@ -463,7 +463,7 @@ def from_arrays(
 
 def _in_unit(values: ArrayLike, scale: Scale) -> FloatArray | Cells:
     """Return scores in [0, 1], a large table as bytes if it can be."""
-    if isinstance(values, np.ndarray) and values.ndim == 2 and values.size > CELLS:
+    if isinstance(values, np.ndarray) and values.ndim == 2 and is_large(values.size):
         if values.dtype.kind in "biuf":
             cells = compact(values, None if scale.is_unit else scale.to_unit)
             if cells is not None:
