@@ -8,6 +8,7 @@ Beyond the range, the method is fitted on the weaker sources and judged on the s
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,6 +40,8 @@ from fewbench.scores import Scores
 
 NEARLY_COMPLETE = 0.01
 SAMPLES = 20
+_GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
+"""Groups of sources, which take long to find in a large table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,10 +309,12 @@ def sample_error(sample: FloatArray, n_items: int, typical: float) -> float:
 
 def source_groups(scores: Scores) -> IntArray:
     """Group models by family and by (nearly) identical answers, shape (models,)."""
-    families = None
-    if "family" in scores.models:
-        families = scores.models["family"].fillna("").to_numpy(dtype=object)
-    return duplicate_groups(scores.filled_cells, families)
+    if scores not in _GROUPS:
+        families = None
+        if "family" in scores.models:
+            families = scores.models["family"].fillna("").to_numpy(dtype=object)
+        _GROUPS[scores] = duplicate_groups(scores.filled_cells, families)
+    return _GROUPS[scores]
 
 
 def _apart(groups: IntArray) -> IntArray:

@@ -96,14 +96,22 @@ class Cells:
     @property
     def run(self) -> NDArray[np.bool_]:
         """Whether each cell has a score, shape (models, items)."""
-        if self.above is not None:
-            return np.ones(self.shape, dtype=bool)
-        return np.asarray(self.codes != GONE)
+        return self.was_run(slice(None))
+
+    def was_run(self, rows: slice) -> NDArray[np.bool_]:
+        """Whether each cell of some models has a score, shape (models, items)."""
+        codes = self.codes[rows]
+        return np.ones(codes.shape, dtype=bool) if self.above is not None else codes != GONE
 
     @property
     def distinct(self) -> FloatArray:
         """The scores that a cell may have, NaN excluded."""
         return self.levels[~np.isnan(self.levels)]
+
+    @cached_property
+    def is_unit(self) -> bool:
+        """Whether all scores are in [0, 1]."""
+        return bool(((self.distinct >= 0) & (self.distinct <= 1)).all())
 
     def take(self, rows: IntArray | None, columns: IntArray | None) -> "Cells":
         """Return some models and items, held as bytes."""

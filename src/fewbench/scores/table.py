@@ -354,6 +354,11 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
     outside, first = 0, (0, 0)
     lacking, unanswered = [], np.ones(len(items), dtype=bool)
     for rows in row_blocks(cells):
+        if isinstance(cells, Cells) and cells.is_unit:  # all that is not known is who ran what
+            gone = ~cells.was_run(rows)
+            lacking.append(gone.all(axis=1))
+            unanswered &= gone.all(axis=0)
+            continue
         values = cells[rows]
         if np.isinf(values).any():
             row, column = np.argwhere(np.isinf(values))[0]

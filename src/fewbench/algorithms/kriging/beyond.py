@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench._blocks import Matrix, again, beside, by_rows, column_blocks
+from fewbench._blocks import Matrix, beside, by_rows, column_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
-from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions, places_in
+from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions
 
 NODES = 61
 BELOW, ABOVE = 0.7, 4.0
@@ -66,17 +66,18 @@ class Beyond:
         self.edge_score = float(np.quantile(full, EDGE))
         self.grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
 
-        def residuals(items: slice) -> FloatArray:
+        def residuals(items: slice | IntArray) -> FloatArray:
             chances = np.clip(curves.of(items).at(abilities), LEAST, 1 - LEAST)
             return np.asarray((scores[:, items] - chances) / _deviation(chances))
 
-        each = again(column_blocks(scores), residuals)
-        pool = beside([rest[:, places_in(candidates, items)] for items, rest in each()])
-        directions = leading_directions(pool, DESIGN_DIRECTIONS)
-        scale = np.sqrt(SAMPLE_SHARE / len(scores))
+        directions = leading_directions(
+            np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS
+        )
+        turned = (np.sqrt(SAMPLE_SHARE / len(scores)) * directions).T
         along, squares = [], []
-        for _, rest in each():
-            along.append(directions.T @ (scale * rest))
+        for items in column_blocks(scores):
+            rest = residuals(items)
+            along.append(turned @ rest)
             squares.append((rest**2).mean(axis=0))
         leading, square = beside(along), beside(squares)
         shared = leading[-DIRECTIONS:]

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fewbench._blocks import Matrix, again, beside, by_columns, by_rows, column_blocks, total
+from fewbench._blocks import Matrix, beside, by_columns, by_rows, column_blocks, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import ItemCurves
 
@@ -146,27 +146,23 @@ class Inside:
         self._wanted = by_rows(scores, lambda part: part @ weights.T)
         self._weights = weights[:, candidates]
 
-        def centred(items: slice) -> tuple[FloatArray, FloatArray]:
+        chances = curves.of(candidates).at(abilities)
+        pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
+        self._directions = leading_directions(pool, DIRECTIONS)
+        self._along = (self._directions.T @ pool).astype(np.float32)
+        own = dispersion * chances * (1 - chances)
+        self._variance = np.asfortranarray(own.astype(np.float32))
+        of_wanted, variance = [], []
+        for items in column_blocks(scores):
             chances = curves.of(items).at(abilities)
-            return chances - chances.mean(axis=0), dispersion * chances * (1 - chances)
-
-        each = again(column_blocks(scores), centred)
-        pool, own, mean = [], [], []
-        for items, (about, variance) in each():
-            at = places_in(candidates, items)
-            pool.append(about[:, at])
-            own.append(variance[:, at].astype(np.float32))
-            mean.append(variance.mean(axis=0))
-        self._directions = leading_directions(beside(pool), DIRECTIONS)
-        self._along = (self._directions.T @ beside(pool)).astype(np.float32)
-        self._along_wanted = total(
-            (self._directions.T @ about) @ weights[:, items].T for items, (about, _) in each()
-        )
+            variance.append((dispersion * chances * (1 - chances)).mean(axis=0))
+            chances -= chances.mean(axis=0)
+            of_wanted.append(chances @ weights[:, items].T)
+        self._along_wanted = self._directions.T @ total(of_wanted)
         share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
         nugget = NUGGET * dispersion * share * (1 - share)
-        noise = SHRINKAGE * beside(mean) + nugget
+        noise = SHRINKAGE * beside(variance) + nugget
         self._wanted_noise = weights**2 @ noise
-        self._variance = beside(own)
         self._nugget = nugget[candidates]
         self.all_sources = self._weighed(np.full(len(scores), 1 / len(scores)))
 
@@ -204,9 +200,3 @@ class Inside:
             self._wanted_noise,
             self._weights,
         )
-
-
-def places_in(sorted_items: IntArray, block: slice) -> IntArray:
-    """Return which of the items lie in a block, as places in the block."""
-    first, last = np.searchsorted(sorted_items, [block.start, block.stop])
-    return np.asarray(sorted_items[first:last] - block.start)

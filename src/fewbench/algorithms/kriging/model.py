@@ -111,7 +111,8 @@ def fit_kriging(
     abilities = (logits - logits.mean()) / (logits.std() + 1e-9)
     curves = fit_curves(scores, abilities)
     dispersion = 1.0
-    if not all(np.isin(scores[rows], (0.0, 1.0)).all() for rows in row_blocks(scores)):
+    parts = (scores[rows] for rows in row_blocks(scores))
+    if not all(((part == 0) | (part == 1)).all() for part in parts):
         dispersion = _dispersion(scores, abilities, curves)
     return KrigingModel(
         candidates,
