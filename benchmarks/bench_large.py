@@ -1,13 +1,15 @@
 """Time and memory of large tables, against limits.
 
-    python benchmarks/bench_large.py [--growth] [--models 5000] [--items 30000] [--folder DIR]
+    python benchmarks/bench_large.py [--growth] [--options] [--models 5000] [--items 30000]
 
 Simulated right and wrong answers, written as an .npz file. Then each step in a process of its own:
 import, audit, and an evaluation of one target (100 items, estimate and 90 % interval) by `fewbench`
 and by `greedy-ridge`. The limit is on each step's most memory: that of the process without a table,
 and 3 times the table as float64 (4.1 GB for 5,000 models × 30,000 items). With --growth also at
 four smaller sizes: exponents of time in models and items, and what they give for 10,000 models ×
-1 million items.
+1 million items. With --options also option probabilities, 40 models × 5,000 items × 1,000 options
+as half floats (400 MB): imported, saved and used by a process that may take no more than that of
+memory.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,7 @@ BASE_GB, TABLES = 0.5, 3.0
 STEPS = ("simulate", "import", "audit", "fewbench", "greedy-ridge")
 SIZES = ((1250, 7500), (1250, 30_000), (5000, 7500), (2500, 15_000))
 AIM = (10_000, 1_000_000)
+OPTIONS = (40, 5000, 1000)
 
 
 def simulate(folder: Path, n_models: int, n_items: int) -> None:
@@ -93,6 +97,48 @@ def evaluate(folder: Path, method: str) -> None:
     )
 
 
+def write_options(folder: Path) -> None:
+    """Write option probabilities model by model, into an .npz file that is not compressed."""
+    n_models, n_items, n_options = OPTIONS
+    rng = np.random.default_rng(2)
+    right = rng.random((n_models, n_items)) < 0.6
+    np.savez(
+        folder / "options.npz",
+        scores=right,
+        models=np.array([f"model-{m}" for m in range(n_models)]),
+    )
+    header = {"descr": "<f2", "fortran_order": False, "shape": OPTIONS}
+    with (
+        zipfile.ZipFile(folder / "options.npz", "a") as archive,
+        archive.open("probabilities.npy", "w", force_zip64=True) as file,
+    ):
+        np.lib.format.write_array_header_1_0(file, header)
+        for row in right:
+            share = rng.random((n_items, n_options), dtype=np.float32)
+            share[:, 0] += np.where(row, n_options, 0)
+            file.write((share / share.sum(axis=1, keepdims=True)).astype(np.float16).tobytes())
+
+
+def use_options(folder: Path) -> None:
+    """Import, save and use them with less memory than they take."""
+    from fewbench import import_results, load_scores
+    from fewbench.methods import find_method
+    from fewbench.methods.ease import ease
+    from fewbench.scores import save_scores
+
+    find_method("jsd+mean")  # with all imports
+    most = int(np.prod(OPTIONS)) * 2
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    save_scores(import_results(folder / "options.npz").scores, folder / "options.parquet")
+    scores = load_scores(folder / "options.parquet")
+    for name in ("pds+mean", "jsd+mean"):
+        find_method(name).start(scores, BUDGET, 0, ["new"]).ask()
+    assert ease(scores, "probabilities").shape == (scores.n_items,)
+    assert scores.probabilities is not None
+    few = scores.probabilities.of_items(np.arange(0, scores.n_items, scores.n_items // BUDGET))
+    assert few.shape == (OPTIONS[0], BUDGET, OPTIONS[2])
+
+
 def step(name: str, folder: Path, n_models: int, n_items: int) -> None:
     """Run a step here, and print its seconds and most memory."""
     started = time.perf_counter()
@@ -102,11 +148,22 @@ def step(name: str, folder: Path, n_models: int, n_items: int) -> None:
         import_(folder)
     elif name == "audit":
         audit(folder)
+    elif name == "write options":
+        write_options(folder)
+    elif name == "use options":
+        use_options(folder)
     else:
         evaluate(folder, name)
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps([time.perf_counter() - started, used.ru_utime + used.ru_stime,
                       used.ru_maxrss / 2**20]))  # fmt: skip
+
+
+def run_step(name: str, folder: Path, *more: object) -> list[float]:
+    """Run a step in a process of its own; return seconds, processor seconds and GB."""
+    run = [sys.executable, __file__, "--step", name, "--folder", str(folder), *map(str, more)]
+    found: list[float] = json.loads(subprocess.run(run, check=True, stdout=subprocess.PIPE).stdout)
+    return found
 
 
 def measure(folder: Path, n_models: int, n_items: int) -> tuple[dict[str, list[float]], bool]:
@@ -115,10 +172,8 @@ def measure(folder: Path, n_models: int, n_items: int) -> tuple[dict[str, list[f
     print(f"{n_models:,} models × {n_items:,} items; limit {limit:.1f} GB")
     found, fits = {}, True
     for name in STEPS:
-        run = [sys.executable, __file__, "--step", name, "--folder", str(folder)]
-        run += ["--models", str(n_models), "--items", str(n_items)]
-        done = subprocess.run(run, check=True, stdout=subprocess.PIPE)
-        seconds, cpu, gb = found[name] = json.loads(done.stdout)
+        size = ("--models", n_models, "--items", n_items)
+        seconds, cpu, gb = found[name] = run_step(name, folder, *size)
         fits &= gb <= limit
         against = f"{gb / limit:5.2f} of the limit"
         print(f"  {name:<13} {seconds:8.1f} s ({cpu:8.1f} s of processor) {gb:6.2f} GB {against}",
@@ -150,10 +205,11 @@ def growth(found: dict[tuple[int, int], dict[str, list[float]]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--growth", action="store_true", help="four smaller sizes, too")
+    parser.add_argument("--options", action="store_true", help="option probabilities, too")
     parser.add_argument("--models", type=int, default=5000)
     parser.add_argument("--items", type=int, default=30_000)
     parser.add_argument("--folder", type=Path, help="for the files; a temporary one by default")
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--step", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.step:
         step(given.step, given.folder, given.models, given.items)
@@ -165,6 +221,12 @@ def main() -> int:
             fits &= fit
     if given.growth:
         growth(found)
+    if given.options:
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            run_step("write options", Path(folder))
+            seconds, cpu, _ = run_step("use options", Path(folder))
+        print(f"option probabilities of {np.prod(OPTIONS) * 2 / 1e6:.0f} MB: imported, saved and "
+              f"used in {seconds:.1f} s ({cpu:.1f} s of processor), in less memory")  # fmt: skip
     print("all within the limits of memory" if fits else "over a limit of memory")
     return 0 if fits else 1
 

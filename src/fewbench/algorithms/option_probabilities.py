@@ -83,8 +83,12 @@ def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
         _add_p_and_plogp(np.ascontiguousarray(row), total, plogp)
         n_run += ~np.isnan(row[:, 0])
     n_run = np.maximum(n_run, 1.0)
-    mean = _some(total) / n_run[:, None]
-    of_mean = -(mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
+    sums = _some(total)
+    of_mean = np.empty(len(sums))
+    step = max(1, _BLOCK // sums.shape[1])
+    for at in range(0, len(sums), step):
+        mean = sums[at : at + step] / n_run[at : at + step, None]
+        of_mean[at : at + step] = -(mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
     return np.asarray(np.maximum(of_mean + plogp / n_run, 0.0))
 
 

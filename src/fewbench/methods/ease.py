@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 
 from fewbench._blocks import by_columns
+from fewbench._memory import check_fits
+from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 from fewbench.errors import MethodError
@@ -37,6 +39,11 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
+    check_fits(
+        24.0 * scores.n_models * scores.n_items,
+        f"probabilities of right options of {counted(scores.n_models, 'model')} on "
+        f"{counted(scores.n_items, 'item')}",
+    )
     believed = np.empty((scores.n_models, scores.n_items))
     for items, options in scores.probabilities.by_items():
         values = scores.cells[:, items]

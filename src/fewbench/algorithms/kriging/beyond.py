@@ -70,9 +70,7 @@ class Beyond:
             chances = np.clip(curves.of(items).at(abilities), LEAST, 1 - LEAST)
             return np.asarray((scores[:, items] - chances) / _deviation(chances))
 
-        directions = leading_directions(
-            np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS
-        )
+        directions = leading_directions(np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS)
         turned = (np.sqrt(SAMPLE_SHARE / len(scores)) * directions).T
         along, squares = [], []
         for items in column_blocks(scores):
