@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewbench._types import FloatArray
+from fewbench._blocks import Matrix, by_columns, whole
+from fewbench._types import FloatArray, IntArray
 
 STEPS = 12
 MOST_GROUPS = 100
@@ -39,6 +40,10 @@ class ItemCurves:
         """Return the fitted curves themselves at abilities, shape (abilities, items)."""
         return logistic(self.intercept + np.asarray(abilities)[:, None] * self.slope)
 
+    def of(self, items: IntArray | slice) -> "ItemCurves":
+        """Return the curves of some items."""
+        return ItemCurves(self.intercept[items], self.slope[items], self.covariance[:, items])
+
     def expected(self, abilities: FloatArray) -> FloatArray:
         """Return the chance of a right answer at abilities, shape (abilities, items).
 
@@ -60,7 +65,7 @@ def score_logits(full: FloatArray, n_items: int) -> FloatArray:
     return np.asarray(np.log((full * n_items + 0.5) / ((1 - full) * n_items + 0.5)))
 
 
-def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
+def fit_curves(answers: Matrix, abilities: FloatArray) -> ItemCurves:
     """Fit each item's curve by penalized maximum likelihood (Newton steps, all items at once).
 
     `answers`, shape (models, items), are in [0, 1]; fractions count as shares of right answers.
@@ -71,7 +76,8 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
     >>> fit_curves(right, abilities).expected(np.array([0.0])).round(1).tolist()
     [[0.9, 0.5, 0.1]]
     """
-    share = (answers.sum(axis=0) + 0.5) / (len(answers) + 1)
+    sums = by_columns(answers, lambda part: part.sum(axis=0))
+    share = (sums + 0.5) / (len(answers) + 1)
     answers, abilities, counts = _grouped(answers, abilities)
     b, a = np.log(share / (1 - share)), np.ones(answers.shape[1])
     centre, variance, slope = 0.0, FIRST_VARIANCE, 1.0
@@ -100,16 +106,14 @@ def fit_curves(answers: FloatArray, abilities: FloatArray) -> ItemCurves:
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)
 
 
-def _grouped(
-    answers: FloatArray, abilities: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _grouped(answers: Matrix, abilities: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Join models of nearly the same ability: mean answers, mean abilities, how many."""
     if len(abilities) <= MOST_GROUPS:
-        return answers, abilities, np.ones(len(abilities))
+        return whole(answers), abilities, np.ones(len(abilities))
     order = np.argsort(abilities, kind="stable")
     begins = np.unique(np.arange(MOST_GROUPS) * len(abilities) // MOST_GROUPS)
     counts = np.diff(np.append(begins, len(abilities))).astype(np.float64)
-    sums = np.add.reduceat(answers[order], begins, axis=0)
+    sums = by_columns(answers, lambda part: np.add.reduceat(part[order], begins, axis=0))
     means = np.add.reduceat(abilities[order], begins) / counts
     return sums / counts[:, None], means, counts
 

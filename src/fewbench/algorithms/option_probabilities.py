@@ -83,8 +83,12 @@ def jensen_shannon(by_model: Iterable[NDArray[Any]]) -> FloatArray:
         _add_p_and_plogp(np.ascontiguousarray(row), total, plogp)
         n_run += ~np.isnan(row[:, 0])
     n_run = np.maximum(n_run, 1.0)
-    mean = _some(total) / n_run[:, None]
-    of_mean = -(mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
+    sums = _some(total)
+    of_mean = np.empty(len(sums))
+    step = max(1, _BLOCK // sums.shape[1])
+    for at in range(0, len(sums), step):
+        mean = sums[at : at + step] / n_run[at : at + step, None]
+        of_mean[at : at + step] = -(mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
     return np.asarray(np.maximum(of_mean + plogp / n_run, 0.0))
 
 
@@ -99,8 +103,8 @@ def correctness_variance(values: FloatArray) -> FloatArray:
     return variance
 
 
-def two_class(values: FloatArray) -> Iterable[FloatArray]:
-    """Yield each model's probabilities (c, 1 - c) from scores; NaN stays NaN."""
+def two_class(values: Iterable[FloatArray]) -> Iterable[FloatArray]:
+    """Yield each model's probabilities (c, 1 - c) from its scores; NaN stays NaN."""
     return (np.stack([row, 1.0 - row], axis=1) for row in values)
 
 

@@ -1,12 +1,13 @@
 """Which models are alike, and findings on them: duplicates, near-twins, kin."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from fewbench._blocks import by_columns
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.item_curves import logit
@@ -57,17 +58,17 @@ class Kinship:
 
 def kinship(scores: Scores) -> Kinship:
     """Compare all models of a table."""
-    same = identical(scores.values)
+    same = identical(scores.cells)
     rows = _components(same)
     if rows:
-        run, high = ~np.isnan(scores.values), _high(scores)
+        run, high = scores.run, _high(scores)
         rows = tuple(group for group in rows if _chance_of_same(run, high, group) < CHANCE)
     copies = np.zeros_like(same)
     for group in rows:
         copies[np.ix_(group, group)] = same[np.ix_(group, group)]
     # Twice, so that a model with many copies does not bias the difficulty of items.
-    once = distinct_weights(likeness(scores.values), copies)
-    alike = likeness(scores.values, once)
+    once = distinct_weights(likeness(scores.cells), copies)
+    alike = likeness(scores.cells, once)
     twins = _together(groups_alike(alike, copies, TWIN))
     least = alike.kin_threshold()
     kin = twins if least is None else _together(groups_alike(alike, copies, min(least, TWIN)))
@@ -98,12 +99,12 @@ def _plain_name(name: str) -> str:
 
 
 def _complete_first(scores: Scores, group: Iterable[int]) -> list[int]:
-    missing = np.isnan(scores.values).sum(axis=1)
+    missing = scores.missing_shares
     return sorted(group, key=lambda m: (missing[m], len(scores.model_ids[m]), scores.model_ids[m]))
 
 
 def _covered(scores: Scores, same: BoolArray, group: Iterable[int]) -> dict[int, list[int]]:
-    run = ~np.isnan(scores.values)
+    run = scores.run
     keep: dict[int, list[int]] = {}
     for m in _complete_first(scores, group):
         over = next((k for k in keep if same[m, k] and not (run[m] & ~run[k]).any()), None)
@@ -135,11 +136,19 @@ def _components(linked: BoolArray) -> Groups:
 
 
 def _high(scores: Scores) -> BoolArray:
-    if scores.is_binary:
-        return scores.values > 0.5  # NaN is not
-    median = np.nanmedian(scores.values, axis=0)
-    above = scores.values > median
-    return np.where(above.any(axis=0), above, scores.values >= median)
+    found: BoolArray = by_columns(scores.cells, _high_half(scores.is_binary))
+    return found
+
+
+def _high_half(is_binary: bool) -> Callable[[FloatArray], BoolArray]:
+    def high(values: FloatArray) -> BoolArray:
+        if is_binary:
+            return values > 0.5  # NaN is not
+        median = np.nanmedian(values, axis=0)
+        above = values > median
+        return np.where(above.any(axis=0), above, values >= median)
+
+    return high
 
 
 def _chance_of_same(run: BoolArray, high: BoolArray, group: tuple[int, ...]) -> float:
@@ -201,7 +210,7 @@ def _same_name(scores: Scores, kinship: Kinship) -> list[Finding]:
         if len(left) < 2:
             continue
         apart = max(
-            int((np.abs(scores.values[a] - scores.values[b]) > 1e-9).sum())
+            int((np.abs(scores.cells[a] - scores.cells[b]) > 1e-9).sum())
             for a, b in combinations(left, 2)
         )
         (differ if apart else parts).append(left)

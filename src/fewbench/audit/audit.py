@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench.audit.alike import Kinship, alike_findings, kinship
 from fewbench.audit.finding import SEVERITIES, Finding
@@ -117,6 +118,10 @@ def audit(scores: Scores) -> Audit:
     []
     """
     check_is_scores(scores)
+    check_fits(
+        64.0 * scores.n_models**2 + 6.0 * scores.n_models * scores.n_items,
+        f"comparing {counted(scores.n_models, 'model')} on {counted(scores.n_items, 'item')}",
+    )
     kin = kinship(scores)
     items = measure_items(scores, kin)
     missing = measure_missing(scores)
@@ -149,7 +154,7 @@ def audit(scores: Scores) -> Audit:
         "models": scores.n_models,
         "items": scores.n_items,
         "tasks": len(scores.tasks),
-        "missing": round(float(np.isnan(scores.values).mean()), 6),
+        "missing": round(float((~scores.run).mean()), 6),
         "binary": scores.is_binary,
         "probabilities": scores.probabilities is not None,
         "range": [scores.scale.low, scores.scale.high],

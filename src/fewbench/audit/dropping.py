@@ -78,7 +78,7 @@ def drop(scores: Scores, found: Audit, words: Collection[str]) -> tuple[Scores, 
     items = np.array([at for at, i in enumerate(scores.item_ids) if i not in gone["items"]])
     if not len(rows) or not len(items):
         raise ScoresError("nothing is left", hint="drop fewer kinds")
-    ran = ~np.isnan(scores.values[np.ix_(rows, items)])
+    ran = scores.run[np.ix_(rows, items)]
     alone = ~ran.any(axis=0)
     if alone.any():
         n, names = counted(int(alone.sum()), "item"), some(scores.item_ids[items[alone]])
@@ -97,7 +97,7 @@ def _more_twins(scores: Scores, gone: set[str]) -> list[str]:
     more: list[str] = []
     while True:
         rows = [at for at, m in enumerate(scores.model_ids) if m not in gone and m not in more]
-        items = np.flatnonzero(~np.isnan(scores.values[rows]).all(axis=0))
+        items = np.flatnonzero(scores.run[rows].any(axis=0))
         left = scores.take(rows, items)
         spare = spare_twins(left, kinship(left).near_twins)
         if not spare:
@@ -121,6 +121,6 @@ def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
             family[model] = min(group, key=lambda name: (len(name), name))
     models = scores.models.assign(family=[family[model] for model in scores.model_ids])
     alone = counted(scores.n_models - sum(len(group) for group in found.alike), "model")
-    return replace(scores, models=models), (
+    return replace(scores, values=scores.held, models=models), (
         f"families: {len(found.alike)} of more than one model, {alone} in families of one"
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import by_columns
 from fewbench._names import counted
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.soundness.discrimination import Discrimination, discrimination
@@ -35,10 +36,12 @@ class ItemNumbers:
 
 def measure_items(scores: Scores, kinship: Kinship) -> ItemNumbers:
     """Measure every item, with models weighted by their independence."""
-    values = scores.values
-    mean = np.nanmean(values, axis=0)
-    constant = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0) <= 1e-9
-    found = discrimination(values, kinship.independent)
+    mean = by_columns(scores.cells, lambda part: np.nanmean(part, axis=0))
+    range_ = by_columns(
+        scores.cells, lambda part: np.fmax.reduce(part, axis=0) - np.fmin.reduce(part, axis=0)
+    )
+    constant = range_ <= 1e-9
+    found = discrimination(scores.cells, kinship.independent)
     wrong = found.wrong_way(LEVEL)
     with np.errstate(invalid="ignore"):
         suspect = (found.p <= SUSPECT) & ~wrong

@@ -13,7 +13,7 @@ NEARLY_COMPLETE = 0.01  # as in evaluation/intervals.py
 
 def measure_missing(scores: Scores) -> Missingness | None:
     """Test where cells are missing; None if none is."""
-    return missingness(scores.values, scores.task_of) if scores.has_missing else None
+    return missingness(scores.cells, scores.task_of) if scores.has_missing else None
 
 
 def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]:
@@ -24,7 +24,7 @@ def missing_findings(scores: Scores, found: Missingness | None) -> list[Finding]
 
 
 def _where(scores: Scores, found: Missingness) -> Finding:
-    gone = np.isnan(scores.values)
+    gone = ~scores.run
     lacking = sorted(
         np.flatnonzero(gone.any(axis=1)).tolist(),
         key=lambda m: (-found.by_model[m], scores.model_ids[m]),

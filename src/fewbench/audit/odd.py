@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fewbench._blocks import by_rows, row_blocks, total
 from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.audit.alike import Kinship
@@ -43,7 +44,7 @@ def _unlike_all(scores: Scores, kinship: Kinship) -> Finding | None:
     if not len(odd) or len(odd) > MOST * scores.n_models:
         return None
     odd = odd[np.argsort(follows[odd], kind="stable")]
-    full = scores.scale.from_unit(np.nanmean(scores.values, axis=1))
+    full = scores.scale.from_unit(by_rows(scores.cells, lambda part: np.nanmean(part, axis=1)))
     rows = tuple(
         (scores.model_ids[m], round(float(full[m]), 3), round(float(follows[m]) / middle, 2))
         for m in odd
@@ -68,20 +69,26 @@ def _follows_difficulty(scores: Scores, kinship: Kinship) -> tuple[FloatArray, F
     In standard deviations of the easiness for other models, near-twins excluded. NaN for a model
     with constant scores or no others.
     """
-    run = ~np.isnan(scores.values)
-    x = np.where(run, scores.values, 0.0)
-    weight = kinship.weights
-    right, ran = weight @ x, weight @ run
-    follows, error = np.full(len(x), np.nan), np.full(len(x), np.nan)
+    weight, n = kinship.weights, scores.n_models
+
+    def sums(models: list[int] | slice) -> tuple[FloatArray, FloatArray]:
+        values = scores.cells[models]
+        run = ~np.isnan(values)
+        return weight[models] @ np.where(run, values, 0.0), weight[models] @ run
+
+    each = [sums(rows) for rows in row_blocks(scores.cells)]
+    right, ran = (total(part) for part in zip(*each, strict=True))
+    follows, error = np.full(n, np.nan), np.full(n, np.nan)
     twins = {m: list(group) for group in kinship.near_twins for m in group}
-    for m in range(len(x)):
-        own = twins.get(m, [m])
-        others = ran - weight[own] @ run[own]
-        there = run[m] & (others > 1e-9)
+    for m in range(n):
+        of_twins, ran_by_twins = sums(twins.get(m, [m]))
+        others = ran - ran_by_twins
+        answers = scores.cells[m]
+        there = ~np.isnan(answers) & (others > 1e-9)
         if not there.any():
             continue
-        easy = ((right - weight[own] @ x[own])[there]) / others[there]
-        answers = x[m, there]
+        easy = (right - of_twins)[there] / others[there]
+        answers = answers[there]
         variance, spread = answers.var(), easy.std()
         if variance > 1e-9 and spread > 1e-9:
             follows[m] = ((answers - answers.mean()) * easy).mean() / (variance * spread)

@@ -114,10 +114,12 @@ def _spread(scores: Scores) -> Finding:
 def _level(scores: Scores, best: int) -> int:
     """Count models within two standard errors (of paired differences) of the best."""
     level = 0
-    for row in np.delete(scores.values, best, axis=0):
-        both = ~np.isnan(scores.values[best]) & ~np.isnan(row)
+    own = scores.cells[best]
+    for other in np.delete(np.arange(scores.n_models), best).tolist():
+        row = scores.cells[other]
+        both = ~np.isnan(own) & ~np.isnan(row)
         if both.any():
-            difference = scores.values[best, both] - row[both]
+            difference = own[both] - row[both]
             weight = scores.item_weights[both] / scores.item_weights[both].sum()
             mean = weight @ difference
             level += mean <= 2 * np.sqrt(weight**2 @ (difference - mean) ** 2) + 1e-9

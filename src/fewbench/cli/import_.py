@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from fewbench._files import only_process, written_whole
@@ -196,7 +195,7 @@ def _work_folder(output: Path) -> Iterator[Path]:
 
 
 def _described(scores: Scores) -> str:
-    missing = f", {float(np.isnan(scores.values).mean()):.1%} of the cells missing"
+    missing = f", {float(scores.missing_shares.mean()):.1%} of the cells missing"
     return (
         f"{counted(scores.n_models, 'model')} × {counted(scores.n_items, 'item')}, "
         f"{counted(len(scores.tasks), 'task')}"

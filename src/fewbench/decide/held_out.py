@@ -164,7 +164,7 @@ def _measure(method: Method, scores: Scores, budget: int, seed: int, at: Sequenc
     groups = source_groups(scores)
     if groups.max() == 0:
         groups = np.arange(scores.n_models)
-    known = np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE
+    known = scores.missing_shares <= NEARLY_COMPLETE
     part_of = _parts(groups, min(FOLDS, int(groups.max()) + 1))
     limits: list[int | None] = [None if n == budget else n for n in at]
     n_wanted = 1 + len(scores.tasks)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from fewbench._blocks import by_columns
 from fewbench._names import some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
@@ -141,12 +142,12 @@ class AnswerBook:
         """Return a table row's answers to the items that a target was asked."""
         known = self._sources.items.index.get_indexer(table.items.index)
         asked = self._record.asked(target)
-        columns = np.flatnonzero(np.isin(known, asked) & ~np.isnan(table.values[row]))
+        columns = np.flatnonzero(np.isin(known, asked) & ~np.isnan(table.cells[row]))
         options = None
         if table.probabilities is not None:
             rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
             options = self.options(list(rows))
-        return Answers(known[columns].astype(np.intp), table.values[[row]][:, columns], options)
+        return Answers(known[columns].astype(np.intp), table.cells[[row]][:, columns], options)
 
     def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
         """Return option probabilities, shape (1, items, options); None if the sources have none."""
@@ -262,11 +263,15 @@ class AnswerBook:
 
 def whole_tasks(sources: Scores) -> BoolArray:
     """Return whether each task has only right and wrong answers, and enough of them."""
-    run = ~np.isnan(sources.values)
-    fraction = run & (sources.values > 0) & (sources.values < 1)
+
+    def counts(values: FloatArray) -> FloatArray:
+        kinds = np.stack([~np.isnan(values), (values > 0) & (values < 1)])
+        return np.asarray(kinds.sum(axis=1))
+
+    run, fraction = by_columns(sources.cells, counts)
     n_tasks = len(sources.tasks)
-    many = np.bincount(sources.task_of, run.sum(axis=0), n_tasks) >= ENOUGH
-    whole = np.bincount(sources.task_of, fraction.sum(axis=0), n_tasks) == 0
+    many = np.bincount(sources.task_of, run, n_tasks) >= ENOUGH
+    whole = np.bincount(sources.task_of, fraction, n_tasks) == 0
     return np.asarray(many & whole)
 
 

@@ -78,7 +78,7 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     >>> candidates(simulate(40, 60))[-1]
     'random'
     """
-    distinct = count_distinct(scores.filled)
+    distinct = count_distinct(scores.filled_cells)
     advised = next(
         one.methods
         for one in ADVICE
@@ -125,7 +125,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     'there are only 4 distinct source models, too few to compare methods on'
     """
     check_budget(budget, scores.n_items)
-    distinct = count_distinct(scores.filled)
+    distinct = count_distinct(scores.filled_cells)
     if distinct < FOLDS:
         models = counted(distinct, "distinct source model")
         return Choice(RANDOM, f"there are only {models}, too few to compare methods on")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, by_columns, by_rows
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.scores import Scores
@@ -47,7 +48,7 @@ def place(sources: Scores, items: Sequence[IntArray], answers: Sequence[FloatArr
     """
     logits = score_logits(sources.full_scores(), sources.n_items)
     if logits.std() < 1e-9:  # all sources score the same
-        best = [sources.filled[:, at].mean(axis=1).max() for at in items]
+        best = [sources.filled_cells[:, at].mean(axis=1).max() for at in items]
         own = [float(scores.mean()) for scores in answers]
         above = np.array(own) > np.array(best) + 1e-9
         return Placement(above.astype(np.float64), np.zeros(len(items)))
@@ -59,7 +60,7 @@ def place(sources: Scores, items: Sequence[IntArray], answers: Sequence[FloatArr
         columns = np.searchsorted(used, at)
         right[row, columns], wrong[row, columns] = scores, 1 - scores
     grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
-    chances = fit_curves(sources.filled[:, used], abilities).expected(grid)
+    chances = fit_curves(sources.filled_cells[:, used], abilities).expected(grid)
     log_likelihood = right @ np.log(chances).T + wrong @ np.log1p(-chances).T
     posterior = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     posterior /= posterior.sum(axis=1, keepdims=True)
@@ -78,12 +79,13 @@ def reliability(sources: Scores) -> float:
     >>> round(reliability(simulate(30, 200)), 1)
     1.0
     """
-    return float(sources.remember("reliability", lambda: _alpha(sources.filled)))
+    return float(sources.remember("reliability", lambda: _alpha(sources.filled_cells)))
 
 
-def _alpha(values: FloatArray) -> float:
-    whole = float(values.sum(axis=1).var())
+def _alpha(values: Matrix) -> float:
+    whole = float(by_rows(values, lambda part: part.sum(axis=1)).var())
     n = values.shape[1]
     if n < 2 or whole <= 0:
         return 0.0
-    return float(n / (n - 1) * (1 - values.var(axis=0).sum() / whole))
+    of_items = by_columns(values, lambda part: part.var(axis=0)).sum()
+    return float(n / (n - 1) * (1 - of_items / whole))

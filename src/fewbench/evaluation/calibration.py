@@ -8,9 +8,11 @@ Beyond the range, the method is fitted on the weaker sources and judged on the s
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from fewbench._blocks import by_rows
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
@@ -40,6 +42,8 @@ from fewbench.scores import Scores
 
 NEARLY_COMPLETE = 0.01
 SAMPLES = 20
+_GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
+"""Groups of sources, which take long to find in a large table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +261,7 @@ def _errors(
     step: int,
     effect: float,
 ) -> PastErrors:
-    answers = [targets.values[row, items] for row, items in enumerate(said.items)]
+    answers = [targets.cells[row, items] for row, items in enumerate(said.items)]
     placed = place(sources, said.items, answers)
     truth = targets.full_scores()
     n_items = sources.n_items
@@ -289,13 +293,14 @@ def sample_fit(scores: Scores, n: int, seed: int) -> PastErrors:
     groups = source_groups(scores)
     judged = np.flatnonzero(_known(scores))
     typical = typical_variance(scores)
-    values, n_items = scores.filled, scores.n_items
+    n_items = scores.n_items
     rng = np.random.default_rng(child_seed(seed, 6))
     errors, spreads = [], []
     for row in judged:
+        values = scores.filled_cells[row]
         for _ in range(SAMPLES):
-            sample = values[row, rng.choice(n_items, n, replace=False)]
-            errors.append(float(values[row].mean() - sample.mean()))
+            sample = values[rng.choice(n_items, n, replace=False)]
+            errors.append(float(values.mean() - sample.mean()))
             spreads.append(sample_error(sample, n_items, typical))
     nothing = np.zeros(len(errors))
     models = np.repeat(judged, SAMPLES)
@@ -313,7 +318,7 @@ def sample_fit(scores: Scores, n: int, seed: int) -> PastErrors:
 
 def typical_variance(scores: Scores) -> float:
     """Return the mean variance of a source's scores over the items."""
-    return float(scores.filled.var(axis=1).mean())
+    return float(by_rows(scores.filled_cells, lambda part: part.var(axis=1)).mean())
 
 
 def sample_error(sample: FloatArray, n_items: int, typical: float) -> float:
@@ -328,10 +333,12 @@ def sample_error(sample: FloatArray, n_items: int, typical: float) -> float:
 
 def source_groups(scores: Scores) -> IntArray:
     """Group models by family and by (nearly) identical answers, shape (models,)."""
-    families = None
-    if "family" in scores.models:
-        families = scores.models["family"].fillna("").to_numpy(dtype=object)
-    return duplicate_groups(scores.filled, families)
+    if scores not in _GROUPS:
+        families = None
+        if "family" in scores.models:
+            families = scores.models["family"].fillna("").to_numpy(dtype=object)
+        _GROUPS[scores] = duplicate_groups(scores.filled_cells, families)
+    return _GROUPS[scores]
 
 
 def _apart(groups: IntArray) -> IntArray:
@@ -340,7 +347,7 @@ def _apart(groups: IntArray) -> IntArray:
 
 
 def _known(scores: Scores) -> BoolArray:
-    return np.asarray(np.isnan(scores.values).mean(axis=1) <= NEARLY_COMPLETE)
+    return np.asarray(scores.missing_shares <= NEARLY_COMPLETE)
 
 
 def _folds(groups: IntArray, n_groups: int, folds: int, seed: int) -> IntArray:

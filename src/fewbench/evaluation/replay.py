@@ -100,7 +100,7 @@ def _answer(session: Session, targets: Scores, limit: int) -> None:
             options = None
             if targets.probabilities is not None:
                 options = targets.probabilities.take(np.array([row])).of_items(items)
-            session.tell(name, Answers(items, targets.values[[row]][:, items], options))
+            session.tell(name, Answers(items, targets.cells[[row]][:, items], options))
             left[name] -= len(items)
 
 

@@ -243,7 +243,7 @@ def sampling_effect(scores: Scores, n: int) -> float:
 
 def _effect(scores: Scores, n: int) -> float:
     rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
-    values = scores.filled[rows]
+    values = scores.filled_cells[rows]
     known = _errors_at(np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0).mean()
     if known <= 0:
         return 1.0

@@ -9,6 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from fewbench._blocks import by_columns
+from fewbench._memory import check_fits
+from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.algorithms.option_probabilities import probabilities_of, right_options
 from fewbench.errors import MethodError
@@ -32,13 +35,26 @@ def ease(scores: Scores, proxy: Proxy = "scores") -> FloatArray:
     [1.0, 0.0, 0.5]
     """
     if proxy == "scores":  # rounded: ties despite rounding errors
-        return scores.remember("ease", lambda: np.round(scores.filled.mean(axis=0), 12))
+        return scores.remember("ease", lambda: np.round(_means(scores), 12))
     if scores.probabilities is None:
         raise MethodError("the scores have no option probabilities", hint="use the scores instead")
     n_options = scores.items["n_options"].to_numpy(np.intp)
-    right = right_options(scores.probabilities.by_model(), scores.values, n_options)
-    believed = probabilities_of(scores.probabilities.by_model(), right)
-    believed = np.where(np.isnan(believed), scores.values, believed)
-    believed = np.where(np.isnan(scores.values), np.nan, np.clip(believed, 0.0, 1.0))
+    check_fits(
+        24.0 * scores.n_models * scores.n_items,
+        f"probabilities of right options of {counted(scores.n_models, 'model')} on "
+        f"{counted(scores.n_items, 'item')}",
+    )
+    believed = np.empty((scores.n_models, scores.n_items))
+    for items, options in scores.probabilities.by_items():
+        values = scores.cells[:, items]
+        right = right_options(options, values, n_options[items])
+        found = probabilities_of(options, right)
+        found = np.where(np.isnan(found), values, found)
+        believed[:, items] = np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
     filled = replace(scores, values=believed, probabilities=None).filled
     return np.asarray(np.round(filled.mean(axis=0), 12))
+
+
+def _means(scores: Scores) -> FloatArray:
+    found: FloatArray = by_columns(scores.filled_cells, lambda part: part.mean(axis=0))
+    return found

@@ -118,7 +118,7 @@ def expectation_error(
 def _fitted(
     scores: Scores, at: IntArray | slice, dimensions: int | None, form: Form
 ) -> SourceModel:
-    values = scores.values[:, at]
+    values = scores.cells[:, at]
     _, task_of = np.unique(scores.task_of[at], return_inverse=True)
     cuts = best_cuts(values, task_of)[task_of]
     right = binary(values, cuts)

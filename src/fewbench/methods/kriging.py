@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
@@ -13,6 +14,8 @@ from fewbench.methods.base import Prediction
 from fewbench.methods.needs import Need
 from fewbench.scores import Scores, read_costs
 
+PER_ITEM = 1000
+"""Numbers that fitting the curves and their predictions takes for every item."""
 NEEDS = (
     Need("sources", 2, "items are told apart by how sources differ on them", required=True),
     Need(
@@ -34,9 +37,14 @@ def source_kriging(
         raise MethodError(
             f"fewbench learns from at least 2 source models, there are {scores.n_models}"
         )
+    check_fits(
+        8.0 * (PER_ITEM + 3 * len(scores.tasks)) * scores.n_items + 32.0 * scores.n_models**2,
+        f"learning from {counted(scores.n_models, 'source model')} on "
+        f"{counted(scores.n_items, 'item')}",
+    )
     weights = np.vstack([scores.item_weights, scores.task_weights.T])
     rng = np.random.default_rng(child_seed(seed, 8))
-    return fit_kriging(scores.filled, weights, rng, asked, include)
+    return fit_kriging(scores.filled_cells, weights, rng, asked, include)
 
 
 def prediction_of(runs: Sequence[Run], tasks: bool) -> Prediction:

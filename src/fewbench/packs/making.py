@@ -169,7 +169,7 @@ def _divided(scores: Scores, by: str) -> dict[str, Scores]:
     found = {}
     for value in pd.unique(column.dropna()):
         at = np.flatnonzero((column == value).to_numpy())
-        ran = np.flatnonzero(~np.isnan(scores.values[:, at]).all(axis=1))
+        ran = np.flatnonzero(~np.isnan(scores.cells[:, at]).all(axis=1))
         found[str(value)] = scores.take(ran, at)
     return found
 
@@ -197,7 +197,7 @@ class _Maker:
         self.method = chosen.method
         self.subset = chosen.subset
         self.keeps: Keeps = packed_as(self.method, scores)
-        self.scores = replace(scores)  # which has learned nothing yet
+        self.scores = replace(scores, values=scores.held)  # which has learned nothing yet
         if scores.probabilities is not None:
             self.notes.append("option probabilities of the source models are left out")
         at = self._kept_items()

@@ -141,7 +141,7 @@ class PublicFiles:
         scores, most = reading.scores, self.ask.models
         if most is not None and scores.n_models > most:
             kept = scores.model_positions(sampled(scores.model_ids, most))
-            answered = ~np.isnan(scores.values[kept]).all(axis=0)
+            answered = scores.run[kept].any(axis=0)
             scores = scores.take(kept, np.flatnonzero(answered))
         return PublicResults(scores, self, reading.notes)
 

@@ -1,16 +1,17 @@
 """Scores from an .npz file: arrays named scores, models, items, tasks, …"""
 
 import os
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._content import refuse_pointer
-from fewbench._memory import check_arrays_memory
+from fewbench._memory import array_header, check_arrays_memory, check_fits
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.readers.harness import Reading
@@ -44,7 +45,10 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
     check_arrays_memory(source)
     try:
         with np.load(source, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            mapped = _mapped(source, "probabilities")
+            rest = [name for name in file.files if mapped is None or name != "probabilities"]
+            arrays = {name: file[name] for name in rest}
+            arrays |= {} if mapped is None else {"probabilities": mapped}
         foreign = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
         if foreign:
             raise ValueError(f"{some(foreign)} is not an array")
@@ -63,6 +67,26 @@ def read_npz(path: str | os.PathLike[str], *, scale: Scale | None = None) -> Rea
         return Reading(_build(arrays, scale), tuple(_notes(arrays)))
     except FewbenchError as error:
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
+
+
+def _mapped(source: Path, name: str) -> NDArray[Any] | None:
+    """Return an array of the file as it lies there; None if it is compressed, or not there."""
+    with zipfile.ZipFile(source) as file:
+        if f"{name}.npy" not in file.namelist():
+            return None
+        entry = file.getinfo(f"{name}.npy")
+        with file.open(entry) as array:
+            kind = array_header(array)
+            before = array.tell()
+    if entry.compress_type != zipfile.ZIP_STORED or kind is None or kind[1].hasobject:
+        return None
+    shape, dtype, by_columns = kind
+    with source.open("rb") as raw:  # the entry's own header is before its content
+        raw.seek(entry.header_offset + 26)
+        names, extra = np.frombuffer(raw.read(4), dtype="<u2")
+    start = entry.header_offset + 30 + int(names) + int(extra) + before
+    order: Literal["C", "F"] = "F" if by_columns else "C"
+    return np.memmap(source, dtype, "r", start, shape, order)
 
 
 def _notes(arrays: dict[str, NDArray[Any]]) -> Iterator[str]:
@@ -100,7 +124,9 @@ def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:
         return scores
     if len(role) != scores.n_models or not set(role) <= {"source", "target"}:
         raise ReaderError("array 'role' must say source or target for every model")
-    return replace(scores, models=scores.models.assign(role=np.array(role, dtype=object)))
+    return replace(
+        scores, values=scores.held, models=scores.models.assign(role=np.array(role, dtype=object))
+    )
 
 
 def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:
@@ -139,6 +165,11 @@ def _certain(
             )
         counts = np.maximum(counts, n_options)  # models do answer "J" where there are four options
     width = int(counts.max()) + 1
+    check_fits(
+        3.0 * answers.size * width,  # comparisons and half floats
+        f"probabilities of {answers.shape[0]:,} models on {answers.shape[1]:,} items of up to "
+        f"{width} options",
+    )
     options = (answers[:, :, None] + 1 == np.arange(width)).astype(np.float16)
     options[answers == -2] = np.nan
     return options, counts + 1

@@ -251,9 +251,11 @@ def join_attributes(
         try:
             given = _attributes(frame, kind)
             if kind == "model":
-                scores = replace(scores, models=_join(scores.models, given, kind))
+                table = _join(scores.models, given, kind)
+                scores = replace(scores, values=scores.held, models=table)
             else:
-                scores = replace(scores, items=_join(scores.items, given, kind))
+                table = _join(scores.items, given, kind)
+                scores = replace(scores, values=scores.held, items=table)
         except FewbenchError as error:
             raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     return scores

@@ -101,7 +101,7 @@ def from_long(
     )
     items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
     models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
-    return replace(built, items=items, models=models)
+    return replace(built, values=built.held, items=items, models=models)
 
 
 def from_wide(
@@ -144,6 +144,10 @@ def from_wide(
         raise ScoresError(f"the table has {table.shape[0]} models and {table.shape[1]} items")
     if table.index.isna().any() or table.columns.isna().any():
         raise ScoresError("a model or an item has no name")
+    check_fits(
+        16.0 * table.shape[0] * table.shape[1],
+        f"a table of {counted(table.shape[0], 'model')} × {counted(table.shape[1], 'item')}",
+    )
     values = np.column_stack(
         [_numbers(table.iloc[:, at], str(name)) for at, name in enumerate(table.columns)]
     )

@@ -1,7 +1,8 @@
-"""Scores on disk: a long Parquet file, and option probabilities beside it.
+"""Scores on disk: a Parquet file, and option probabilities beside it.
 
 `NAME.parquet` has one row per model and item (model, item, score in [0, 1], attributes); an empty
-score was not run. `NAME.probabilities.npy` has option probabilities, models first.
+score was not run. A table of more than 8 million cells has one row per item (see `item_files`).
+`NAME.probabilities.npy` has option probabilities, models first.
 """
 
 import json
@@ -15,10 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewbench._blocks import is_large
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._memory import check_table_memory
 from fewbench.errors import FewbenchError, ScoresError, first_line
+from fewbench.scores import item_files
+from fewbench.scores.cells import Cells
 from fewbench.scores.pack_files import is_pack, open_packed
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
@@ -35,7 +39,6 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
 
     Files appear whole or not at all.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     target = Path(path)
@@ -43,6 +46,34 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         raise ScoresError(
             f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
         )
+    n_models, n_items = scores.cells.shape
+    by_items = is_large(n_models * n_items)
+    meta = {
+        "format": FORMAT,
+        "shape": [n_models, n_items],
+        "model_columns": list(scores.models.columns),
+        "item_columns": list(scores.items.columns),
+        "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
+        "average": scores.average,
+        "probabilities": None,
+    } | (item_files.layout(scores) if by_items else {})
+    table = None if by_items else _long(scores)
+    scores = _with_options_written(scores, target, meta)
+    meta["digest"] = scores.digest
+    raw = json.dumps(meta).encode()
+    if table is None:
+        item_files.write_by_items(scores, meta, raw, target)
+        return target
+    table = table.replace_schema_metadata({b"fewbench": raw})
+    with written_whole(target) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+    return target
+
+
+def _long(scores: Scores) -> Any:
+    """Return a table with one row per model and item."""
+    import pyarrow as pa
+
     n_models, n_items = scores.values.shape
     flat = scores.values.ravel()
     model_codes = np.repeat(np.arange(n_models), n_items)
@@ -57,15 +88,11 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
             if name in columns:
                 raise ScoresError(f"an attribute may not be named {name!r}", hint="rename it")
             columns[name] = _repeated(table[name], codes)
-    meta = {
-        "format": FORMAT,
-        "shape": [n_models, n_items],
-        "model_columns": list(scores.models.columns),
-        "item_columns": list(scores.items.columns),
-        "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
-        "average": scores.average,
-        "probabilities": None,
-    }
+    return pa.table(columns)
+
+
+def _with_options_written(scores: Scores, target: Path, meta: dict[str, Any]) -> Scores:
+    """Write option probabilities beside the file, and say so in its metadata."""
     options = scores.probabilities
     if options is not None:
         header = {
@@ -83,12 +110,9 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
             "digest": (digest := options.digest()),
             "sample": options.digest(_sample(options)),
         }
-        scores = replace(scores, probabilities=options.knowing(digest))  # read once, not twice
-    meta["digest"] = scores.digest
-    table = pa.table(columns).replace_schema_metadata({b"fewbench": json.dumps(meta).encode()})
-    with written_whole(target) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-    return target
+        known = options.knowing(digest)  # read once, not twice
+        scores = replace(scores, values=scores.held, probabilities=known)
+    return scores
 
 
 def load_scores(path: str | os.PathLike[str]) -> Scores:
@@ -155,11 +179,20 @@ class _Unread(Scores):
     def __getattr__(self, name: str) -> Any:
         if name not in ("values", "models"):
             raise AttributeError(name)
+        if "models" in vars(self):  # read before, and held as bytes
+            return super().__getattr__(name)  # type: ignore[misc]
         whole, opened = load_scores(self.source), self.digest
         if whole.digest != opened:
             raise ScoresError(f"{self.source}: changed while it was in use", hint="start again")
-        vars(self).update(values=whole.values, models=whole.models)
-        return getattr(whole, name)
+        vars(self).update({k: v for k, v in vars(whole).items() if k in ("values", "_cells")})
+        vars(self)["models"] = whole.models
+        return getattr(self, name)
+
+    @property
+    def _bytes(self) -> Cells | None:
+        """The cells of a table that is held as bytes."""
+        _ = self.models  # read by now
+        return super()._bytes
 
 
 @contextmanager
@@ -177,9 +210,14 @@ def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, di
         with pq.ParquetFile(source) as file:
             raw = (file.schema_arrow.metadata or {}).get(b"fewbench")
             table = None
-            if raw is not None:
-                table = _first_rows(file, json.loads(raw)) if only_items else file.read()
-    except (KeyError, json.JSONDecodeError):
+            if raw is not None and (meta := json.loads(raw))["format"] == item_files.FORMAT:
+                table = file.read(columns=["item", *meta["item_columns"]])
+                if not only_items:
+                    models = item_files.read_models(file.schema_arrow.metadata)
+                    meta |= {"models": models, "cells": item_files.read_cells(file, meta)}
+            elif raw is not None:
+                table = _first_rows(file, meta) if only_items else file.read()
+    except (KeyError, TypeError, json.JSONDecodeError):
         table = None  # said below
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ScoresError(
@@ -193,7 +231,7 @@ def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, di
             "-o scores.parquet",
         )
     try:
-        yield table, json.loads(raw)
+        yield table, meta if table is not None else json.loads(raw)
     except FewbenchError as error:
         if str(source.parent / source.stem) in error.message:
             raise
@@ -221,20 +259,27 @@ def _first_rows(file: Any, meta: dict[str, Any]) -> Any:
 def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
     _check_format(source, meta)
     n_models, n_items = meta["shape"]
+    items, options = _items(table, meta), _options(source, meta)
+    if meta["format"] == item_files.FORMAT:
+        told = meta["models"]
+        models = pd.DataFrame(index=_column(told["model"]))
+        for name in meta["model_columns"]:
+            models[name] = _column(told[name])
+        return Scores(meta["cells"], models, items, options, _scale(meta), meta["average"])
     values = table["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
     values.flags.writeable = False  # so that Scores shares it
     first_models = np.arange(n_models) * n_items
     models = pd.DataFrame(index=_column(table["model"].take(first_models)))
     for name in meta["model_columns"]:
         models[name] = _column(table[name].take(first_models))
-    items, options = _items(table, meta), _options(source, meta)
     return Scores(values, models, items, options, _scale(meta), meta["average"])
 
 
 def _check_format(source: Path, meta: dict[str, Any]) -> None:
-    if meta["format"] != FORMAT:
+    if meta["format"] not in (FORMAT, item_files.FORMAT):
         raise ScoresError(
-            f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT}",
+            f"{source}: scores of format {meta['format']}, this fewbench reads {FORMAT} and "
+            f"{item_files.FORMAT}",
             hint="upgrade fewbench",
         )
 

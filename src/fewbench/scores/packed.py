@@ -135,7 +135,7 @@ class PackedScores(Scores):
         return self._plain().complete()
 
     def _plain(self) -> Scores:
-        values = np.asarray(self.values)  # which refuses if answers are missing
+        values = self.held if self.is_whole else np.asarray(self.values)  # which refuses
         return Scores(values, self.models, self.items, None, self.scale, self.average)
 
     def __repr__(self) -> str:
@@ -154,7 +154,8 @@ def whole_table(
     `fingerprint` is that of the table that the pack was made from.
     """
     made = _made(scores.models, scores.items, scores.scale, scores.average)
-    vars(made).update(values=scores.values, is_whole=True, origin=origin)
+    kept = {name: value for name, value in vars(scores).items() if name in ("values", "_cells")}
+    vars(made).update(kept, is_whole=True, origin=origin)
     vars(made).update(learned=dict(learned), fingerprint=fingerprint, digest=fingerprint)
     return made
 

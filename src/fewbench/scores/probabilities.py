@@ -1,4 +1,9 @@
-"""Option probabilities, read model by model as they may exceed memory."""
+"""Option probabilities, which may exceed memory: read model by model, or some items at a time.
+
+They are one .npy file with models first, mapped into memory. A model's probabilities lie together,
+and so do its probabilities of neighboring items: blocks of items are read in pieces of megabytes.
+A chunked store such as zarr would read single items with fewer seeks, but every model with more.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -8,6 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._blocks import blocks
+from fewbench._memory import check_fits
+from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import ScoresError
 
@@ -91,12 +99,35 @@ class OptionProbabilities:
             yield self.of_model(position)
 
     def of_items(self, items: IntArray) -> FloatArray:
-        """Return all models' probabilities on a few items, shape (models, len(items), options)."""
+        """Return all models' probabilities on a few items, shape (models, len(items), options).
+
+        Raises FewbenchError if there is no memory for them.
+        """
         columns = items if self._items is None else self._items[items]
-        out = np.empty((len(self._models), len(columns), self._array.shape[2]))
+        shape = (len(self._models), len(columns), self._array.shape[2])
+        check_fits(
+            8.0 * shape[0] * shape[1] * shape[2],
+            f"option probabilities of {counted(shape[0], 'model')} on {counted(shape[1], 'item')}",
+        )
+        out = np.empty(shape)
+        order = np.argsort(columns, kind="stable")  # forward through the file
         for i, model in enumerate(self._models):
-            out[i] = self._array[model][columns]
+            out[i, order] = self._array[model][columns[order]]
         return out
+
+    def by_items(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield some items' probabilities in turn, as a slice of items and all models' numbers.
+
+        The arrays have shape (models, items of the slice, options) and the stored type. One pass
+        over the file; a block has 8 million numbers, or one item.
+        """
+        n_models, n_items, n_options = self.shape
+        for part in blocks(n_items, n_models * n_options):
+            columns = part if self._items is None else self._items[part]
+            block = np.empty((n_models, part.stop - part.start, n_options), self.dtype)
+            for i, model in enumerate(self._models):
+                block[i] = self._array[model][columns]
+            yield part, block
 
     def take(
         self, models: IntArray | None = None, items: IntArray | None = None
@@ -129,18 +160,22 @@ class OptionProbabilities:
         """
         padding = np.arange(self.shape[2]) >= n_options[:, None]
         for name, row in zip(names, self.by_model(), strict=True):
-            block = row.astype(np.float32)
-            run = ~np.isnan(block).all(axis=1)
-            block = block[run]
-            sums = block.sum(axis=1)
-            bad = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE) | (block < 0).any(axis=1)
-            if bad.any():
+            bad, beyond = 0, False
+            for part in blocks(len(row), row.shape[1]):
+                block = row[part].astype(np.float32)
+                run = ~np.isnan(block).all(axis=1)
+                block = block[run]
+                sums = block.sum(axis=1)
+                unsound = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE) | (block < 0).any(axis=1)
+                bad += int(unsound.sum())
+                beyond |= bool((block[padding[part][run]] != 0).any())
+            if bad:
                 raise ScoresError(
-                    f"model {name!r}: the option probabilities of {int(bad.sum())} items are "
+                    f"model {name!r}: the option probabilities of {bad} items are "
                     "negative, not finite or do not sum to 1",
                     hint="convert logits or log-probabilities to probabilities first",
                 )
-            if (block[padding[run]] != 0).any():
+            if beyond:
                 raise ScoresError(
                     f"model {name!r} has probabilities for options beyond an item's n_options",
                     hint="pad with 0, or correct n_options",

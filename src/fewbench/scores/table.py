@@ -4,16 +4,19 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from fewbench._blocks import Matrix, by_columns, by_rows, is_large, not_run, row_blocks
+from fewbench._memory import check_fits
 from fewbench._names import counted, some
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
+from fewbench.scores.cells import Cells, compact
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
@@ -30,8 +33,10 @@ class Scores(ItemTable):
 
     Parameters
     ----------
-    values : ndarray of float64, shape (models, items)
-        Scores in [0, 1], 1 being best; NaN where the model was not run on the item.
+    values : ndarray of float64, shape (models, items), or Cells
+        Scores in [0, 1], 1 being best; NaN where the model was not run on the item. A table of more
+        than 8 million cells is held as one byte per cell if it has at most 255 distinct scores.
+        `values` then makes the whole array when it is first used, and `cells` gives parts of it.
     models : DataFrame
         One row per model, indexed by model id. Optional columns with a meaning: `date`
         (ISO text), `family`, `role` ("source" or "target"). Other columns are kept.
@@ -67,27 +72,84 @@ class Scores(ItemTable):
     average: Average = "micro"
 
     def __post_init__(self) -> None:
-        # Copied, as the caller may change them later. A read-only array is shared.
-        if self.values.flags.writeable:
-            object.__setattr__(self, "values", _frozen(self.values.copy()))
         object.__setattr__(self, "models", self.models.copy())
         object.__setattr__(self, "items", self.items.copy())
         check_labels(self.models.index, "model")
         self._check_items()
-        _check_values(self.values, self.models.index, self.items.index)
+        self._hold(self.values)
+        _check_cells(self.cells, self.models.index, self.items.index)
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
                 f"models and items both have columns named {some(shared)}", hint="rename one"
             )
         if self.probabilities is not None:
-            if self.probabilities.shape[:2] != self.values.shape:
+            if self.probabilities.shape[:2] != self.cells.shape:
                 raise ScoresError(
                     f"option probabilities have {self.probabilities.shape[:2]} models and items, "
-                    f"the scores {self.values.shape}"
+                    f"the scores {self.cells.shape}"
                 )
             if "n_options" not in self.items:
                 raise ScoresError("there are option probabilities but no column 'n_options'")
+
+    def _hold(self, values: "FloatArray | Cells") -> None:
+        """Keep a large table as bytes, any other as a read-only array."""
+        held: FloatArray | Cells | None = values
+        if isinstance(values, np.ndarray):
+            held = compact(values) if values.ndim == 2 and is_large(values.size) else None
+            if held is None:  # copied, as the caller may change it later
+                held = _frozen(values.copy()) if values.flags.writeable else values
+        vars(self).pop("values")
+        vars(self)["_cells" if isinstance(held, Cells) else "values"] = held
+
+    # -- cells -------------------------------------------------------------------------------
+
+    @property
+    def cells(self) -> Matrix:
+        """The values by parts: `cells[rows]`, `cells[:, items]`, each as float64.
+
+        The same as `values` for a table that is not held as bytes.
+        """
+        held = self._bytes
+        return self.values if held is None else held
+
+    @property
+    def held(self) -> FloatArray:
+        """What a new table may be given as its `values`, without making the whole array."""
+        return cast(FloatArray, self.cells)
+
+    @property
+    def _bytes(self) -> Cells | None:
+        """The cells of a table that is held as bytes."""
+        return vars(self).get("_cells")
+
+    @cached_property
+    def filled_cells(self) -> Matrix:
+        """`filled` by parts, as `cells`."""
+        held = self._bytes
+        if held is None or "filled" in vars(self):
+            return self.filled
+        return _filled(held) if held.has_missing else held
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "values" or "_cells" not in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            vars(self)["values"] = values = _frozen(np.asarray(vars(self)["_cells"]))
+            return values
+
+    @property
+    def run(self) -> BoolArray:
+        """Whether each cell was run, shape (models, items)."""
+        held = self._bytes
+        return held.run if held is not None else ~not_run(self.values)
+
+    @cached_property
+    def missing_shares(self) -> FloatArray:
+        """The share of the items that each model was not run on, shape (models,)."""
+        found: FloatArray = by_rows(self.cells, lambda part: np.isnan(part).mean(axis=1))
+        return found
 
     # -- size and labels ---------------------------------------------------------------------
 
@@ -109,13 +171,16 @@ class Scores(ItemTable):
     @property
     def has_missing(self) -> bool:
         """Whether any cell was not run."""
-        return bool(np.isnan(self.values).any())
+        held = self._bytes
+        return held.has_missing if held is not None else bool(np.isnan(self.values).any())
 
     @cached_property
     def is_binary(self) -> bool:
         """Whether every score is 0 or 1."""
-        run = self.values[~np.isnan(self.values)]
-        return bool(((run == 0) | (run == 1)).all())
+        held = self._bytes
+        if held is not None and held.above is None:
+            return bool(np.isin(held.distinct, (0.0, 1.0)).all())
+        return all(_is_binary(self.cells[rows]) for rows in row_blocks(self.cells))
 
     # -- full scores -------------------------------------------------------------------------
 
@@ -124,6 +189,8 @@ class Scores(ItemTable):
         """The values with each missing cell at item mean + model mean - grand mean, in [0, 1]."""
         if not self.has_missing:
             return self.values
+        if "_cells" in vars(self):
+            return _frozen(np.asarray(self.filled_cells))
         run = ~np.isnan(self.values)
         item_mean = np.nanmean(self.values, axis=0)
         # Each model is compared with the others on the items that it answered.
@@ -133,15 +200,19 @@ class Scores(ItemTable):
 
     def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,), missing cells filled (see `filled`)."""
-        return np.asarray(self.filled @ self.item_weights)
+        found: FloatArray = by_rows(self.filled_cells, lambda part: part @ self.item_weights)
+        return found
 
     def task_scores(self) -> FloatArray:
         """Return each model's mean score per task, shape (models, tasks)."""
-        return self.task_means(self.filled)
+        found: FloatArray = by_rows(self.filled_cells, self.task_means)
+        return found
 
     def averaged(self, average: Average) -> "Scores":
         """Return the same scores with another definition of the full score."""
-        return self if average == self.average else replace(self, average=average)
+        if average == self.average:
+            return self
+        return replace(self, values=self.held, average=average)
 
     def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
         """Return what was learned from the whole table under this name, or learn it now.
@@ -169,9 +240,16 @@ class Scores(ItemTable):
         kept = None
         if self.probabilities is not None:
             kept = self.probabilities.take(rows, None if items is None else columns)
+        held = self._bytes
+        if held is None:
+            part = _frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)]))
+        else:
+            taken = held.take(None if models is None else rows, None if items is None else columns)
+            small = not is_large(taken.codes.size)
+            part = _frozen(np.asarray(taken)) if small else cast(FloatArray, taken)
         return replace(
             self,
-            values=_frozen(np.ascontiguousarray(self.values[np.ix_(rows, columns)])),
+            values=part,
             models=self.models.iloc[rows],
             items=self.items.iloc[columns],
             probabilities=kept,
@@ -179,7 +257,9 @@ class Scores(ItemTable):
 
     def complete(self) -> "Scores":
         """Return the same scores with missing cells filled (see `filled`)."""
-        return replace(self, values=self.filled) if self.has_missing else self
+        if not self.has_missing:
+            return self
+        return replace(self, values=cast(FloatArray, self.filled_cells))
 
     def model_positions(self, models: Iterable[str]) -> IntArray:
         """Return the positions of model ids; ScoresError names unknown ids."""
@@ -212,11 +292,12 @@ class Scores(ItemTable):
                 digest.update(str(name).encode() + b"\0")
                 digest.update("\0".join("" if pd.isna(x) else str(x) for x in column).encode())
                 digest.update(b"\0\0")
-        digest.update(repr((self.values.shape, self.scale, self.average)).encode())
-        values = self.values
-        if self.has_missing:
-            values = np.where(np.isnan(values), -1.0, values)
-        digest.update(np.ascontiguousarray(values).data)
+        digest.update(repr((self.cells.shape, self.scale, self.average)).encode())
+        for rows in row_blocks(self.cells):
+            values = self.cells[rows]
+            if self.has_missing:
+                values = np.where(np.isnan(values), -1.0, values)
+            digest.update(np.ascontiguousarray(values).data)
         if self.probabilities is not None:
             digest.update(self.probabilities.digest().encode())
         return digest.hexdigest()[:16]
@@ -228,7 +309,7 @@ class Scores(ItemTable):
 
     def __repr__(self) -> str:
         """Return the size of the table in a line."""
-        missing = f", {np.isnan(self.values).mean():.1%} missing" if self.has_missing else ""
+        missing = f", {self.missing_shares.mean():.1%} missing" if self.has_missing else ""
         options = "" if self.probabilities is None else ", with option probabilities"
         return (
             f"Scores: {counted(self.n_models, 'model')} × {counted(self.n_items, 'item')}, "
@@ -245,37 +326,67 @@ class Scores(ItemTable):
         return self.digest == other.digest
 
 
-def _check_values(values: FloatArray, models: "pd.Index[Any]", items: "pd.Index[Any]") -> None:
-    if values.ndim != 2 or values.shape != (len(models), len(items)):
+def _is_binary(values: FloatArray) -> bool:
+    run = values[~np.isnan(values)]
+    return bool(((run == 0) | (run == 1)).all())
+
+
+def _filled(cells: Cells) -> Cells:
+    """Return the cells with missing ones filled, as `Scores.filled` does."""
+    item_mean = by_columns(cells, lambda part: np.nanmean(part, axis=0))
+    above = []
+    for rows in row_blocks(cells):
+        values = cells[rows]
+        run = ~np.isnan(values)
+        above.append(np.where(run, values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1))
+    return cells.filled(np.concatenate(above), item_mean)
+
+
+def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]") -> None:
+    if len(cells.shape) != 2 or cells.shape != (len(models), len(items)):
         raise ScoresError(
-            f"scores have shape {values.shape}, but there are {len(models)} models "
+            f"scores have shape {cells.shape}, but there are {len(models)} models "
             f"and {len(items)} items",
             hint="rows are models, columns are items",
         )
-    if values.size == 0:
+    if 0 in cells.shape:
         raise ScoresError(f"no scores: {len(models)} models and {len(items)} items")
-    if np.isinf(values).any():
-        row, column = np.argwhere(np.isinf(values))[0]
+    outside, first = 0, (0, 0)
+    lacking, unanswered = [], np.ones(len(items), dtype=bool)
+    for rows in row_blocks(cells):
+        if isinstance(cells, Cells) and cells.is_unit:  # all that is not known is who ran what
+            gone = ~cells.was_run(rows)
+            lacking.append(gone.all(axis=1))
+            unanswered &= gone.all(axis=0)
+            continue
+        values = cells[rows]
+        if np.isinf(values).any():
+            row, column = np.argwhere(np.isinf(values))[0]
+            raise ScoresError(
+                f"model {models[rows][row]!r} has an infinite score on item {items[column]!r}",
+                hint="leave the cell empty if the item was not run",
+            )
+        beyond = (values < 0) | (values > 1)
+        if not outside and beyond.any():
+            row, column = np.argwhere(beyond)[0]
+            first = rows.start + row, column
+        outside += int(beyond.sum())
+        gone = np.isnan(values)
+        lacking.append(gone.all(axis=1))
+        unanswered &= gone.all(axis=0)
+    if outside:
         raise ScoresError(
-            f"model {models[row]!r} has an infinite score on item {items[column]!r}",
-            hint="leave the cell empty if the item was not run",
-        )
-    outside = (values < 0) | (values > 1)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise ScoresError(
-            f"{int(outside.sum())} scores lie outside the stated range, first: model "
-            f"{models[row]!r}, item {items[column]!r}",
+            f"{outside} scores lie outside the stated range, first: model "
+            f"{models[first[0]]!r}, item {items[first[1]]!r}",
             hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",
         )
-    for labels, axis, said in (
-        (models, 1, "models have no answer at all"),
-        (items, 0, "items were answered by no model"),
+    for labels, empty, said in (
+        (models, np.concatenate(lacking), "models have no answer at all"),
+        (items, unanswered, "items were answered by no model"),
     ):
-        lacking = np.isnan(values).all(axis=axis)
-        if lacking.any():
+        if empty.any():
             raise ScoresError(
-                f"{int(lacking.sum())} {said}: {some(labels[np.flatnonzero(lacking)])}",
+                f"{int(empty.sum())} {said}: {some(labels[np.flatnonzero(empty)])}",
                 hint="leave them out",
             )
 
@@ -331,14 +442,8 @@ def from_arrays(
     [0.75]
     """
     scale = scale or Scale()
-    try:
-        raw = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ScoresError(f"the scores are not numbers: {error}") from error
-    if raw.ndim != 2:
-        raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
-    unit = _frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
-    n_models, n_items = raw.shape
+    unit = cast(FloatArray, _in_unit(values, scale))
+    n_models, n_items = unit.shape
     model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "models")))
     names = [f"item-{i}" for i in range(n_items)] if items is None else items
     item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "items")))
@@ -356,9 +461,30 @@ def from_arrays(
         )
         counts = options.shape[2] if n_options is None else n_options
         item_table["n_options"] = _counts(counts, n_items, options.shape[2])
-        if options.shape[:2] == raw.shape:  # else Scores itself says so
+        if options.shape[:2] == unit.shape:  # else Scores itself says so
             options.check(item_table["n_options"].to_numpy(np.intp), [str(m) for m in models])
     return Scores(unit, model_table, item_table, options, scale)
+
+
+def _in_unit(values: ArrayLike, scale: Scale) -> FloatArray | Cells:
+    """Return scores in [0, 1], a large table as bytes if it can be."""
+    if isinstance(values, np.ndarray) and values.ndim == 2 and is_large(values.size):
+        if values.dtype.kind in "biuf":
+            cells = compact(values, None if scale.is_unit else scale.to_unit)
+            if cells is not None:
+                return cells
+        check_fits(
+            8.0 * values.size * (1 if scale.is_unit else 2),
+            f"a table of {counted(values.shape[0], 'model')} × {counted(values.shape[1], 'item')} "
+            "with more than 255 distinct scores",
+        )
+    try:
+        raw = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ScoresError(f"the scores are not numbers: {error}") from error
+    if raw.ndim != 2:
+        raise ScoresError(f"scores have {raw.ndim} dimensions, not models × items")
+    return _frozen(np.array(raw if scale.is_unit else scale.to_unit(raw), order="C"))
 
 
 def _frozen(array: FloatArray) -> FloatArray:

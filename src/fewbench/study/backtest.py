@@ -207,7 +207,7 @@ class Backtest:
         targets = np.concatenate([split.targets for split in self.splits])
         from scipy.special import ndtri
 
-        spread = float(self.scores.filled[targets].std(axis=1).mean())
+        spread = float(self.scores.filled_cells[targets].std(axis=1).mean())
         spread *= float(ndtri(0.5 + self.level / 2))
         return lambda n: spread * math.sqrt(self._law(n))
 
@@ -253,7 +253,7 @@ class Backtest:
         a = weights**2 / self.scores.n_items
         means = []
         for split, pairs in zip(self.splits, self._pairs, strict=True):
-            rows = self.scores.filled[split.targets]
+            rows = self.scores.filled_cells[split.targets]
             gram, sums = (rows * a) @ rows.T, rows @ a
             own = np.diag(gram)
             truth = rows @ self.scores.item_weights

@@ -153,7 +153,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
                 tasks_defined[f"task_{name}"] = len(defined)
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
-        answers = [targets.values[row, items] for row, items in enumerate(replayed.items)]
+        answers = [targets.cells[row, items] for row, items in enumerate(replayed.items)]
         errors = ErrorModel(method, sources, cell.budget, seed, divisions=1)
         judged = errors.judge(replayed.scores, replayed.items, answers, cell.level, replayed.spread)
         low, high = np.array([(one.low, one.high) for one in judged]).T

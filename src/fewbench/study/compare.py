@@ -236,7 +236,7 @@ def _notes(done: list[tuple[Cell, CellResult]]) -> list[str]:
 
 
 def _incomplete(scores: Scores) -> list[str]:
-    incomplete = np.isnan(scores.values).any(axis=1)
+    incomplete = scores.missing_shares > 0
     if not incomplete.any():
         return []
     names = some(scores.models.index[np.flatnonzero(incomplete)])

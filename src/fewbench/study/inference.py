@@ -444,7 +444,7 @@ def expected_random_mae(
     [0.1667, 0.0]
     """
     rows = np.arange(scores.n_models) if models is None else np.asarray(models, dtype=np.intp)
-    values = scores.filled[rows]
+    values = scores.filled_cells[rows]
     if budget >= scores.n_items:
         return np.zeros(len(rows))
     binary = bool(((values == 0) | (values == 1)).all())

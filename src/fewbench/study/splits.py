@@ -106,7 +106,7 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         If the scores lack what the split needs, or no source or target is left.
     """
     rng = np.random.default_rng(child_seed(seed, 2, repeat))
-    complete = np.asarray(~np.isnan(scores.values).any(axis=1))
+    complete = np.asarray(scores.missing_shares == 0)
     count = max(1, round(settings.targets * scores.n_models))
     if settings.kind == "given":
         sources, targets = _given(scores)
@@ -252,7 +252,7 @@ def count_twins(scores: Scores, splits: list[Split]) -> TwinCount:
     targets = twins = identical = 0
     examples: dict[str, None] = {}
     for split in splits:
-        sources, own = scores.filled[split.sources], scores.filled[split.targets]
+        sources, own = scores.filled_cells[split.sources], scores.filled_cells[split.targets]
         r, which = nearest_twin(own, sources)
         near = np.flatnonzero(r >= TWIN_CORRELATION)
         targets += len(own)

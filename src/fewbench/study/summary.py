@@ -216,7 +216,7 @@ class _OfSplit:
         key = split.sources.tobytes() + b"|" + split.targets.tobytes()
         if key not in self._known:
             sources = self.scores.take(models=split.sources)
-            targets = self.scores.task_means(self.scores.values[split.targets])
+            targets = self.scores.task_means(self.scores.cells[split.targets])
             self._known[key] = targets, sources.full_scores(), sources.task_scores()
         return self._known[key]
 

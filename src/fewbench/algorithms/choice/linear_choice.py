@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 
+from fewbench._blocks import Matrix, again, by_columns, row_blocks, total
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 
@@ -22,7 +23,7 @@ PENALTIES = np.logspace(-4, 1, 6)
 _LEAST = 1e-9  # an own share below this would divide by rounding
 
 
-def forward_selection(x: FloatArray, y: FloatArray, k: int, alpha: float) -> IntArray:
+def forward_selection(x: Matrix, y: FloatArray, k: int, alpha: float) -> IntArray:
     """Choose columns one by one, each the column that lowers the ridge loss most.
 
     The loss of a set of columns is the least of |y - X b|² + alpha |b|², alpha > 0. With the
@@ -36,11 +37,13 @@ def forward_selection(x: FloatArray, y: FloatArray, k: int, alpha: float) -> Int
     >>> forward_selection(x, np.array([0.1, 1.0, 1.2, 0.2]), 2, 0.1).tolist()
     [0, 1]
     """
-    x = x - x.mean(axis=0)
+    mean = by_columns(x, lambda part: part.mean(axis=0))
+    each = again(row_blocks(x), lambda rows: x[rows] - mean)
     y = y - y.mean()
     scale = float(y @ y)
     maker = np.eye(len(x))
-    told, spread = x.T @ y, (x**2).sum(axis=0) + alpha
+    told = total(part.T @ y[rows] for rows, part in each())
+    spread = total((part**2).sum(axis=0) for _, part in each()) + alpha
     free = np.ones(x.shape[1], dtype=bool)
     chosen: list[int] = []
     while len(chosen) < k and scale > 0:
@@ -48,9 +51,10 @@ def forward_selection(x: FloatArray, y: FloatArray, k: int, alpha: float) -> Int
         best = int(gain.argmax())
         if gain[best] <= 0:
             break
-        left = maker @ x[:, best]
-        size = alpha + float(x[:, best] @ left)
-        shared = x.T @ left
+        column = x[:, best] - mean[best]
+        left = maker @ column
+        size = alpha + float(column @ left)
+        shared = total(part.T @ left[rows] for rows, part in each())
         maker -= np.outer(left, left) / size
         told = told - shared * (told[best] / size)
         spread = np.maximum(spread - shared**2 / size, alpha)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, beside, by_rows, column_blocks
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions
@@ -54,21 +55,30 @@ class Beyond:
 
     def __init__(
         self,
-        scores: FloatArray,
+        scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
         abilities: FloatArray,
         curves: ItemCurves,
     ) -> None:
         self.edge = float(np.quantile(abilities, EDGE))
-        self.edge_score = float(np.quantile(scores @ weights[0], EDGE))
+        full = by_rows(scores, lambda part: part @ weights[0])
+        self.edge_score = float(np.quantile(full, EDGE))
         self.grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
-        chances = np.clip(curves.at(abilities), LEAST, 1 - LEAST)
-        residuals = (scores - chances) / _deviation(chances)
-        scaled = np.sqrt(SAMPLE_SHARE / len(scores)) * residuals
-        leading = leading_directions(residuals[:, candidates], DESIGN_DIRECTIONS).T @ scaled
+
+        def residuals(items: slice | IntArray) -> FloatArray:
+            chances = np.clip(curves.of(items).at(abilities), LEAST, 1 - LEAST)
+            return np.asarray((scores[:, items] - chances) / _deviation(chances))
+
+        directions = leading_directions(np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS)
+        turned = (np.sqrt(SAMPLE_SHARE / len(scores)) * directions).T
+        along, squares = [], []
+        for items in column_blocks(scores):
+            rest = residuals(items)
+            along.append(turned @ rest)
+            squares.append((rest**2).mean(axis=0))
+        leading, square = beside(along), beside(squares)
         shared = leading[-DIRECTIONS:]
-        square = (residuals**2).mean(axis=0)
         alone = (1 - SAMPLE_SHARE) * np.maximum(square, LEAST_RESIDUAL * square.mean())
         own = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
@@ -82,10 +92,7 @@ class Beyond:
         self.chances, self._deviation = every[:, candidates], deviation[:, candidates]
         self._wanted_mean = every @ weights.T
         self._wanted_factors = np.stack(
-            [
-                np.concatenate([(deviation * w) @ shared.T, (spread * w) @ basis.T], axis=1)
-                for w in weights
-            ],
+            [_weighed(w, deviation, shared, spread, basis) for w in weights],
             axis=1,
         )  # nodes, wanted, k
         self._wanted_noise = (deviation**2 * own) @ (weights**2).T
@@ -128,7 +135,7 @@ class Beyond:
         """Return means and variances of the wanted scores at every node, (nodes, wanted)."""
         loadings, noise = self._loadings(items)
         own = self.weights[:, items]  # wanted, n
-        left = self._wanted_factors - np.einsum("gnk,wn->gwk", loadings, own)
+        left = self._wanted_factors - np.matmul(own, loadings)
         means = (
             self._wanted_mean
             - self.chances[:, items] @ own.T
@@ -146,6 +153,21 @@ class Beyond:
         effects = (chances * (1 - chances))[:, :, None] * self._basis[:, items].T
         noise = deviation**2 * (self._own[items] + 1e-4)
         return np.concatenate([shared, effects], axis=2), noise
+
+
+def _weighed(
+    weights: FloatArray,
+    deviation: FloatArray,
+    shared: FloatArray,
+    spread: FloatArray,
+    basis: FloatArray,
+) -> FloatArray:
+    """Return the factors of a weighted mean of all items at every node, shape (nodes, k)."""
+    at = np.flatnonzero(weights)
+    if len(at) < len(weights):  # a task: its own items are far fewer
+        weights, deviation, spread = weights[at], deviation[:, at], spread[:, at]
+        shared, basis = shared[:, at], basis[:, at]
+    return np.concatenate([(deviation * weights) @ shared.T, (spread * weights) @ basis.T], axis=1)
 
 
 def _linear(

@@ -33,8 +33,7 @@ class Reduction:
         factors, noise = model.factors, model.noise
         self._factors, self._noise = factors, noise
         wanted = model.wanted_factors[:, 0]
-        self._covariance = wanted.astype(factors.dtype) @ factors + noise * model.weights[0]
-        self._variance = np.einsum("kj,kj->j", factors, factors) + noise
+        self._covariance, self._variance = model.covariance, model.variance
         self.left = float(wanted @ wanted + model.wanted_noise[0])
         n = len(items)
         self._rows = np.zeros((n + room, factors.shape[1]), dtype=factors.dtype)

@@ -15,9 +15,11 @@ As factors: never items x items.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from fewbench._blocks import Matrix, beside, by_columns, by_rows, column_blocks, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.item_curves import ItemCurves
 
@@ -28,6 +30,8 @@ DIRECTIONS = 8
 """Leading directions of the curves' covariance that are kept."""
 NUGGET = 0.02
 KEPT_WEIGHT = 0.9999
+SMALLEST = 1e-8
+"""Directions below this share of the largest are not found from the columns' products."""
 SURE = 0.02
 """One-step-ahead means stay so far from 0 and 1 when they are scored."""
 
@@ -56,6 +60,17 @@ class Gaussian:
     wanted_factors: FloatArray
     wanted_noise: FloatArray
     weights: FloatArray
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Variance of each candidate, shape (candidates,), in the type of the factors."""
+        return np.asarray(np.einsum("kj,kj->j", self.factors, self.factors) + self.noise)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of each candidate with the first wanted score, shape (candidates,)."""
+        wanted = self.wanted_factors[:, 0].astype(self.factors.dtype)
+        return np.asarray(wanted @ self.factors + self.noise * self.weights[0])
 
     def predict(self, items: IntArray, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return posterior means and variances of the wanted scores, each shape (wanted,)."""
@@ -86,9 +101,19 @@ def bernoulli(answers: FloatArray, chances: FloatArray) -> FloatArray:
 
 
 def leading_directions(rows: FloatArray, n: int) -> FloatArray:
-    """Return the n leading left singular vectors of centred rows, shape (rows, at most n)."""
-    _, vectors = np.linalg.eigh(rows @ rows.T)
-    return np.asarray(vectors[:, -min(n, len(rows) - 1) :])
+    """Return the n leading left singular vectors of centred rows, shape (rows, at most n).
+
+    With more rows than columns, from the columns' products: fewer, and the same directions.
+    """
+    n = min(n, len(rows) - 1)
+    if len(rows) <= rows.shape[1]:
+        _, vectors = np.linalg.eigh(rows @ rows.T)
+        return np.asarray(vectors[:, -n:])
+    squares, vectors = np.linalg.eigh(rows.T @ rows)
+    if len(squares) < n or squares[-n] <= SMALLEST * squares[-1]:  # rounding would decide
+        _, vectors = np.linalg.eigh(rows @ rows.T)
+        return np.asarray(vectors[:, -n:])
+    return np.asarray(rows @ vectors[:, -n:] / np.sqrt(squares[-n:]))
 
 
 class Inside:
@@ -96,7 +121,7 @@ class Inside:
 
     Parameters
     ----------
-    scores : ndarray, shape (sources, items)
+    scores : Matrix, shape (sources, items)
         In [0, 1], without gaps.
     weights : ndarray, shape (wanted, items)
         Weights of the wanted scores, each row of sum 1.
@@ -110,28 +135,34 @@ class Inside:
 
     def __init__(
         self,
-        scores: FloatArray,
+        scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
         abilities: FloatArray,
         curves: ItemCurves,
         dispersion: float,
     ) -> None:
-        chances = curves.at(abilities)
         self._scores = scores[:, candidates].astype(np.float32)
-        self._wanted = scores @ weights.T
+        self._wanted = by_rows(scores, lambda part: part @ weights.T)
         self._weights = weights[:, candidates]
-        centred = chances - chances.mean(axis=0)
-        pool = centred[:, candidates]
+
+        chances = curves.of(candidates).at(abilities)
+        pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
         self._directions = leading_directions(pool, DIRECTIONS)
         self._along = (self._directions.T @ pool).astype(np.float32)
-        self._along_wanted = (self._directions.T @ centred) @ weights.T
-        variance = dispersion * chances * (1 - chances)
-        share = (scores.sum(axis=0) + 0.5) / (len(scores) + 1)
+        own = dispersion * chances * (1 - chances)
+        self._variance = np.asfortranarray(own.astype(np.float32))
+        of_wanted, variance = [], []
+        for items in column_blocks(scores):
+            chances = curves.of(items).at(abilities)
+            variance.append((dispersion * chances * (1 - chances)).mean(axis=0))
+            chances -= chances.mean(axis=0)
+            of_wanted.append(chances @ weights[:, items].T)
+        self._along_wanted = self._directions.T @ total(of_wanted)
+        share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
         nugget = NUGGET * dispersion * share * (1 - share)
-        noise = SHRINKAGE * variance.mean(axis=0) + nugget
+        noise = SHRINKAGE * beside(variance) + nugget
         self._wanted_noise = weights**2 @ noise
-        self._variance = variance[:, candidates].astype(np.float32)
         self._nugget = nugget[candidates]
         self.all_sources = self._weighed(np.full(len(scores), 1 / len(scores)))
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, by_columns, by_rows, column_blocks, row_blocks
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.item_curves import fit_curves, score_logits
+from fewbench.algorithms.item_curves import ItemCurves, fit_curves, score_logits
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
 from fewbench.algorithms.soundness.likeness import count_distinct
@@ -77,7 +78,7 @@ def _spread(n: int, total: int, start: float) -> IntArray:
 
 
 def fit_kriging(
-    scores: FloatArray,
+    scores: Matrix,
     weights: FloatArray,
     rng: np.random.Generator,
     asked: int = 0,
@@ -87,7 +88,7 @@ def fit_kriging(
 
     Parameters
     ----------
-    scores : ndarray, shape (sources, items)
+    scores : Matrix, shape (sources, items)
         In [0, 1], without gaps; at least 2 sources.
     weights : ndarray, shape (wanted, items)
         Weights of the wanted scores, each row of sum 1. Items are chosen for the first.
@@ -99,20 +100,20 @@ def fit_kriging(
         Items that must be candidates.
     """
     n_items = scores.shape[1]
-    share = scores.mean(axis=0)
+    share = by_columns(scores, lambda part: part.mean(axis=0))
     order = np.lexsort((rng.random(n_items), share))
     candidates = np.arange(n_items)
     start = rng.random()
     if (n := pool_size(asked, n_items)) < n_items:
         known = np.empty(0, dtype=np.intp) if include is None else include
         candidates = np.unique(np.concatenate([order[_spread(n, n_items, start)], known]))
-    logits = score_logits(scores @ weights[0], n_items)
+    logits = score_logits(by_rows(scores, lambda part: part @ weights[0]), n_items)
     abilities = (logits - logits.mean()) / (logits.std() + 1e-9)
     curves = fit_curves(scores, abilities)
     dispersion = 1.0
-    if not np.isin(scores, (0.0, 1.0)).all():
-        chances = np.clip(curves.at(abilities), 0.02, 0.98)
-        dispersion = float(((scores - chances) ** 2 / (chances * (1 - chances))).mean())
+    parts = (scores[rows] for rows in row_blocks(scores))
+    if not all(((part == 0) | (part == 1)).all() for part in parts):
+        dispersion = _dispersion(scores, abilities, curves)
     return KrigingModel(
         candidates,
         Inside(scores, weights, candidates, abilities, curves, dispersion),
@@ -120,3 +121,15 @@ def fit_kriging(
         np.lexsort((rng.random(len(candidates)), share[candidates])),
         count_distinct(scores[:, candidates]),
     )
+
+
+def _dispersion(scores: Matrix, abilities: FloatArray, curves: ItemCurves) -> float:
+    """Return the variance of scores about the curves, as a share of that of right and wrong."""
+    sums = []
+    for items in (every := column_blocks(scores)):
+        chances = np.clip(curves.of(items).at(abilities), 0.02, 0.98)
+        squares = (scores[:, items] - chances) ** 2 / (chances * (1 - chances))
+        if len(every) == 1:
+            return float(squares.mean())
+        sums.append(float(squares.sum()))
+    return sum(sums) / (scores.shape[0] * scores.shape[1])

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, by_rows
 from fewbench._types import BoolArray, FloatArray
 
 _BLOCK = 2048  # items ranked at a time
@@ -31,7 +32,7 @@ class Discrimination:
         return wrong
 
 
-def discrimination(values: FloatArray, weights: FloatArray) -> Discrimination:
+def discrimination(values: Matrix, weights: FloatArray) -> Discrimination:
     """Correlate each item with the rest; `values`, shape (models, items), are NaN where not run.
 
     `weights`, shape (models,), count each model at most 1 (`likeness.independent_weights`). Their
@@ -46,13 +47,14 @@ def discrimination(values: FloatArray, weights: FloatArray) -> Discrimination:
     from scipy.special import ndtr
     from scipy.stats import rankdata
 
-    run = ~np.isnan(values)
-    x = np.where(run, values, 0.0)
-    total, count = x.sum(axis=1, keepdims=True), run.sum(axis=1, keepdims=True)
+    total = by_rows(values, lambda part: np.where(np.isnan(part), 0.0, part).sum(axis=1))[:, None]
+    count = by_rows(values, lambda part: (~np.isnan(part)).sum(axis=1))[:, None]
     r = np.full(values.shape[1], np.nan)
     n = np.zeros(values.shape[1])
     for at in range(0, values.shape[1], _BLOCK):
-        part, there = x[:, at : at + _BLOCK], run[:, at : at + _BLOCK]
+        part = values[:, at : at + _BLOCK]
+        there = ~np.isnan(part)
+        part = np.where(there, part, 0.0)
         others = count - there
         rest = (total - part) / np.maximum(others, 1)
         there = there & (others > 0)

@@ -11,10 +11,20 @@ counted, and residuals are cross-fitted by groups of twins.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._blocks import (
+    Matrix,
+    beside,
+    by_columns,
+    by_rows,
+    column_blocks,
+    not_run,
+    total,
+)
 from fewbench._types import BoolArray, FloatArray, IntArray
 
 TWIN = 0.5
@@ -71,7 +81,7 @@ class Likeness:
         return max(float(pairs[rejected].min()), KIN) if rejected.any() else None
 
 
-def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
+def likeness(values: Matrix, weights: FloatArray | None = None) -> Likeness:
     """Compare all models with each other.
 
     `values`, shape (models, items), are scores in [0, 1], NaN where not run. Items with equal
@@ -85,42 +95,62 @@ def likeness(values: FloatArray, weights: FloatArray | None = None) -> Likeness:
     >>> round(float(r[0, 1]), 2), bool(np.abs(r[0, 2:]).max() < 0.3)
     (1.0, True)
     """
-    varies = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0) > 1e-9
-    values = values if varies.all() else values[:, varies]
-    run = ~np.isnan(values)
-    counts = np.ones(len(values)) if weights is None else weights
-    mean = counts @ np.where(run, values, 0.0) / np.maximum(counts @ run, 1e-12)
-    left = _residuals(values, mean)
-    products = _products(left, left)
-    squares = left**2
-    if run.all():
-        size = squares.sum(axis=1, dtype=np.float64)
+    least = by_columns(values, lambda part: np.fmin.reduce(part, axis=0))
+    varies = by_columns(values, lambda part: np.fmax.reduce(part, axis=0)) - least > 1e-9
+    counts = np.ones(values.shape[0]) if weights is None else weights
+    mean = beside(
+        [_weighted_means(values[:, at], varies[at], counts) for at in column_blocks(values)]
+    )
+    left = _residuals(values, mean, varies)
+    blocks = column_blocks(left)
+    products = total(_products(left[:, at], left[:, at]) for at in blocks)
+    of_squares = total(
+        _products(squares, squares) for squares in (left[:, at] ** 2 for at in blocks)
+    )
+    there = ~not_run(values)
+    there = there if varies.all() else there[:, varies]
+    if there.all():
+        size = by_rows(left, lambda part: (part**2).sum(axis=1, dtype=np.float64))
         own, other = size[:, None], size[None, :]
     else:  # only the items that both ran
-        own = _products(squares, run.astype(np.float32))
+        own = total(_products(left[:, at] ** 2, there[:, at].astype(np.float32)) for at in blocks)
         other = own.T
+    del left, there
     scale = np.sqrt(own * other)
-    there = scale > 1e-9
-    r = np.where(there, products / np.where(there, scale, 1.0), 0.0)
-    noise = np.where(there, _products(squares, squares) / np.where(there, scale, 1.0) ** 2, 1.0)
+    known = scale > 1e-9
+    r = np.where(known, products / np.where(known, scale, 1.0), 0.0)
+    noise = np.where(known, of_squares / np.where(known, scale, 1.0) ** 2, 1.0)
     r = np.clip((r + r.T) / 2, -1.0, 1.0)
     np.fill_diagonal(r, 1.0)
     return Likeness(r, np.clip((noise + noise.T) / 2, 1e-12, 1.0))
 
 
-def identical(values: FloatArray) -> BoolArray:
+def _weighted_means(values: FloatArray, kept: BoolArray, counts: FloatArray) -> FloatArray:
+    values = values if kept.all() else values[:, kept]
+    run = ~np.isnan(values)
+    return np.asarray(counts @ np.where(run, values, 0.0) / np.maximum(counts @ run, 1e-12))
+
+
+def identical(values: Matrix) -> BoolArray:
     """Whether two models have equal scores on all items that both ran, shape (models, models).
 
     False on the diagonal and for models without a shared item. Products of whole tables find the
     candidates; scores within 1e-9 are equal.
     """
-    run = ~np.isnan(values)
-    mean = np.where(run, values, 0.0).sum(axis=0) / np.maximum(run.sum(axis=0), 1)
-    x = np.where(run, values - mean, 0.0).astype(np.float32)
-    there = run.astype(np.float32)
-    size = _products(x**2, there)
-    apart = size + size.T - 2 * _products(x, x)
-    likely = np.triu((apart <= 1e-4 * (size + size.T)) & (_products(there, there) > 0), 1)
+    size: Any = 0
+    products: Any = 0
+    both: Any = 0
+    for at in column_blocks(values):
+        part = values[:, at]
+        run = ~np.isnan(part)
+        mean = np.where(run, part, 0.0).sum(axis=0) / np.maximum(run.sum(axis=0), 1)
+        x = np.where(run, part - mean, 0.0).astype(np.float32)
+        there = run.astype(np.float32)
+        size = size + _products(x**2, there)
+        products = products + _products(x, x)
+        both = both + _products(there, there)
+    apart = size + size.T - 2 * products
+    likely = np.triu((apart <= 1e-4 * (size + size.T)) & (both > 0), 1)
     same = np.zeros_like(likely)
     for one in np.flatnonzero(likely.any(axis=1)):
         others = np.flatnonzero(likely[one])
@@ -198,11 +228,12 @@ def _products(a: NDArray[np.float32], b: NDArray[np.float32]) -> FloatArray:
     return np.asarray(a @ b.T, dtype=np.float64)
 
 
-def _residuals(values: FloatArray, easiness: FloatArray) -> NDArray[np.float32]:
-    """Residuals of each row from a straight line on the items' easiness, 0 where not run."""
-    found = np.zeros(values.shape, dtype=np.float32)
+def _residuals(values: Matrix, easiness: FloatArray, kept: BoolArray) -> NDArray[np.float32]:
+    """Residuals of each row from a straight line on the kept items' easiness, 0 where not run."""
+    found = np.zeros((values.shape[0], len(easiness)), dtype=np.float32)
     for at in range(0, len(values), _BLOCK):  # in parts, to need less memory
         part = values[at : at + _BLOCK]
+        part = part if kept.all() else part[:, kept]
         run = ~np.isnan(part)
         n = np.maximum(run.sum(axis=1, keepdims=True), 1)
         x = np.where(run, part, 0.0)
@@ -229,6 +260,29 @@ def correlations(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.where(same, 1.0, result)
 
 
+def _own_correlations(values: Matrix) -> FloatArray:
+    """Return `correlations(values, values)`, made by blocks of items if there are many cells."""
+    every = column_blocks(values)
+    if len(every) == 1:
+        only = values[:, every[0]]
+        return correlations(only, only)
+    mean = by_rows(values, lambda part: part.mean(axis=1, keepdims=True))
+    squares = by_rows(
+        values, lambda part: ((part - part.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    )
+    norms = np.sqrt(squares)[:, None]
+    constant = norms <= 1e-9 * np.sqrt(values.shape[1])
+    found = total(
+        rows @ rows.T
+        for rows in (
+            np.where(constant, 0.0, (values[:, items] - mean) / np.where(constant, 1.0, norms))
+            for items in every
+        )
+    )
+    first, flat = values[:, 0], constant[:, 0]
+    return np.where(np.equal.outer(first, first) & np.logical_and.outer(flat, flat), 1.0, found)
+
+
 def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return each target's highest correlation with a source, and the position of that source.
 
@@ -241,7 +295,7 @@ def nearest_twin(targets: FloatArray, sources: FloatArray) -> tuple[FloatArray, 
     return np.asarray(all_of.max(axis=1)), np.asarray(all_of.argmax(axis=1))
 
 
-def duplicate_groups(values: FloatArray, families: NDArray[np.object_] | None = None) -> IntArray:
+def duplicate_groups(values: Matrix, families: NDArray[np.object_] | None = None) -> IntArray:
     """Group models that are near copies or of one family; return group numbers, shape (models,).
 
     Near copies correlate at `DUPLICATE_CORRELATION`; chains of mere twins can join most of a
@@ -249,13 +303,13 @@ def duplicate_groups(values: FloatArray, families: NDArray[np.object_] | None = 
     """
     from scipy.sparse.csgraph import connected_components
 
-    linked = correlations(values, values) >= DUPLICATE_CORRELATION
+    linked = _own_correlations(values) >= DUPLICATE_CORRELATION
     if families is not None:
         linked |= np.equal.outer(families, families) & (families != "")[:, None]
     return np.asarray(connected_components(linked, directed=False)[1], dtype=np.intp)
 
 
-def count_distinct(values: FloatArray) -> int:
+def count_distinct(values: Matrix) -> int:
     """Return the number of models, near copies counted once.
 
     >>> count_distinct(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]]))

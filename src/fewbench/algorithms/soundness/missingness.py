@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbench._blocks import Matrix, by_columns, not_run
 from fewbench._types import BoolArray, FloatArray, IntArray
 
 FEW = 5000  # cells
@@ -39,7 +40,7 @@ class Missingness:
     p_easier: FloatArray
 
 
-def missingness(values: FloatArray, task_of: IntArray) -> Missingness:
+def missingness(values: Matrix, task_of: IntArray) -> Missingness:
     """Test where cells of `values`, shape (models, items), are missing (NaN).
 
     >>> rng = np.random.default_rng(0)
@@ -49,7 +50,7 @@ def missingness(values: FloatArray, task_of: IntArray) -> Missingness:
     >>> found.by_task[0].tolist(), found.p_task <= 0.001
     ([1.0, 0.0, 0.0, 0.0, 0.0], True)
     """
-    gone = np.isnan(values)
+    gone = not_run(values)
     sizes = np.bincount(task_of)
     lacks = gone.sum(axis=1)
     rows, items = np.nonzero(gone)
@@ -148,7 +149,7 @@ def _heaped_on_items(gone: BoolArray) -> float:
     return float(ndtr(-(statistic - df) / np.sqrt(2 * df)))
 
 
-def _difficulty(values: FloatArray, gone: BoolArray) -> tuple[FloatArray, FloatArray]:
+def _difficulty(values: Matrix, gone: BoolArray) -> tuple[FloatArray, FloatArray]:
     """How much easier for others a model's missing items are, with Bernstein's bound on chance.
 
     The bound is exp(-t² / (2 v + 2 b t / 3)), with t the distance of a sum of k values from its
@@ -156,7 +157,7 @@ def _difficulty(values: FloatArray, gone: BoolArray) -> tuple[FloatArray, FloatA
     without replacement (Hoeffding 1963).
     """
     easier, p = np.full(len(values), np.nan), np.full(len(values), np.nan)
-    total = np.where(gone, 0.0, values).sum(axis=0)
+    total = by_columns(values, lambda part: np.where(np.isnan(part), 0.0, part).sum(axis=0))
     ran = (~gone).sum(axis=0)
     for row in np.flatnonzero(gone.any(axis=1)):
         own = np.where(gone[row], 0.0, values[row])

@@ -9,7 +9,6 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 
 import hashlib
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,7 +73,7 @@ class FewbenchSession(Session):
         self._costs = item_costs(scores, method.cost)
         self._models: dict[int, KrigingModel] = {}  # by size of the pool
         self._model(0)
-        self._runs: dict[str, list[tuple[bytes, Run]]] = {}  # after each round
+        self._runs: dict[str, tuple[list[bytes], Run]] = {}  # with the rounds that it heard
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return each target's next round."""
@@ -116,21 +115,14 @@ class FewbenchSession(Session):
             model = source_kriging(self._scores, self._seed, len(asked), asked)
             self._models[pool_size(len(asked), self._scores.n_items)] = model
         rounds = [items[np.isfinite(scores[items])] for items in record.rounds(target)]
-        known = self._runs.get(target, [])
-        if known and known[0][1].model is not model:
-            known = []
-        runs: list[tuple[bytes, Run]] = []
-        for at, items in enumerate(rounds):
-            told = items.tobytes() + scores[items].tobytes()
-            if at < len(known) and known[at][0] == told:
-                runs.append(known[at])
-                continue
-            known = []
-            run = copy(runs[-1][1]) if runs else self._new(target, model)
+        told = [items.tobytes() + scores[items].tobytes() for items in rounds]
+        known, run = self._runs.get(target, ([], None))
+        if run is None or run.model is not model or told[: len(known)] != known:
+            known, run = [], self._new(target, model)
+        for items in rounds[len(known) :]:
             run.hear(np.searchsorted(model.candidates, items), scores[items])
-            runs.append((told, run))
-        self._runs[target] = runs
-        return runs[-1][1] if runs else self._new(target, model)
+        self._runs[target] = told, run
+        return run
 
     def _new(self, target: str, model: KrigingModel) -> Run:
         """Return a run without answers; each target has its own random start."""

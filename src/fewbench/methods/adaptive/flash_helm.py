@@ -132,7 +132,7 @@ class FlashHelmSession(Session):
         mean = self._mean(items, n_asked)
         others = self._scores.full_scores()
         if self._method.ranked_by == "same":
-            same = Answers(items, self._scores.filled[:, items])
+            same = Answers(items, self._scores.filled_cells[:, items])
             others = mean.predict(same, tasks=False).scores
         own = mean.predict(self.record.answers(target, items), tasks=False).scores[0]
         return 1 + int((others > own + 1e-9).sum())

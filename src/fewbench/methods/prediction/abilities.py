@@ -69,7 +69,7 @@ class Ability:
             both = [ability] if self.uses == "ability" else [ability, score]
             return np.hstack(both)
 
-        of_sources = features(scores.values[:, at], scores.filled[:, at])
+        of_sources = features(scores.cells[:, at], scores.filled_cells[:, at])
         fits = SeparateFits(scores, lambda y: fit_additive_spline(of_sources, y).predict)
         return FittedAbility(features, fits)
 

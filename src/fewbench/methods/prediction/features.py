@@ -61,7 +61,7 @@ class AnswerFeatures:
 
     def fit(self, scores: Scores, subset: Subset) -> Weighted:
         """Take the sources' scores on the items."""
-        return Weighted(scores.filled[:, scores.positions(subset.items)])
+        return Weighted(scores.filled_cells[:, scores.positions(subset.items)])
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class SubsetScore:
         """Take the weights and the sources' scores on the subset."""
         weights = subset.weights_over(scores)
         weights = (weights / weights.sum())[:, None]
-        return Weighted(scores.filled[:, scores.positions(subset.items)] @ weights, weights)
+        return Weighted(scores.filled_cells[:, scores.positions(subset.items)] @ weights, weights)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class TaskMeans:
         member = np.equal.outer(tasks, np.unique(tasks)) * subset.weights_over(scores)[:, None]
         total = member.sum(axis=0)
         weights = np.asarray(member[:, total > 0] / total[total > 0])
-        return Weighted(scores.filled[:, at] @ weights, weights)
+        return Weighted(scores.filled_cells[:, at] @ weights, weights)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Signature:
         """Take the sources' signatures."""
         at = scores.positions(subset.items)
         if scores.probabilities is None:
-            return Weighted(scores.filled[:, at])
+            return Weighted(scores.filled_cells[:, at])
         options = scores.probabilities.of_items(at)
         means = _mean_options(options)
         options = np.where(np.isnan(options), means, options)

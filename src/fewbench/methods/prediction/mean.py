@@ -87,7 +87,7 @@ class AnchorRatio:
             raise MethodError(f"no source model is called {self.anchor!r}", hint="name a source")
         at = scores.positions(subset.items)
         weights = subset.weights_over(scores)
-        of_chosen = float((scores.filled[:, at][models] @ weights).sum() / weights.sum())
+        of_chosen = float((scores.filled_cells[:, at][models] @ weights).sum() / weights.sum())
         full = float(scores.full_scores()[models].sum())
         ratio = full / of_chosen if of_chosen > 0 else 1.0
         return FittedAnchorRatio(Mean().fit(scores, subset, seed), ratio)

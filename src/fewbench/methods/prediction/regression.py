@@ -285,7 +285,7 @@ class JointWeights:
         """Learn the weights for the full score and for each task."""
         at = scores.positions(subset.items)
         outputs = np.column_stack([scores.full_scores(), scores.task_scores()])
-        weights = weights_by_steps(scores.filled[:, at], outputs, np.random.default_rng(seed))
+        weights = weights_by_steps(scores.filled_cells[:, at], outputs, np.random.default_rng(seed))
         return FittedWeights(weights)
 
 

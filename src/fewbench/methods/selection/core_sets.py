@@ -46,7 +46,7 @@ class Greedy:
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Choose one by one; the subset has no weights, for coefficients may be negative."""
         check_number("alpha", self.alpha, 1e-6, 1e6)
-        chosen = forward_selection(scores.filled, scores.full_scores(), budget, self.alpha)
+        chosen = forward_selection(scores.filled_cells, scores.full_scores(), budget, self.alpha)
         return filled_up(scores, chosen, budget, np.random.default_rng(seed))
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbench._blocks import beside, column_blocks
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.algorithms.option_probabilities import (
     Normalisation,
@@ -104,7 +105,8 @@ class CorrectnessVariance(Disagreement):
 
     def disagreement(self, scores: Scores, rows: IntArray) -> FloatArray:
         """Return each item's variance."""
-        return correctness_variance(scores.values[rows])
+        parts = [scores.cells[rows, items] for items in column_blocks(scores.cells)]
+        return np.asarray(beside([correctness_variance(part) for part in parts]))
 
 
 def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...]:
@@ -121,7 +123,7 @@ def _ties(measure: FloatArray, chosen: IntArray, instead: str) -> tuple[str, ...
 
 def _options(scores: Scores, rows: IntArray) -> tuple[Iterable[NDArray[Any]], IntArray]:
     if scores.probabilities is None:
-        return two_class(scores.values[rows]), np.full(scores.n_items, 2)
+        return two_class(scores.cells[row] for row in rows), np.full(scores.n_items, 2)
     by_model = scores.probabilities.take(rows).by_model()
     return by_model, scores.items["n_options"].to_numpy(np.intp)
 

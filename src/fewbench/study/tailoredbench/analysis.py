@@ -295,7 +295,7 @@ def _warnings(scores: Scores, split: SplitSettings, splits: list[Split]) -> list
     fewest = min(len(one.targets) for one in splits)
     if fewest < FEW_TARGETS:
         found.append(f"only {fewest} targets: errors and rankings are unreliable")
-    if missing := float(np.isnan(scores.values).mean()):
+    if missing := float(scores.missing_shares.mean()):
         found.append(f"{missing:.1%} of the cells are missing; those of sources are filled in")
     return found
 

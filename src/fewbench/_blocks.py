@@ -1,0 +1,118 @@
+"""Work on large tables in blocks, so that memory holds a few blocks and not copies of the table.
+
+A table of at most `CELLS` cells is one block: its results do not depend on this module. Sums over
+several blocks differ from sums over the whole by rounding: below 1e-12, and 1e-6 in estimates of
+`fewbench`, which works in single precision.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from fewbench._types import BoolArray, FloatArray
+
+CELLS = 1 << 23
+"""Cells of a block: 64 MB of float64."""
+
+Made = TypeVar("Made")
+
+
+class Matrix(Protocol):
+    """A float64 array of shape (models, items), or what gives parts of it as such arrays."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of models and items."""
+        ...
+
+    def __getitem__(self, key: Any) -> FloatArray:
+        """Return a part."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of models."""
+        ...
+
+
+def blocks(n: int, width: int) -> list[slice]:
+    """Return slices of n rows (or columns) that have `width` cells each, one slice at least.
+
+    Examples
+    --------
+    >>> blocks(5, CELLS // 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, CELLS // max(width, 1))
+    return [slice(at, min(at + step, n)) for at in range(0, max(n, 1), step)]
+
+
+def is_large(n_cells: int) -> bool:
+    """Whether a table is more than one block."""
+    return n_cells > CELLS
+
+
+def row_blocks(matrix: Matrix) -> list[slice]:
+    """Return slices of rows."""
+    return blocks(matrix.shape[0], matrix.shape[1])
+
+
+def column_blocks(matrix: Matrix) -> list[slice]:
+    """Return slices of columns."""
+    return blocks(matrix.shape[1], matrix.shape[0])
+
+
+def by_columns(matrix: Matrix, measure: Callable[[FloatArray], Any]) -> Any:
+    """Join what is measured of every block of columns; the columns are the last axis."""
+    return beside([measure(matrix[:, block]) for block in column_blocks(matrix)])
+
+
+def by_rows(matrix: Matrix, measure: Callable[[FloatArray], Any]) -> Any:
+    """Join what is measured of every block of rows; the rows are the first axis."""
+    parts = [measure(matrix[block]) for block in row_blocks(matrix)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def beside(parts: list[Any]) -> Any:
+    """Join arrays along their last axis; a single one is returned as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+
+def total(parts: Iterable[Any]) -> Any:
+    """Add arrays one by one, into the first."""
+    found = None
+    for part in parts:
+        if found is None:
+            found = part
+        else:
+            found += part
+    return found
+
+
+def again(
+    slices: list[slice], make: Callable[[slice], Made]
+) -> Callable[[], Iterator[tuple[slice, Made]]]:
+    """Return a function that yields what is made of each slice; a single one is made only once."""
+    kept: list[Made] = []
+
+    def each() -> Iterator[tuple[slice, Made]]:
+        for one in slices:
+            if len(slices) > 1:
+                yield one, make(one)
+                continue
+            if not kept:
+                kept.append(make(one))
+            yield one, kept[0]
+
+    return each
+
+
+def whole(matrix: Matrix) -> FloatArray:
+    """Return the matrix as an array of float64."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix[:, :]
+
+
+def not_run(matrix: Matrix) -> BoolArray:
+    """Return whether each cell is NaN, shape (models, items): a byte per cell."""
+    found: BoolArray = by_rows(matrix, np.isnan)
+    return found
