@@ -19,12 +19,3 @@ __all__ = [
     "next_together",
     "pool_size",
 ]
-    "FEW",
-    "Estimated",
-    "KrigingModel",
-    "Run",
-    "choose_static",
-    "fit_kriging",
-    "next_together",
-    "pool_size",
-]
