@@ -72,7 +72,7 @@ class TestDesign:
 
     def test_no_item_is_chosen_twice_and_closed_ones_never(self):
         closed = np.array([1, 3, 5])
-        chosen = choose([(1.0, [GAUSSIAN])], closed[:1], 100, closed=closed)
+        chosen = choose([(1.0, [GAUSSIAN], closed[:1])], 100, closed=closed)
         assert sorted([*chosen, *closed]) == list(range(N))
 
     def test_the_first_items_of_more_are_those_of_fewer(self, model, table):

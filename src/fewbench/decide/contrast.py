@@ -3,7 +3,9 @@
 The unit of a difference is sqrt(a² + b²), with a and b the two estimates' own standard errors. The
 interval is that unit times the conformal quantile of the same ratio over pairs of held-out sources
 (`held_out`), so it contains how far errors move together. For a target that may be beyond the
-sources, the ends move towards those of pairs of which one or both were beyond weaker sources.
+sources, the ends move towards those of pairs of which one or both were beyond weaker sources. Of
+two that ran the same items, chosen for their difference, these pairs ran the same items, too; and
+the interval is then at least as wide as that of paired random sampling.
 """
 
 import math
@@ -14,6 +16,7 @@ import numpy as np
 
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
+from fewbench.decide.disagreement import disagreement, paired_error
 from fewbench.decide.held_out import (
     HeldOut,
     Residuals,
@@ -21,9 +24,17 @@ from fewbench.decide.held_out import (
     measure,
     of_models,
     of_pairs,
+    over_sampling,
+    slack,
 )
 from fewbench.decide.sides import Side
-from fewbench.evaluation.intervals import ALIKE, LEAST_CHANCE, SAID_FROM, TINY, Frontier
+from fewbench.evaluation.intervals import (
+    ALIKE,
+    LEAST_CHANCE,
+    SAID_FROM,
+    TINY,
+    Frontier,
+)
 from fewbench.evaluation.opening import FEWEST
 from fewbench.evaluation.past_errors import PastErrors, equal_weights
 from fewbench.evaluation.sampling import betting_interval, check_level
@@ -81,6 +92,8 @@ class Contrast:
             np.where(one.is_known, 0.0, one.spreads), np.where(other.is_known, 0.0, other.spreads)
         )
         self.open = [side for side in (one, other) if not side.is_known]
+        if sequential:
+            self.units = self.units * self._slack
 
     @property
     def difference(self) -> float:
@@ -107,6 +120,26 @@ class Contrast:
         return plain and n > 1 and all(len(side.items) == n for side in self.open)
 
     @cached_property
+    def is_together(self) -> bool:
+        """Whether both ran the same items, chosen for their difference."""
+        evaluation = self.one.evaluation
+        return (
+            len(self.open) == 2
+            and evaluation is not None
+            and evaluation is self.other.evaluation
+            and evaluation.method.together > 1
+        )
+
+    def paired_error(self, n: int) -> float:
+        """Return the standard error that n random items would give, run by both."""
+        return paired_error(self._disagreement, self.difference, n, self.scores.n_items)
+
+    @cached_property
+    def _disagreement(self) -> float:
+        items = np.intersect1d(self.one.items, self.other.items)
+        return disagreement(items, *self.common, self.difference, self.scores)
+
+    @cached_property
     def looks(self) -> tuple[int, ...]:
         """Numbers of answers that a sequential decision is calibrated at, of the longer side."""
         budgets = [side.evaluation.provenance.budget for side in self.open if side.evaluation]
@@ -118,9 +151,10 @@ class Contrast:
         return self._residuals([self._held(side) for side in self.open])
 
     def _residuals(self, held: list[HeldOut]) -> Residuals:
+        inside = {id(one): one.only(beyond=False).eased() for one in held}
         if len(held) == 1:
-            return of_models(held[0])
-        return of_pairs(held[0], held[1], self.difference)
+            return of_models(inside[id(held[0])])
+        return of_pairs(inside[id(held[0])], inside[id(held[1])], self.difference)
 
     def _stretch(self, level: float) -> float:
         """How much wider an interval must be for all looks together than for the last one."""
@@ -129,7 +163,18 @@ class Contrast:
         last = {id(one): one.last() for one in map(self._held, self.open)}
         once = self._residuals([last[id(self._held(side))] for side in self.open])
         (together, _, _), (alone, _, _) = self.residuals.quantile(level), once.quantile(level)
-        return together / alone if 0 < alone <= together < math.inf else 1.0
+        return self._slack * together / alone if 0 < alone <= together < math.inf else 1.0
+
+    @cached_property
+    def _slack(self) -> float:
+        """How much wider the interval is at this look than at the last one."""
+        found = 1.0
+        for side in self.open:
+            if side.evaluation is not None:
+                every = looks(side.evaluation.provenance.budget)
+                reached = sum(n <= len(side.items) for n in every)
+                found = max(found, float(slack(len(every))[max(0, reached - 1)]))
+        return found
 
     def _at(self, side: Side) -> tuple[int, ...]:
         assert side.evaluation is not None
@@ -191,6 +236,13 @@ class Contrast:
             return Judged(-1.0, 1.0, "bounds", units, said)
         low, high = self.difference - quantile * unit, self.difference + quantile * unit
         kind = "cross-fitted"
+        if self.is_together:
+            share, half = self._together_beyond(level)
+            if self._unmeasured:
+                return Judged(-1.0, 1.0, "bounds", units, said)
+            half = (1 - share) * quantile * unit + share * half
+            kind = "frontier" if share >= 0.5 else kind
+            return Judged(self.difference - half, self.difference + half, kind, units, said)
         cases = self._beyond(level)
         if self._unmeasured:
             return Judged(-1.0, 1.0, "bounds", units, said)
@@ -208,6 +260,32 @@ class Contrast:
             kind = "frontier" if share >= 0.5 else kind
         return Judged(low, high, kind, units, said)
 
+    def _together_beyond(self, level: float) -> tuple[float, float]:
+        """Return the probability that one of two that ran the same items is beyond the sources,
+        and the half width there.
+
+        It is that of paired random sampling, and wider where the method errs more than sampling on
+        pairs of the strongest sources, learned from weaker ones. It is never narrower: far beyond,
+        the sources say little of how the method errs.
+        """
+        from scipy.stats import t
+
+        chances = {side.name: side.placed[0] for side in self.open}
+        share = max(chances.values())
+        if share < LEAST_CHANCE:
+            return 0.0, 0.0
+        n, at = len(self.common[0]), self._at(self.one)
+        distance = sum(side.placed[1] for side in self.open) / 2
+        held = self._held(self.one).only(beyond=True)
+        ratio = over_sampling(held, at, distance, self.scores)
+        if math.isnan(ratio):
+            if share >= LIKELY:
+                self._unmeasured += [name for name, one in chances.items() if one >= LIKELY]
+            return 0.0, 0.0
+        each = 1 - (1 - level) / max(1, len(self.looks))
+        half = float(t.ppf(0.5 + each / 2, max(n - 1, 1))) * self.paired_error(n)
+        return share, max(1.0, ratio) * half
+
     def _betting(self, level: float) -> tuple[float, float]:
         """Interval from the paired differences of a random sample, valid for any scores.
 
@@ -221,8 +299,8 @@ class Contrast:
     @cached_property
     def places(self) -> dict[str, tuple[float, float, Frontier]]:
         """Probability to be beyond the sources, distance and frontier, where there is one."""
-        found = {}
-        for side in self.open:
+        found: dict[str, tuple[float, float, Frontier]] = {}
+        for side in self.open if not self.is_together else ():
             evaluation = side.evaluation
             if evaluation is None or evaluation.method.plain_sampling:
                 continue
@@ -294,6 +372,13 @@ class Contrast:
             for name, (weight, _, _) in self.places.items()
             if weight >= SAID_FROM
         ]
+        if self.is_together:
+            found += [
+                f"{side.name} answers better than nearly all source models. The interval is at "
+                "least as wide as that of paired random sampling"
+                for side in self.open
+                if side.placed[0] >= SAID_FROM and side.name not in self._unmeasured
+            ]
         found += [
             f"{name} answers better than nearly all source models, and these do not show how the "
             "method errs there. The interval shows only what the answers leave possible: use "

@@ -4,6 +4,10 @@ A method's errors on two targets move together: both rest on the same sources an
 same items. So the error of a difference is not the sum of two variances. It is measured: groups of
 sources are held out together, the method estimates them from the others, and two models of one
 part and of different groups make a pair. A difference from a known score rests on single models.
+
+Where a method gives several targets the same items, the models of a part run in groups as large,
+and only models of one group make a pair. Such a method also runs on the strongest sources, learned
+from weaker ones: pairs beyond the sources.
 """
 
 import hashlib
@@ -20,8 +24,10 @@ from fewbench._seeds import child_seed
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench.errors import MethodError, ScoresError
+from fewbench.evaluation.beyond import place
 from fewbench.evaluation.calibration import NEARLY_COMPLETE, source_groups
 from fewbench.evaluation.opening import FEWEST
+from fewbench.evaluation.past_errors import equal_weights
 from fewbench.evaluation.replay import Replay, replays
 from fewbench.evaluation.sampling import standard_error
 from fewbench.methods import Method
@@ -30,8 +36,16 @@ from fewbench.scores import Scores
 FOLDS = 5
 MOST_PER_FOLD = 20
 """Held-out models per part of an adaptive method, which is run once for each: 190 pairs."""
+MOST_IN_GROUPS = 12
+"""The same where the models of a group run the same items: each part is run twice then."""
 GROWTH = 2
-FORMAT = 1
+PATIENCE = 0.25
+"""Of several looks, the interval of an earlier one is wider, by the answers' ratio to this power
+(Wang & Tsiatis 1987, Biometrics 43(1)): it leaves more of the level to the last look."""
+STRONGEST, WEAKER = 0.75, (0.75, 0.5)
+"""Pairs beyond the sources are of the sources above a quantile of the full scores. They are learned
+from those below it, and from those below a lower one: just beyond, and far beyond."""
+FORMAT = 2
 """Raise it when errors are measured differently."""
 
 
@@ -49,6 +63,11 @@ class HeldOut:
         Estimated full scores after the last look.
     models, groups, parts : ndarray of int, shape (judged,)
         Positions of the models, their groups, and the part that each was held out with.
+    sessions : ndarray of int, shape (judged,)
+        Models with one number ran the same items; -1 where each ran its own.
+    distances : ndarray, shape (judged,)
+        How far beyond weaker sources a model is (`evaluation.beyond`); NaN if it was learned from
+        models like it.
     """
 
     errors: FloatArray
@@ -57,6 +76,17 @@ class HeldOut:
     models: IntArray
     groups: IntArray
     parts: IntArray
+    sessions: IntArray
+    distances: FloatArray
+
+    def only(self, beyond: bool) -> "HeldOut":
+        """Return the models that were learned from weaker ones only, or the others."""
+        kept = np.isfinite(self.distances) == beyond
+        return HeldOut(**{field.name: getattr(self, field.name)[kept] for field in fields(self)})
+
+    def eased(self) -> "HeldOut":
+        """Return the errors with units that are larger at earlier looks."""
+        return replace(self, spreads=self.spreads * slack(self.spreads.shape[1])[:, None])
 
     def last(self) -> "HeldOut":
         """Return the errors after the last look alone."""
@@ -124,6 +154,15 @@ def looks(budget: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def slack(n_looks: int) -> FloatArray:
+    """Return how much wider the interval is at each look than at the last one.
+
+    >>> slack(3).round(2).tolist()
+    [1.41, 1.19, 1.0]
+    """
+    return np.asarray(float(GROWTH) ** (PATIENCE * np.arange(n_looks - 1, -1, -1)))
+
+
 def measure(
     method: Method,
     scores: Scores,
@@ -167,29 +206,69 @@ def _measure(method: Method, scores: Scores, budget: int, seed: int, at: Sequenc
     known = scores.missing_shares <= NEARLY_COMPLETE
     part_of = _parts(groups, min(FOLDS, int(groups.max()) + 1))
     limits: list[int | None] = [None if n == budget else n for n in at]
-    n_wanted = 1 + len(scores.tasks)
-    errors, spreads = np.empty((0, len(at), n_wanted)), np.empty((0, len(at), n_wanted))
-    estimates, judged = np.empty(0), np.empty(0, dtype=np.intp)
     rng = np.random.default_rng(child_seed(0, 11))
-    for part in range(FOLDS):
-        held = np.flatnonzero((part_of == part) & known)
+    full = scores.full_scores()
+    divisions = [
+        (part, np.flatnonzero(part_of != part), np.flatnonzero((part_of == part) & known))
+        for part in range(FOLDS)
+    ]
+    if method.together > 1:
+        above = np.flatnonzero((full > np.quantile(full, STRONGEST)) & known)
+        own = np.isin(groups, groups[above])
+        for step, share in enumerate(WEAKER):
+            below = np.flatnonzero((full <= np.quantile(full, share)) & ~own)
+            divisions.append((FOLDS + step, below, above))
+    made: list[HeldOut] = []
+    for part, rest, held in divisions:
         if not method.asks_once:
-            held = np.sort(rng.permutation(held)[:MOST_PER_FOLD])
-        rest = np.flatnonzero(part_of != part)
+            few = method.together > 1 and part < FOLDS
+            held = np.sort(rng.permutation(held)[: MOST_IN_GROUPS if few else MOST_PER_FOLD])
         if not len(held) or len(rest) < 2:
             continue
-        sources, targets = scores.take(models=rest), scores.complete().take(models=held)
-        own = child_seed(seed, 1, part)
-        try:
-            replayed = replays(method, sources, targets, budget, own, limits, tasks=True)
-        except (MethodError, ScoresError):  # too few sources are left for the method
-            continue
-        made = [_errors(one, targets) for one in replayed]
-        errors = np.concatenate([errors, np.stack([one for one, _ in made], axis=1)])
-        spreads = np.concatenate([spreads, np.stack([one for _, one in made], axis=1)])
-        estimates = np.concatenate([estimates, replayed[-1].scores])
-        judged = np.concatenate([judged, held])
-    return HeldOut(errors, spreads, estimates, judged, groups[judged], part_of[judged])
+        orders = [held]
+        if method.together > 1:  # close pairs, then any
+            orders = [held[np.argsort(full[held], kind="stable")], rng.permutation(held)]
+        for held in orders:
+            sources, targets = scores.take(models=rest), scores.complete().take(models=held)
+            try:
+                replayed = replays(
+                    method, sources, targets, budget, child_seed(seed, 1, part), limits, tasks=True
+                )
+            except (MethodError, ScoresError):  # too few sources are left for the method
+                break
+            found = [_errors(one, targets) for one in replayed]
+            sessions = np.full(len(held), -1)
+            if method.together > 1:
+                first = 1 + (made[-1].sessions.max() if made else -1)
+                sessions = first + np.arange(len(held)) // method.together
+            inside = np.full(len(held), np.nan)
+            made.append(
+                HeldOut(
+                    np.stack([errors for errors, _ in found], axis=1),
+                    np.stack([spreads for _, spreads in found], axis=1),
+                    replayed[-1].scores,
+                    held,
+                    groups[held],
+                    np.full(len(held), part),
+                    sessions,
+                    _distances(sources, targets, replayed[-1]) if part >= FOLDS else inside,
+                )
+            )
+    if not made:
+        shape, nothing = (0, len(at), 1 + len(scores.tasks)), np.empty(0, dtype=np.intp)
+        empty = (np.empty(shape), np.empty(shape), np.empty(0), *(nothing,) * 4)
+        return HeldOut(*empty, np.empty(0))
+    return HeldOut(
+        **{
+            field.name: np.concatenate([getattr(one, field.name) for one in made])
+            for field in fields(HeldOut)
+        }
+    )
+
+
+def _distances(sources: Scores, targets: Scores, said: Replay) -> FloatArray:
+    answers = [row[items] for row, items in zip(targets.values, said.items, strict=True)]
+    return place(sources, said.items, answers).distance
 
 
 def _parts(groups: IntArray, n_parts: int) -> IntArray:
@@ -260,11 +339,15 @@ def of_pairs(one: HeldOut, other: HeldOut, difference: float) -> Residuals:
     difference : float
         Estimated difference of the two targets.
     """
-    row = {model: at for at, model in enumerate(other.models.tolist())}
-    both = [(at, row[model]) for at, model in enumerate(one.models.tolist()) if model in row]
-    first = np.array([at for at, _ in both], dtype=np.intp)
-    second = np.array([at for _, at in both], dtype=np.intp)
+    first = second = np.arange(len(one.models))
+    if one is not other:
+        row = {model: at for at, model in reversed(list(enumerate(other.models.tolist())))}
+        found = [(at, row[model]) for at, model in enumerate(one.models.tolist()) if model in row]
+        first = np.array([at for at, _ in found], dtype=np.intp)
+        second = np.array([at for _, at in found], dtype=np.intp)
     groups, parts = one.groups[first], one.parts[first]
+    if one is other and (one.sessions >= 0).all():
+        parts = one.sessions
     fits = np.equal.outer(parts, parts) & ~np.equal.outer(groups, groups)
     if one is other:
         fits = np.triu(fits)
@@ -282,8 +365,44 @@ def of_pairs(one: HeldOut, other: HeldOut, difference: float) -> Residuals:
     counts = np.bincount(groups, minlength=1)
     weights = 1.0 / (counts[groups[i]] * counts[groups[j]])
     used = len(np.unique(groups[np.concatenate([i, j])]))
-    models = len(np.unique(np.concatenate([i, j])))
+    models = len(np.unique(np.concatenate([one.models[first[i]], other.models[second[j]]])))
     return Residuals(sizes, weights / max(weights.sum(), 1e-300), used, models)
+
+
+def over_sampling(held: HeldOut, at: Sequence[int], distance: float, scores: Scores) -> float:
+    """Return errors of differences beyond the sources over those of paired random sampling.
+
+    Root mean square over pairs that ran the same items, with groups weighted equally; NaN with
+    fewer than two groups. Of the pairs the half counts that is as far beyond as two targets are.
+
+    Parameters
+    ----------
+    held : HeldOut
+        Models that were learned from weaker ones.
+    at : sequence of int
+        Their numbers of answers.
+    distance : float
+        Mean distance of the two targets beyond the sources.
+    scores : Scores
+        The sources.
+    """
+    fits = np.equal.outer(held.sessions, held.sessions)
+    i, j = np.nonzero(np.triu(fits & ~np.equal.outer(held.groups, held.groups)))
+    if len(np.unique(held.groups[i])) < 2:
+        return math.nan
+    off = np.abs((held.distances[i] + held.distances[j]) / 2 - distance)
+    kept = off <= np.median(off)
+    i, j = i[kept], j[kept]
+    rows, full = scores.filled, scores.full_scores()
+    a, b = held.models[i], held.models[j]
+    square = ((rows[a] - rows[b]) ** 2).mean(axis=1) - (full[a] - full[b]) ** 2
+    left = np.array([max(1 / n - 1 / scores.n_items, 0) for n in at])
+    variances = np.maximum(square, 1 / scores.n_items)[:, None] * left
+    errors = held.errors[i, :, 0] - held.errors[j, :, 0]
+    known = variances > 0
+    ratios = np.divide(errors**2, variances, out=np.zeros_like(errors), where=known).sum(axis=1)
+    weights = equal_weights(held.groups[i])
+    return float(np.sqrt(weights @ (ratios / np.maximum(known.sum(axis=1), 1))))
 
 
 def as_close(differences: FloatArray, difference: float) -> BoolArray:

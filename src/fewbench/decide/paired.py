@@ -2,17 +2,11 @@
 
 import math
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._types import FloatArray
 from fewbench.decide.contrast import Contrast
 from fewbench.scores import Scores
-
-PRIOR = 2.0
-"""So many items count for the source models' disagreement beside that of the two."""
-MOST_PAIRS = 60
-"""Source models whose disagreements are averaged."""
 
 
 class Plain(BaseModel):
@@ -60,37 +54,13 @@ def plain_sampling(contrast: Contrast, level: float) -> Plain | None:
         return None
     n = min(len(side.items) for side in contrast.open)
     z, left = float(ndtri(0.5 + level / 2)), max(0.0, 1 / n - 1 / n_items)
-    spread = disagreement(contrast) - contrast.difference**2
     apart = sum(_variance(float(side.estimates[0]), scores) for side in contrast.open)
     span = scores.scale.high - scores.scale.low
     return Plain(
         items=n,
-        paired=span * z * math.sqrt(max(spread, 0.0) * left),
+        paired=span * z * contrast.paired_error(n),
         unpaired=span * z * math.sqrt(apart * left),
     )
-
-
-def disagreement(contrast: Contrast) -> float:
-    """Estimate the mean squared difference of the two over all items.
-
-    The disagreement on the common items, relative to that of source models on the same items,
-    times that of source models on all items. The items were chosen, so their own mean is no
-    estimate.
-    """
-    scores = contrast.scores
-    first, second = contrast.common
-    values = scores.filled
-    rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, MOST_PAIRS)).astype(np.intp)
-    by_item = (
-        2 * values[rows].var(axis=0, ddof=1) if len(rows) > 1 else np.full(scores.n_items, 0.5)
-    )
-    items = np.intersect1d(contrast.one.items, contrast.other.items)
-    typical = float(by_item.mean())
-    expected = float(by_item[items].sum()) if len(items) else 0.0
-    own = float(((first - second) ** 2).sum())
-    found = typical * (own + PRIOR * typical) / (expected + PRIOR * typical) if typical > 0 else 0.0
-    least = abs(contrast.difference)  # of right and wrong answers
-    return min(1.0, max(found, least if scores.is_binary else least**2))
 
 
 def _variance(score: float, scores: Scores) -> float:

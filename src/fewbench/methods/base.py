@@ -197,6 +197,11 @@ class Method(ABC):
         return True
 
     @property
+    def together(self) -> int:
+        """How many targets, in their order, run the same items, chosen for their differences."""
+        return 1
+
+    @property
     def whole_budget(self) -> bool:
         """Whether each target runs the whole budget."""
         return True

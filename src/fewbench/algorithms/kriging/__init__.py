@@ -7,6 +7,15 @@ posterior variance of the wanted score most.
 """
 
 from fewbench.algorithms.kriging.model import FEW, KrigingModel, fit_kriging, pool_size
-from fewbench.algorithms.kriging.run import Estimated, Run, choose_static
+from fewbench.algorithms.kriging.run import Estimated, Run, choose_static, next_together
 
-__all__ = ["FEW", "Estimated", "KrigingModel", "Run", "choose_static", "fit_kriging", "pool_size"]
+__all__ = [
+    "FEW",
+    "Estimated",
+    "KrigingModel",
+    "Run",
+    "choose_static",
+    "fit_kriging",
+    "next_together",
+    "pool_size",
+]

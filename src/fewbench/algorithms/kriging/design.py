@@ -106,8 +106,7 @@ class SystematicDraws:
 
 
 def choose(
-    models: Sequence[tuple[float, Sequence[Gaussian]]],
-    items: IntArray,
+    models: Sequence[tuple[float, Sequence[Gaussian], IntArray]],
     n: int,
     *,
     closed: IntArray,
@@ -118,10 +117,9 @@ def choose(
 
     Parameters
     ----------
-    models : sequence of (weight, Gaussians)
+    models : sequence of (weight, Gaussians, items)
         The gain of an item is averaged over the Gaussians of a model, and over models by weight.
-    items : ndarray of int
-        Those answered already.
+        `items` are those answered already, of the target that the model is of.
     n : int
     closed : ndarray of int
         Those asked already, answered or not.
@@ -135,10 +133,14 @@ def choose(
     >>> one = Gaussian(np.zeros(3), np.array([[1.0, 2.0, 0.0]]), np.ones(3), np.zeros(1),
     ...     np.ones((1, 1)), np.zeros(1), np.full((1, 3), 1 / 3))
     >>> nothing = np.empty(0, dtype=int)
-    >>> choose([(1.0, [one])], nothing, 2, closed=nothing).tolist()
+    >>> choose([(1.0, [one], nothing)], 2, closed=nothing).tolist()
     [1, 0]
     """
-    used = [(weight, [Reduction(g, items, n) for g in of]) for weight, of in models if weight > 0]
+    used = [
+        (weight, [Reduction(one, items, n) for one in of])
+        for weight, of, items in models
+        if weight > 0
+    ]
     open_ = np.ones(used[0][1][0].gains().shape, dtype=bool)
     open_[closed] = False
     chosen: list[int] = []

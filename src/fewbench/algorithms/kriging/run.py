@@ -14,6 +14,7 @@ difficulty, and the estimate is pulled to the sample's mean, by n / (n + 5 S) wi
 distinct sources.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,29 +134,26 @@ class Run:
     def next(
         self, n: int, closed: IntArray | None = None, costs: FloatArray | None = None
     ) -> IntArray:
-        """Choose n more items, as places among the candidates.
+        """Choose n more items for this target, as `next_together` does for one."""
+        return next_together([self], n, self.items if closed is None else closed, costs)
 
-        Both models' shares in the design are their weights. Beyond the sources curves may be off
-        in ways that they do not know of, and more so the more answers there are: from 40 answers
-        on part of the items are a systematic sample, in proportion to the answers' standard
-        deviation. A target that scores far above the sources gets more of it, and at once. The
-        fewer sources there are below 45, the more of the items after the first 20 are such a
-        sample, and all with fewer than 20. `closed` are items that were asked, answered or not;
-        `costs` has the shape of the candidates.
-        """
-        closed = self.items if closed is None else closed
-        if self.model.is_sampled:  # costs do not count: the sample would be another
-            return self._draws.take(n, closed, self.model.beyond.weights[0])
+    def _design(self) -> "_Design":
+        """Return what the target's items are chosen for."""
         curves, weight = self.model.beyond, 0.0
         # With rather few sources, what they do not tell of is drawn too.
         share, density = self.model.sampled_share, curves.weights[0]
         share *= len(self.items) >= SAMPLED_FROM
-        models = [(1.0, [self._inside])]
+        models: list[tuple[float, Sequence[Gaussian], IntArray]] = [
+            (1.0, [self._inside], self.items)
+        ]
         if len(self.items):
             means, variances = curves.predict(self._filter, self.items, self.answers)
             weight = self._beyond(means, variances)
         if weight >= INSIDE_ONLY:
-            models = [(1 - weight, [self._inside]), (weight, curves.designs)]
+            models = [
+                (1 - weight, [self._inside], self.items),
+                (weight, curves.designs, self.items),
+            ]
             chance = self._abilities()
             spread = chance @ (curves.chances * (1 - curves.chances))
             density = density * np.sqrt(spread + DENSITY_FLOOR)
@@ -164,12 +162,62 @@ class Run:
             if len(self.items) >= DRAWN_FROM:
                 far = float(chance @ curves.grid) - curves.edge
                 share = max(share, weight * DRAWN_SHARE * part(far))
-        drawn = (share, self._draws, density) if share else None
-        return choose(models, self.items, n, closed=closed, costs=costs, drawn=drawn)
+        return _Design(models, share, density)
 
     def _abilities(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
         return np.asarray(chance / chance.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """Models to choose items by, and the share and density of those that are drawn."""
+
+    models: list[tuple[float, Sequence[Gaussian], IntArray]]
+    share: float
+    density: FloatArray
+
+
+def next_together(
+    runs: Sequence[Run], n: int, closed: IntArray, costs: FloatArray | None = None
+) -> IntArray:
+    """Choose n more items that all these targets run, as places among the candidates.
+
+    They lower the sum of the targets' variances. That is the variance of the difference of two:
+    given the sources, the answers of two targets are independent draws of the two processes.
+
+    Both models' shares in the design are their weights. Beyond the sources curves may be off
+    in ways that they do not know of, and more so the more answers there are: from 40 answers
+    on part of the items are a systematic sample, in proportion to the answers' standard
+    deviation. A target that scores far above the sources gets more of it, and at once. The
+    fewer sources there are below 45, the more of the items after the first 20 are such a
+    sample, and all with fewer than 20.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of one model of the sources.
+    n : int
+    closed : ndarray of int
+        Items that were asked, answered or not.
+    costs : ndarray, shape (candidates,), optional
+        Gains count per unit of cost.
+    """
+    first = runs[0]
+    if first.model.is_sampled:  # costs do not count: the sample would be another
+        return first._draws.take(n, closed, first.model.beyond.weights[0])
+    designs = [run._design() for run in runs]
+    models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
+    for weight, of, items in (model for one in designs for model in one.models):
+        key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
+        known = models[key][0] if key in models else 0.0
+        models[key] = (known + weight / len(runs), of, items)
+    share = max(one.share for one in designs)
+    density = designs[0].density
+    if len(runs) > 1:
+        density = np.mean([one.density / one.density.sum() for one in designs], axis=0)
+    drawn = (share, first._draws, density) if share else None
+    return choose(list(models.values()), n, closed=closed, costs=costs, drawn=drawn)
 
 
 def choose_static(
@@ -183,5 +231,8 @@ def choose_static(
     if model.is_sampled:
         draws = SystematicDraws(model.difficulty, start)
         return draws.take(n, nothing, model.beyond.weights[0])
-    halves = [(0.5, [model.inside.all_sources]), (0.5, model.beyond.designs)]
-    return choose(halves, nothing, n, closed=nothing, costs=costs)
+    halves = [
+        (0.5, [model.inside.all_sources], nothing),
+        (0.5, model.beyond.designs, nothing),
+    ]
+    return choose(halves, n, closed=nothing, costs=costs)

@@ -16,7 +16,7 @@ import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench._types import IntArray
-from fewbench.algorithms.kriging import KrigingModel, Run, pool_size
+from fewbench.algorithms.kriging import KrigingModel, Run, next_together, pool_size
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.kriging import NEEDS, item_costs, prediction_of, source_kriging
 from fewbench.methods.needs import Need
@@ -35,6 +35,8 @@ class Fewbench(Method):
     - `growth`: How much each round adds; 1 asks item by item.
     - `cost`: Column of the items' attributes with what running each costs. Items then count by
       what they tell per unit of cost. The budget still counts items.
+    - `together`: So many targets, in their order, run the same items, chosen to lower the sum of
+      their variances: differences of their scores are more precise. They wait for one another.
 
     With fewer than 20 distinct sources items are a systematic sample by difficulty, costs do not
     count, and the estimate is pulled to the sample's mean.
@@ -46,8 +48,14 @@ class Fewbench(Method):
     first: int = 5
     growth: float = 2.0
     cost: str | None = None
+    together: int = 1
     needs: ClassVar[tuple[Need, ...]] = NEEDS
     extends: ClassVar[bool] = True
+
+    @property
+    def targets_apart(self) -> bool:
+        """Whether a target's items are independent of the other targets."""
+        return self.together == 1
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
@@ -55,6 +63,7 @@ class Fewbench(Method):
         """Fit the sources; MethodError if a setting is out of range or there are too few."""
         check_number("first", self.first, 1)
         check_number("growth", self.growth, 1, 100)
+        check_number("together", self.together, 1)
         return FewbenchSession(self, scores, budget, seed, targets)
 
     def describe(self) -> str:
@@ -77,7 +86,12 @@ class FewbenchSession(Session):
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return each target's next round."""
-        chosen = {}
+        chosen: dict[str, IntArray] = {}
+        if (size := self._method.together) > 1:
+            every = self.record.targets
+            for at in range(0, len(every), size):
+                chosen |= self._choose_together(every[at : at + size], targets)
+            return chosen
         for name in targets:
             asked = self.record.asked(name)
             n = min(self._round(len(asked)), self._budget - len(asked))
@@ -88,6 +102,21 @@ class FewbenchSession(Session):
                 places = np.searchsorted(candidates, asked)
                 chosen[name] = candidates[run.next(n, places, costs)]
         return {name: items for name, items in chosen.items() if len(items)}
+
+    def _choose_together(self, group: Sequence[str], ready: Sequence[str]) -> dict[str, IntArray]:
+        """Return one round for a group; those that answered first wait for the others."""
+        asked = np.unique(np.concatenate([self.record.asked(name) for name in group]))
+        n = min(self._round(len(asked)), self._budget - len(asked))
+        if n <= 0:
+            return {}
+        if not set(group) <= set(ready):
+            return {name: np.empty(0, dtype=np.intp) for name in group if name in ready}
+        runs = [self._run(name) for name in group]
+        candidates = runs[0].model.candidates
+        costs = None if self._costs is None else self._costs[candidates]
+        places = np.searchsorted(candidates, asked)
+        items = candidates[next_together(runs, n, places, costs)]
+        return {name: items for name in group if len(items)}
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from both models, averaged."""
@@ -125,7 +154,9 @@ class FewbenchSession(Session):
         return run
 
     def _new(self, target: str, model: KrigingModel) -> Run:
-        """Return a run without answers; each target has its own random start."""
-        key = int.from_bytes(hashlib.sha256(target.encode()).digest()[:4], "big")
+        """Return a run without answers; each target, or group, has its own random start."""
+        size, names = self._method.together, self.record.targets
+        first = names[names.index(target) // size * size]
+        key = int.from_bytes(hashlib.sha256(first.encode()).digest()[:4], "big")
         start = np.random.default_rng(child_seed(self._seed, 7, key)).random()
         return Run(model, float(start))
