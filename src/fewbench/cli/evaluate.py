@@ -339,8 +339,8 @@ def describe(one: Estimate, scale: Scale) -> str:
         f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
         table(["", "score", f"{one.level:.0%} interval", "typical error"], rows),
     ]
-    if one.interval_kind is not None:
-        lines.append(f"interval: {_how(one)}")
+    if one.interval_basis is not None:
+        lines.append(f"interval: {one.interval_basis}")
     if one.rank is not None and one.rank_interval is not None:
         ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
         lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
@@ -357,15 +357,3 @@ def describe(one: Estimate, scale: Scale) -> str:
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)
 
-
-def _how(one: Estimate) -> str:
-    if one.interval_kind == "exact" and one.items_run < one.provenance.budget:
-        return "exact if the answered items are a random sample of all"
-    resting = f"{one.interval_sources} independent source models or families"
-    return {
-        "exact": "exact for a random sample; no assumption about the model",
-        "betting": "valid for any random sample of scores; no assumption about the model",
-        "cross-fitted": f"errors of the method on {resting}, held out",
-        "frontier": f"errors of the method on the strongest {resting}, estimated from weaker ones",
-        "bounds": "only what the answers leave possible: too few source models for more",
-    }[str(one.interval_kind)]

@@ -100,6 +100,23 @@ class Estimate(BaseModel):
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 
+    @property
+    def interval_basis(self) -> str | None:
+        """What the interval rests on, in words; None in old files."""
+        if self.interval_kind is None:
+            return None
+        if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
+            return "exact if the answered items are a random sample of all"
+        resting = f"{self.interval_sources} independent source models or families"
+        return {
+            "exact": "exact for a random sample; no assumption about the model",
+            "betting": "valid for any random sample of scores; no assumption about the model",
+            "cross-fitted": f"errors of the method on {resting}, held out",
+            "frontier": f"errors of the method on the strongest {resting}, estimated from weaker "
+            "ones",
+            "bounds": "only what the answers leave possible: too few source models for more",
+        }[self.interval_kind]
+
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per task and one for the full score: score, items run and rank."""
         import pandas as pd

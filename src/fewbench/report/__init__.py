@@ -4,6 +4,6 @@
 #from fewbench.report.native_page import write_native
 #from fewbench.report.plan_page import write_plan
 #from fewbench.report.tasks_page import write_tasks
-#from fewbench.report.writing import write_report
+from fewbench.report.writing import write_report
 
 __all__ = ["write_audit", "write_native", "write_plan", "write_report", "write_tasks"]

@@ -4,7 +4,7 @@
 const every = (query, from = document) => [...from.querySelectorAll(query)];
 const views = new Map();   // figure element -> Vega view
 const state = {off: new Set(), only: null, pointed: null};
-let charts, waiting, seen;
+let charts, waiting;
 
 // ---- charts ------------------------------------------------------------------------------
 const room = el => el.clientWidth || (every(".chart[data-chart]").find(
@@ -57,9 +57,10 @@ function signals(view) {
   view.runAsync();
 }
 
-function idle() {
+// One after the other in the order of the page, so that it answers meanwhile.
+function drawAll() {
   const [el] = waiting;
-  if (el) draw(el).then(() => (window.requestIdleCallback || setTimeout)(idle));
+  if (el) draw(el).then(() => setTimeout(drawAll));
   else document.documentElement.dataset.drawn = "yes";
 }
 
@@ -158,12 +159,9 @@ function start() {
   const holder = document.getElementById("charts");
   charts = holder ? JSON.parse(holder.textContent) : {specs: {}};
   for (const view of views.values()) if (view) view.finalize();
-  views.clear(); resized.disconnect(); if (seen) seen.disconnect();
+  views.clear(); resized.disconnect();
   waiting = new Set(every(".chart[data-chart]"));
-  seen = new IntersectionObserver(entries => {
-    for (const {isIntersecting, target} of entries) if (isIntersecting) { seen.unobserve(target); draw(target); }
-  }, {rootMargin: "300px"});
-  for (const el of waiting) { seen.observe(el); resized.observe(el); }
+  for (const el of waiting) resized.observe(el);
   every("table.sortable").forEach(sortable);
   every("input[data-table]").forEach(filters);
   every(".command button").forEach(copies);
@@ -181,7 +179,7 @@ function start() {
   const all = document.getElementById("all-methods");
   if (all) all.addEventListener("click", () => { state.off.clear(); state.only = null; show(); });
   if (state.only !== null || state.off.size) show();
-  (window.requestIdleCallback || setTimeout)(idle);
+  drawAll();
 }
 
 // ---- live: the server says what changed ----------------------------------------------------
