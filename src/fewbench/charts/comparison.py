@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewbench.charts import theme
 from fewbench.charts.labels import spread
-from fewbench.charts.theme import FOCUSED, SHOWN, Look, finite, finished
+from fewbench.charts.theme import FOCUSED, SHOWN, Look, finished, finite
 
 if TYPE_CHECKING:
     import altair as alt

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewbench.charts import theme
-from fewbench.charts.theme import LIGHT, finite, finished
+from fewbench.charts.theme import LIGHT, finished, finite
 
 TARGET, BINS, MOST_TASKS, MOST_TICKS = "m1", 24, 40, 1500
 

@@ -21,7 +21,7 @@ from fewbench.cli.options import (
     load,
     open_evaluation,
 )
-from fewbench.cli.outputs import check_output_folder
+from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, say, table
 from fewbench.errors import EvaluationError, MethodError
@@ -264,6 +264,10 @@ def estimate(
     level: Annotated[float, typer.Option(help="Stated coverage of the interval.")] = 0.9,
     target: TargetName = None,
     scores: MovedScores = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the estimates as an HTML page to this file.")
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Estimate full scores from the answers so far.
@@ -276,7 +280,9 @@ def estimate(
     \b
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
+    fewbench estimate run --report estimate.html
     """
+    check_outputs(report, inputs=[folder, scores], force=force)
     evaluation = open_evaluation(folder, scores)
     names = None
     if target is not None:
@@ -296,6 +302,21 @@ def estimate(
             answered = len(evaluation.record.answered(name))
             asked = len(evaluation.record.asked(name))
             say(f"not finished: {name}, {answered} of {asked} items answered")
+    if report is not None:
+        from fewbench.report import write_report
+        from fewbench.runners.result import RunResult
+
+        header = Journal(folder).header()
+        write_report(
+            estimates,
+            report,
+            scores=evaluation.scores,
+            evaluation=evaluation,
+            run=RunResult.of_folder(folder, estimates),
+            source=Path(header.scores).name if header.scores else "",
+            folder=str(folder),
+        )
+        say(f"wrote {report}")
 
 
 def repair(folder: Folder) -> None:
@@ -356,4 +377,3 @@ def describe(one: Estimate, scale: Scale) -> str:
             lines.append("tasks with 0 items run: scores predicted from the other tasks")
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)
-

@@ -299,5 +299,3 @@ def _spent(run: RunResult | None) -> dict[str, Any] | None:
         "failed": failed,
         "notes": run.notes,
     }
-
-

@@ -20,6 +20,7 @@ from fewbench.charts.theme import DARK, LIGHT, page_config, page_spec
 BEGIN, END, SCRIPTS, CONTENTS = (
     "<!-- page begins -->", "<!-- page ends -->", "<!-- scripts -->", "<!-- contents -->",
 )  # fmt: skip
+HOLDER = '<script type="application/json" id="charts">'
 _SECTION = re.compile(r'<section[^>]* id="([\w-]+)"[^>]*>.*?<h2>(.*?)</h2>', re.DOTALL)
 
 
@@ -62,7 +63,9 @@ class Charts:
             separators=(",", ":"),
         )  # fmt: skip
         # No text of the data may end the script element or begin a comment in it.
-        return made.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        return (
+            made.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        )
 
 
 def _packed(value: Any) -> Any:
@@ -71,7 +74,9 @@ def _packed(value: Any) -> Any:
         return [_packed(one) for one in value]
     if not isinstance(value, dict):
         return value
-    made = {key: _packed(one) for key, one in value.items() if key != "values" or not _is_table(one)}
+    made = {
+        key: _packed(one) for key, one in value.items() if key != "values" or not _is_table(one)
+    }
     if _is_table(value.get("values")):
         made["columns"] = [_column(value["values"], name) for name in value["values"][0]]
     return made
@@ -108,11 +113,14 @@ def render_page(
         lstrip_blocks=True,
     )
     style = Markup(_palette() + _read("style.css"))
-    page = environment.get_template(template).render(
-        style=style, live=live, connect="'self'" if live else "'none'", **parts
-    ) + "\n"
-    page = page.replace(CONTENTS, _contents(page))
-    return page.replace(SCRIPTS, _scripts(charts or Charts()))
+    page = (
+        environment.get_template(template).render(
+            style=style, live=live, connect="'self'" if live else "'none'", **parts
+        )
+        + "\n"
+    )
+    page = page.replace(CONTENTS, _contents(page), 1)
+    return page.replace(SCRIPTS, _scripts(charts or Charts(), always=live))
 
 
 def body_of(page: str) -> str:
@@ -134,10 +142,16 @@ def _contents(page: str) -> str:
     return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>' if links else ""
 
 
-def _scripts(charts: Charts) -> str:
-    """The data of the charts and the scripts; the bundle only where there are charts."""
-    parts = [f'<script type="application/json" id="charts">{charts.to_json()}</script>']
-    if charts.specs:
+def charts_of(page: str) -> str:
+    """The charts of a page as JSON."""
+    start = page.index(HOLDER) + len(HOLDER)
+    return page[start : page.index("</script>", start)]
+
+
+def _scripts(charts: Charts, *, always: bool) -> str:
+    """The data of the charts and the scripts; the bundle where there are charts, or will be."""
+    parts = [f"{HOLDER}{charts.to_json()}</script>"]
+    if charts.specs or always:
         parts.append(f"<script>{_bundle()}</script>")
     return "\n".join([*parts, f"<script>{_read('page.js')}</script>"])
 

@@ -97,4 +97,3 @@ def _panels(
     if placed is None:
         return None
     return placed, [m for m in figures.order_of(comparison.cells, split) if m in there]
-

@@ -66,7 +66,11 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         return render_estimates(result.estimates, Told(**{"run": result, **told}))
     if isinstance(result, Estimate):
         return render_estimates({result.target: result}, Told(**told))
-    if isinstance(result, dict) and result and all(isinstance(v, Estimate) for v in result.values()):
+    if (
+        isinstance(result, dict)
+        and result
+        and all(isinstance(v, Estimate) for v in result.values())
+    ):
         return render_estimates(result, Told(**told))
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
