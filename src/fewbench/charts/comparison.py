@@ -71,7 +71,7 @@ def error_by_items(cells: pd.DataFrame, split: str, span: float = 1.0) -> Any:
 
     found, best = looks_of(cells), order_of(cells, split)
     keys = theme.keys(best, reference_of(cells))
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "method": str(row["method"]), "items": int(row["budget"]),
             "error": finite(100 * row["mae"] / span, 3), "key": str(row["method"]) in keys,
@@ -334,7 +334,7 @@ def true_and_estimated(run: pd.DataFrame, cells: pd.DataFrame, split: str) -> An
 
     if run.empty:
         return None
-    data = [
+    data: list[dict[str, Any]] = [
         {
             "method": str(row["method"]), "target": str(row["target"]), "key": True,
             "truth": finite(100 * row["truth"], 2), "estimate": finite(100 * row["estimate"], 2),

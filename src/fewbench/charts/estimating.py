@@ -1,4 +1,4 @@
-"""Charts of estimates: a target among the source models, its tasks, several targets, its course."""
+"""Charts of estimates: a target among the source models, by task, several targets, and in time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench.charts import theme
+from fewbench.charts import forms, theme
 from fewbench.charts.theme import LIGHT, finished, finite
 
 TARGET, BINS, MOST_TASKS, MOST_TICKS = "m1", 24, 40, 1500
@@ -48,8 +48,8 @@ def among_sources(
     title = "full score (less is better)" if lower_is_better else "full score"
     axis = alt.Axis(title=title, tickCount=6)
     x = alt.X("score:Q", scale=scale, axis=axis)
-    counts, edges = np.histogram(values, BINS, (low, high)) if len(values) else ([], [0.0])
-    bars = [
+    counts, edges = np.histogram(values, BINS, (low, high) if high > low else None)
+    bars: list[dict[str, Any]] = [
         {"score": finite(a), "to": finite(b), "models": int(n), "none": 0}
         for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True) if n
     ]  # fmt: skip
@@ -148,72 +148,30 @@ def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
 
 def several(estimates: Sequence[Mapping[str, Any]], level: float = 0.9) -> Any:
     """Estimates of several targets with their intervals: `target`, `score`, `low`, `high`."""
-    import altair as alt
-
-    values = [
-        {"target": one["target"], **{key: finite(one[key]) for key in ("score", "low", "high")}}
-        for one in estimates
-    ]
-    base = alt.Chart(theme.rows(values))
-    y = alt.Y("target:N", sort=[one["target"] for one in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=180))  # fmt: skip
-    scale, axis = alt.Scale(zero=False), alt.Axis(title="full score", tickCount=6)
-    bar = base.mark_rule(strokeWidth=5, strokeCap="round", color=LIGHT["m0"], opacity=0.35).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y
-    )
-    dot = base.mark_point(filled=True, size=70, color=LIGHT["m0"], opacity=1).encode(
-        x=alt.X("score:Q", scale=scale, axis=axis), y=y,
-        tooltip=["target:N", "score:Q", "low:Q", "high:Q"],
-    )  # fmt: skip
+    values = [{**one, "name": one["target"], "value": one["score"]} for one in estimates]
     told = f"Estimates with their {level:.0%} intervals. " + "; ".join(
         f"{one['target']}: {one['score']:.4g} ({one['low']:.4g} to {one['high']:.4g})"
-        for one in values
+        for one in estimates
     )
-    return finished(alt.layer(bar, dot), f"{told}.", 26 * len(values) + 44)
+    return forms.intervals(values, "full score", f"{told}.")
 
 
-def course(points: Sequence[Mapping[str, Any]], title: str, axis: str = "full score") -> Any | None:
-    """A score with its interval along a course: answered items, or steps of a training run.
+def course(points: Sequence[Mapping[str, Any]]) -> Any | None:
+    """The estimate and its interval as answers came in: `step`, `score`, `low`, `high`."""
+    return forms.course(points, "items answered")
+
+
+def tracked(points: Sequence[Mapping[str, Any]]) -> Any | None:
+    """A score and its interval along the steps of a training run; None below two steps.
 
     Parameters
     ----------
     points : sequence of dict
-        `step`, `score`, and `low` and `high` or None, in order.
-    title : str
-        What a step is: the title of the horizontal axis.
-    axis : str
-        Title of the vertical axis.
+        `step`, `score`, `low`, `high`.
 
-    Returns
-    -------
-    Chart or None
-        None below two points.
+    Examples
+    --------
+    >>> tracked([{"step": 1000, "score": 0.4, "low": 0.3, "high": 0.5}]) is None
+    True
     """
-    import altair as alt
-
-    values = [
-        {"step": finite(one["step"])} | {k: finite(one.get(k)) for k in ("score", "low", "high")}
-        for one in points
-    ]
-    if len(values) < 2:
-        return None
-    base = alt.Chart(theme.rows(values))
-    scale = alt.Scale(zero=False)
-    x = alt.X("step:Q", scale=alt.Scale(zero=False, nice=False),
-              axis=alt.Axis(title=title, format=",~r"))  # fmt: skip
-    upright = alt.Axis(title=axis, tickCount=5)
-    band = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_area(color=LIGHT["m0"], opacity=0.16)
-        .encode(x=x, y=alt.Y("low:Q", scale=scale, axis=upright), y2="high:Q")
-    )
-    y = alt.Y("score:Q", scale=scale, axis=upright)
-    line = base.mark_line(color=LIGHT["m0"], strokeWidth=2).encode(x=x, y=y)
-    dot = base.mark_circle(color=LIGHT["m0"], size=40, opacity=1).encode(
-        x=x, y=y, tooltip=[alt.Tooltip("step:Q", title=title), "score:Q", "low:Q", "high:Q"]
-    )
-    last = values[-1]
-    told = f"{len(values)} points; the last is {last['score']:.4g} at {title} {last['step']:,g}"
-    if last["low"] is not None:
-        told += f", interval {last['low']:.4g} to {last['high']:.4g}"
-    return finished(alt.layer(band, line, dot), f"{told}.", 240)
+    return forms.course(points, "training step")

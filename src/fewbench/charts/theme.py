@@ -91,7 +91,7 @@ def rows(values: Iterable[Mapping[str, Any]]) -> alt.Data:
     """Return records as the data of a chart."""
     import altair as alt
 
-    return alt.Data(values=[dict(value) for value in values])
+    return alt.Data(values=[dict(value) for value in values])  # type: ignore[no-untyped-call]
 
 
 def params() -> list[alt.Parameter]:
@@ -141,7 +141,7 @@ def keys(best_first: Sequence[str], reference: str | None) -> set[str]:
     """Return the methods that keep color and name: all of a few, else the best, the reference."""
     if len(best_first) <= FEW:
         return set(best_first)
-    return {*best_first[:KEY], *([reference] if reference in best_first else [])}
+    return {*best_first[:KEY], *(name for name in best_first if name == reference)}
 
 
 def finished(

@@ -231,8 +231,14 @@ def print_result(result: "RunResult", scores: Scores, settings: Settings, told: 
         from fewbench.report import write_report
 
         opened = Evaluation.open(settings.folder, scores)
-        told_too = {"source": settings.scores_path.name, "folder": str(settings.folder)}
-        write_report(result, settings.report, scores=scores, evaluation=opened, **told_too)
+        write_report(
+            result,
+            settings.report,
+            scores=scores,
+            evaluation=opened,
+            source=settings.scores_path.name,
+            folder=str(settings.folder),
+        )
         say(f"wrote {settings.report}")
     say(f"result: {path}. More answers, other levels: fewbench estimate {settings.folder}")
     if result.stopped == INTERRUPTED:

@@ -132,7 +132,7 @@ def _part(one: Estimate, told: Told, charts: Charts, digits: int, at: int) -> di
         else None,
         "sources": _ranked(sources, one, lower_is_better, fixed),
         "n_sources": len(sources),
-        "course": charts.add(figures.course(history, "items answered")),
+        "course": charts.add(figures.course(history)),
         "by_task": charts.add(figures.by_task(tasks, one.target)),
         "tasks": [
             [

@@ -161,7 +161,7 @@ def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed in one script, which needs no network."""
     import vl_convert
 
-    made = str(vl_convert.javascript_bundle())
+    made = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
     return re.sub(r"<(?=/script|!--|script)", r"\\x3c", made, flags=re.IGNORECASE)
 
 

@@ -20,9 +20,8 @@ def write_report(
 
     Parameters
     ----------
-    result : Comparison, Evaluation, Estimate, Estimates or RunResult
-        A plan, an audit and the others are written by `write_plan`, `write_audit` and so on, which
-        this function calls for them.
+    result : Evaluation, Estimate, Estimates, RunResult, Comparison, Plan, Audit, Versus, Ranking,
+        Gate, Track or Pack.
     path : str or os.PathLike
     level : float, optional
         Level of the intervals of an `Evaluation` (default: 0.9).
@@ -72,7 +71,33 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         and all(isinstance(v, Estimate) for v in result.values())
     ):
         return render_estimates(result, Told(**told))
+    if (page := _other(result, told.get("source", ""))) is not None:
+        return page
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
-        hint="give a comparison, an evaluation, an estimate or the result of a run",
+        hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",
     )
+
+
+def _other(result: Any, source: str) -> str | None:
+    from fewbench.audit import Audit
+    from fewbench.decide import Gate, Ranking, Versus
+    from fewbench.packs import Pack
+    from fewbench.report import audit_page, decide_pages, pack_page, plan_page
+    from fewbench.study import Plan
+
+    if isinstance(result, Plan):
+        return plan_page.render_plan(result, source)
+    if isinstance(result, Audit):
+        return audit_page.render_audit(result.to_dict(), source)
+    if isinstance(result, Versus):
+        return decide_pages.render_versus(result)
+    if isinstance(result, Ranking):
+        return decide_pages.render_ranking(result)
+    if isinstance(result, Gate):
+        return decide_pages.render_gate(result)
+    if isinstance(result, Pack):
+        return pack_page.render_pack(result)
+    if hasattr(result, "points") and hasattr(result, "changes"):
+        return decide_pages.render_track(result)
+    return None
