@@ -33,7 +33,7 @@ def model_scores(scores: Sequence[float], lower_is_better: bool = False) -> Any 
         .encode(
             x=alt.X("low:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=title, tickCount=6)),
             x2="high:Q",
-            y=alt.Y("models:Q", axis=alt.Axis(tickMinStep=1, tickCount=5)),
+            y=alt.Y("models:Q", axis=alt.Axis(title="models", tickMinStep=1, tickCount=5)),
             y2="none:Q",
             tooltip=["models:Q", alt.Tooltip("low:Q", title="from"),
                      alt.Tooltip("high:Q", title="to")],

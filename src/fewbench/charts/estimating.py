@@ -156,6 +156,21 @@ def several(estimates: Sequence[Mapping[str, Any]], level: float = 0.9) -> Any:
     return forms.intervals(values, "full score", f"{told}.")
 
 
+def beside_random(
+    target: str, score: float, interval: tuple[float, float], random: tuple[float, float]
+) -> Any:
+    """An estimate with its interval, and the interval that random sampling would give."""
+    middle = (random[0] + random[1]) / 2
+    rows = [
+        {"name": target, "value": score, "low": interval[0], "high": interval[1], "color": TARGET},
+        {"name": "random sampling", "value": middle, "low": random[0], "high": random[1],
+         "color": "ref"},
+    ]  # fmt: skip
+    told = f"{target}: {score:.4g} ({interval[0]:.4g} to {interval[1]:.4g}); random sampling "
+    told += f"would give {random[0]:.4g} to {random[1]:.4g}."
+    return forms.intervals(rows, "full score", told)
+
+
 def course(points: Sequence[Mapping[str, Any]]) -> Any | None:
     """The estimate and its interval as answers came in: `step`, `score`, `low`, `high`."""
     return forms.course(points, "items answered")

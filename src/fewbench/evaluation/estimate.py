@@ -1,7 +1,7 @@
 """Estimate: a target's full score with an interval, next to that of random sampling."""
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -139,6 +139,21 @@ class Estimate(BaseModel):
         """Return the same as `repr`."""
         return repr(self)
 
+    def plot(self) -> Any:
+        """Return an Altair chart of the estimate beside what random sampling would give.
+
+        `Evaluation.plot` shows it among the source models.
+        """
+        from fewbench.charts.estimating import beside_random
+
+        plain = self.random.interval
+        return beside_random(
+            self.target,
+            self.score,
+            (self.interval.low, self.interval.high),
+            (plain.low, plain.high),
+        )
+
     def _repr_html_(self) -> str:
         warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
         return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}<ul>{warned}</ul>"
@@ -190,6 +205,18 @@ class Estimates(dict[str, Estimate]):
             table["warnings"] = [len(one.warnings) for one in self.values()]
         said = [f"{name}: warning: {text}" for name, one in self.items() for text in one.warnings]
         return "\n".join([str(table.to_string(float_format="%.4g")), *said])
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the estimates with their intervals."""
+        from fewbench.charts.estimating import several
+
+        if not self:
+            raise EvaluationError("no estimates to draw", hint="estimate a target with answers")
+        ends = [
+            {"target": one.target, "score": one.score, "low": one.interval.low,
+             "high": one.interval.high} for one in self.values()
+        ]  # fmt: skip
+        return several(ends, next(iter(self.values())).level)
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html())

@@ -60,7 +60,7 @@ def render_versus(found: Versus) -> str:
         charts,
         over="versus",
         title=f"{found.a} against {found.b}",
-        answer=_sentence(found.answer),
+        answer=found.answer,
         lesser=[
             f"The difference is {found.difference:.4g} ({found.level:.0%} interval {ends}); "
             f"{found.a} is better with probability {found.chance_a_better:.2f}."
@@ -176,7 +176,3 @@ def render_track(found: Any) -> str:
         lesser=[f"The best of {len(found.points)} checkpoints is {found.best}."],
         warnings=found.warnings, sections=sections,
     )  # fmt: skip
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
