@@ -116,8 +116,8 @@ class Comparison:
         """
         from fewbench.charts import comparison as charts
 
-        splits = list(dict.fromkeys(self.cells["split"]))
-        chosen = split if split is not None else next(iter(splits), None)
+        splits = [str(name) for name in dict.fromkeys(self.cells["split"])]
+        chosen = str(split) if split is not None else next(iter(splits), "")
         if chosen not in splits:
             raise StudyError(f"no split {split!r}", hint=f"use one of {', '.join(splits)}")
         kinds = ("error", "ratio", "coverage", "scores", "ranks")
