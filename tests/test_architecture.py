@@ -109,7 +109,17 @@ def test_no_room_reaches_into_another_s_private_names():
 
 
 HEAVY = {
-    *("sklearn", "scipy.stats", "scipy.spatial", "pyarrow.parquet", "matplotlib", "altair", "vl_convert", "typer", "rich"),
+    *(
+        "sklearn",
+        "scipy.stats",
+        "scipy.spatial",
+        "pyarrow.parquet",
+        "matplotlib",
+        "altair",
+        "vl_convert",
+        "typer",
+        "rich",
+    ),
     *("joblib", "openai", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "transformers"),
     *("huggingface_hub", "httpx2"),
     *("pytest", "hypothesis"),

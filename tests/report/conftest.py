@@ -206,11 +206,13 @@ async function look() {
   for (const svg of document.querySelectorAll('.chart svg, .maps svg, .ring svg')) {
     if (!svg.clientWidth) continue;
     const chart = svg.closest('.chart');
-    if (chart && svg.getBoundingClientRect().width > chart.clientWidth + 1) wide.push(chart.dataset.chart);
+    if (chart && svg.getBoundingClientRect().width > chart.clientWidth + 1)
+      wide.push(chart.dataset.chart);
     const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent &&
       !t.closest('[opacity="0"]') && getComputedStyle(t).opacity !== '0');
     const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
-    texts.forEach(t => { if (parseFloat(getComputedStyle(t).fontSize) < 10.9) small.push(t.textContent); });
+    for (const t of texts)
+      if (parseFloat(getComputedStyle(t).fontSize) < 10.9) small.push(t.textContent);
     boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
       const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
       const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);

@@ -69,7 +69,8 @@ def test_tables_sort_and_filter(evaluated, look, tmp_path):
     page = write_report(evaluated, tmp_path / "estimate.html")
     seen = look(page, 1280, """
         const table = document.getElementById('tasks-table-target-0');
-        const column = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[1].textContent));
+        const column = () => [...table.tBodies[0].rows]
+          .map(r => parseFloat(r.cells[1].textContent));
         const head = table.querySelectorAll('th button')[1];
         head.click(); const up = column();
         head.click(); const down = column();
