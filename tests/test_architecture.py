@@ -28,18 +28,25 @@ BASE = {
 BELOW = {
     "executors": {"executors"},
     "algorithms": {"algorithms"},
+    "charts": {"charts"},
     "scores": {"scores"},
     "methods": {"methods", "algorithms", "scores"},
-    "audit": {"audit", "methods", "algorithms", "scores"},
-    "evaluation": {"evaluation", "methods", "scores", "algorithms", "executors"},
-    "study": {"study", "evaluation", "methods", "scores", "algorithms", "executors", "fewbench"},
+    "audit": {"audit", "charts", "methods", "algorithms", "scores"},
+    "evaluation": {"evaluation", "charts", "methods", "scores", "algorithms", "executors"},
+    "study": {
+        *("study", "charts", "evaluation", "methods", "scores", "algorithms", "executors"),
+        "fewbench",
+    },
     "packs": {"packs", "study", "evaluation", "methods", "scores", "executors"},
-    "decide": {"decide", "study", "evaluation", "methods", "scores"},
+    "decide": {"decide", "charts", "study", "evaluation", "methods", "scores"},
     "readers": {"readers", "scores", "executors"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "audit", "scores", "executors"},
     "transfer": {"transfer", "runners", "methods", "scores"},
-    "report": {"report"},
+    "report": {
+        *("report", "charts", "audit", "decide", "evaluation", "packs", "runners", "scores"),
+        "study",
+    },
 }
 ABOVE = {"cli", "report"}
 
@@ -107,7 +114,17 @@ def test_no_room_reaches_into_another_s_private_names():
 
 
 HEAVY = {
-    *("sklearn", "scipy.stats", "scipy.spatial", "pyarrow.parquet", "matplotlib", "typer", "rich"),
+    *(
+        "sklearn",
+        "scipy.stats",
+        "scipy.spatial",
+        "pyarrow.parquet",
+        "matplotlib",
+        "altair",
+        "vl_convert",
+        "typer",
+        "rich",
+    ),
     *("joblib", "openai", "umap", "jinja2", "lm_eval", "inspect_ai", "torch", "transformers"),
     *("huggingface_hub", "httpx2"),
     *("pytest", "hypothesis"),

@@ -7,7 +7,7 @@ Commands and functions mirror each other:
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
-- versus: `versus` · gate: `gate` · rank: `rank`
+- view: `view` · versus: `versus` · gate: `gate` · rank: `rank`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fewbench.readers import Columns
     from fewbench.readers import read as import_results
     from fewbench.report import write_report
+    from fewbench.report.live import view
     from fewbench.runners.function import run
     from fewbench.runners.lm_eval import run_lm_eval
     from fewbench.scores import (
@@ -88,6 +89,7 @@ __all__ = [
     "save_scores",
     "select_items",
     "versus",
+    "view",
     "write_report",
 ]
 
@@ -114,6 +116,7 @@ _PLACES = {name: (module, name) for module, names in _NAMES.items() for name in 
 _PLACES |= {"audit_scores": ("audit", "audit"), "import_results": ("readers", "read")}
 _PLACES |= {"run": ("runners.function", "run")}
 _PLACES |= {"run_lm_eval": ("runners.lm_eval", "run_lm_eval")}
+_PLACES |= {"view": ("report.live", "view")}
 
 
 def __getattr__(name: str) -> Any:

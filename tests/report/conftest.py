@@ -6,11 +6,14 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from fewbench.report.frame import body_of
 
 METRICS = (
     "mae", "rmse", "max_error", "kendall_tau", "spearman", "pearson", "pairwise_accuracy",
@@ -165,7 +168,7 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 
-VOID = {"meta", "input", "br", "link", "img", "hr"}
+VOID = {"meta", "input", "br", "link", "img", "hr", "use", "wbr"}
 
 
 class _Balance(HTMLParser):
@@ -179,6 +182,9 @@ class _Balance(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
 
+    def handle_startendtag(self, tag, attrs):
+        pass
+
     def handle_endtag(self, tag):
         assert self.open
         assert self.open.pop() == tag
@@ -186,41 +192,53 @@ class _Balance(HTMLParser):
 
 # Sent from inside the frame to the page around it, which is what gets dumped: a frame can be
 # as narrow as a phone, a window cannot.
-MEASURE = """
-<style>.tab{display:block!important}</style>
+LOOK = """
 <script>
-addEventListener('load', () => {
+const problems = [];
+addEventListener('error', e => problems.push(e.message));
+addEventListener('unhandledrejection', e => problems.push(String(e.reason)));
+addEventListener('securitypolicyviolation', e => problems.push('blocked: ' + e.blockedURI));
+const soon = f => new Promise(done => setTimeout(() => done(f()), 250));
+async function look() {
   document.querySelectorAll('details').forEach(d => d.open = true);
-  const outside = [], small = [], over = [];
-  document.querySelectorAll('svg').forEach(svg => {
-    const box = svg.viewBox.baseVal, scale = svg.getBoundingClientRect().width / box.width;
-    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBBox(), t]);
-    texts.forEach(([words, b, t]) => {
-      if (b.x < -1 || b.y < -1 || b.x + b.width > box.width + 1 || b.y + b.height > box.height + 1)
-        outside.push(words);
-      if (scale * parseFloat(getComputedStyle(t).fontSize) < 10.95) small.push(words);
-    });
-    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
-      const w = Math.min(p.x + p.width, q.x + q.width) - Math.max(p.x, q.x);
-      const h = Math.min(p.y + p.height, q.y + q.height) - Math.max(p.y, q.y);
+  const result = await (async () => { ACTIONS })();
+  const small = [], over = [], wide = [];
+  for (const svg of document.querySelectorAll('.chart svg, .maps svg, .ring svg')) {
+    if (!svg.clientWidth) continue;
+    const chart = svg.closest('.chart');
+    if (chart && svg.getBoundingClientRect().width > chart.clientWidth + 1)
+      wide.push(chart.dataset.chart);
+    const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent &&
+      !t.closest('[opacity="0"]') && getComputedStyle(t).opacity !== '0');
+    const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
+    for (const t of texts)
+      if (parseFloat(getComputedStyle(t).fontSize) < 10.9) small.push(t.textContent);
+    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+      const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
       // Line boxes are taller than letters, so lines that only brush are fine.
-      if (w > 1 && h > 4) over.push(a + ' | ' + b);
+      if (w > 1 && h > 5) over.push(a + ' | ' + b);
     }));
-  });
-  const root = document.documentElement;
+  }
+  const charts = [...document.querySelectorAll('.chart')];
   parent.postMessage(JSON.stringify({
-    scroll: root.scrollWidth, width: innerWidth, outside, small, over,
-    texts: document.querySelectorAll('svg text').length,
+    scroll: document.documentElement.scrollWidth, width: innerWidth, problems, small, over, wide,
+    charts: charts.length, blank: charts.filter(c => !c.querySelector('svg')).length, result,
   }), '*');
-});
+}
+const ready = setInterval(() => {
+  if (document.documentElement.dataset.drawn !== 'yes') return;
+  clearInterval(ready); look();
+}, 50);
 </script>
 """
 
 
-def _measure(page, folder, width):
+def _look(page, folder, width, actions):
     copy, host = folder / "copy.html", folder / "host.html"
     text = page.read_text("utf-8")
-    copy.write_text(text.replace("</body>", MEASURE + "</body>"), "utf-8")
+    at = text.rindex("</body>")
+    copy.write_text(text[:at] + LOOK.replace("ACTIONS", actions) + text[at:], "utf-8")
     host.write_text(
         "<body><pre id='out'></pre><script>onmessage = e => {"
         "document.getElementById('out').textContent = e.data}</script>"
@@ -229,13 +247,13 @@ def _measure(page, folder, width):
     run = subprocess.run(
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--no-first-run", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=4000",
+         "--disable-sync", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=60000",
          "--window-size=1400,1000", "--dump-dom", host.as_uri()],
-        capture_output=True, text=True, timeout=90, check=True,
+        capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    found = re.search(r"<pre id=\"out\">(.*?)</pre>", run.stdout, re.DOTALL)
+    found = re.search(r"<pre id=\"out\">(.+?)</pre>", run.stdout, re.DOTALL)
     assert found, run.stdout[:400]
-    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return json.loads(unescape(found[1]))
 
 
 @pytest.fixture
@@ -251,8 +269,14 @@ def balanced() -> Callable[[str], None]:
 
 
 @pytest.fixture
-def measure(tmp_path) -> Callable[..., dict]:
-    """What a browser sees of a page at a width, or a skip where there is no browser."""
+def body() -> Callable[[str], str]:
+    """The part of a page that people see, without style and scripts."""
+    return body_of
+
+
+@pytest.fixture
+def look(tmp_path) -> Callable[..., dict]:
+    """What a browser shows of a page at a width after some actions, or a skip without one."""
     if CHROMIUM is None:
         pytest.skip("no chromium on this machine")
-    return lambda page, width: _measure(page, tmp_path, width)
+    return lambda page, width, actions="": _look(page, tmp_path, width, actions)

@@ -12,12 +12,12 @@ from fewbench.scores import Scale
 from fewbench.testing import simulate
 
 
-def test_everything_that_the_plan_says(balanced, tmp_path):
+def test_everything_that_the_plan_says(balanced, body, tmp_path):
     rng = np.random.default_rng(0)
     right = rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 120)) > rng.normal(size=120)
     table = replace(simulate(60, 120, seed=0), values=right.astype(float), scale=Scale(0, 100))
     made = fewbench.plan(table, budget=15, methods=["greedy-ridge", "random"], repeats=3)
-    text = write_plan(made, tmp_path / "plan.html", "a <table>").read_text("utf-8")
+    text = body(write_plan(made, tmp_path / "plan.html", "a <table>").read_text("utf-8"))
     balanced(text)
     plain = " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
     assert "Plan for a <table>" in plain

@@ -1,35 +1,25 @@
+"""Charts: labels that never touch, stable looks, valid specifications, pictures."""
+
 from __future__ import annotations
 
+import json
+import re
 from itertools import pairwise
 
+import altair as alt
 import numpy as np
 import pytest
 
-from fewbench.report.identity import looks
-from fewbench.report.panels import places, thin
-from fewbench.report.results import Estimate
-from fewbench.report.scales import Scale, nice_range, nice_ticks, spread
-from fewbench.report.svg import drawing, fit, text_width, wrap
-
-
-def test_scales_map_their_ends():
-    for log in (False, True):
-        scale = Scale(10, 1000, 300, 20, log=log)
-        assert scale(10) == 300
-        assert scale(1000) == pytest.approx(20)
-        assert scale.clamp(5000) == pytest.approx(20)
-    assert Scale(10, 1000, 0, 1, log=True)(100) == pytest.approx(0.5)
-    assert Scale(5, 5, 0, 10)(5) == 5
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 0.07), (0, 9.3), (13, 97), (0.2, 0.2), (0, 0)])
-def test_ticks_are_round_and_few(low, high):
-    ticks = nice_ticks(low, high)
-    assert len(ticks) <= 6
-    assert all(low - 1e-9 <= t <= high + 1e-9 for t in ticks)
-    a, b = nice_range(low, high)
-    assert a <= low <= high <= b
-    assert a < b
+import fewbench
+from fewbench.audit import audit
+from fewbench.charts import comparison as charts
+from fewbench.charts import estimating, theme
+from fewbench.charts.labels import spread
+from fewbench.report.frame import Charts
+from fewbench.report.heat import places
+from fewbench.report.svg import drawing, fit, text_width
+from fewbench.study import compare
+from fewbench.testing import simulate
 
 
 def test_labels_never_touch_and_stay_inside():
@@ -46,41 +36,91 @@ def test_labels_never_touch_and_stay_inside():
         assert all(a[1] <= b[0] + 1e-6 for a, b in pairwise(edges))
 
 
-def test_long_names_keep_both_ends():
+def test_names_and_drawings_of_maps():
     name = "disagreement-maximising items, kernel ridge"
     short = fit(name, 120, 12)
     assert text_width(short, 12) <= 120
     assert short.startswith("disa")
     assert short.endswith("ridge")
-    lines = wrap(name, 120, 12)
-    assert len(lines) == 2
-    assert all(text_width(line, 12) <= 120 for line in lines)
-    assert wrap("", 50, 12) == []
+    shown = drawing(10, 20, "a <b>")
+    assert 'role="img"' in shown
+    assert "<title>a &lt;b&gt;</title>" in shown
+    assert places([0.5, 0.7, 0.5, 0.1]) == [2.5, 1, 2.5, 4]
 
 
 def test_looks_are_distinct_and_do_not_depend_on_results():
     names = [f"m{i}" for i in range(11)]
-    found = looks(["random", *names], "random")
-    assert len({(v.cls, v.shape, v.hollow) for v in found.values()}) == 12
-    assert found["random"].cls == "ref"
-    assert looks(names, None)["m3"] == found["m3"]
+    found = theme.looks(["random", *names], "random")
+    assert len({(v.color, v.shape) for v in found.values()}) == 12
+    assert found["random"].color == "ref"
+    assert theme.looks(names)["m3"] == found["m3"]
 
 
-def test_thinning_keeps_the_spread():
-    many = [Estimate(str(i), i / 999, 0.5, 0, 1) for i in range(1000)]
-    kept = thin(many)
-    assert len(kept) == 400
-    assert kept[0].truth == 0
-    assert kept[-1].truth > 0.99
-    assert thin(many[:9]) == many[:9]
+def test_few_methods_all_keep_their_color_many_only_the_best_and_the_reference():
+    order = [f"m{i}" for i in range(14)] + ["random"]
+    assert theme.keys(order[:5], None) == set(order[:5])
+    assert theme.keys(order, "random") == {"m0", "m1", "m2", "m3", "random"}
 
 
-def test_equal_scores_share_a_place():
-    assert places([0.5, 0.7, 0.5, 0.1]) == [2.5, 1, 2.5, 4]
+@pytest.fixture(scope="module")
+def results():
+    """One result of each kind that has a chart."""
+    scores = simulate(40, 120, 4, seed=1)
+    sources = scores.take(models=np.arange(36))
+    evaluation = fewbench.Evaluation(sources, "random", 20, ["a", "b", "c"])
+    for row, (name, items) in enumerate(evaluation.ask().items(), 36):
+        known = scores.values[row, scores.positions(items)]
+        evaluation.tell(name, dict(zip(items, known.tolist(), strict=True)))
+    estimates = evaluation.estimate()
+    kinds = ("error", "ratio", "coverage", "scores", "ranks")
+    compared = compare(scores, ["random", "random-ridge"], [10, 20], repeats=3)
+    found = {f"compare {kind}": compared.plot(kind) for kind in kinds}
+    found |= {
+        "evaluation": evaluation.plot("b"), "estimate": estimates["a"].plot(),
+        "estimates": estimates.plot(), "audit items": audit(scores).plot(),
+        "audit models": audit(scores).plot("models"),
+        "versus": fewbench.versus((evaluation, "a"), (evaluation, "b")).plot(),
+        "rank": fewbench.rank(evaluation).plot(),
+        "gate": fewbench.gate((evaluation, "a"), at_least=0.5).plot(),
+        "track": estimating.tracked(
+            [{"step": s, "score": s / 9e3, "low": s / 1e4, "high": s / 8e3} for s in (1e3, 2e3)]
+        ),
+    }  # fmt: skip
+    return found
 
 
-def test_drawings_describe_themselves():
-    shown = drawing(10, 20, "a <b>")
-    assert 'role="img"' in shown
-    assert 'aria-label="a &lt;b&gt;"' in shown
-    assert "<title>a &lt;b&gt;</title>" in shown
+def test_every_chart_is_valid_tells_itself_and_turns_dark(results):
+    light = re.compile("|".join(theme.LIGHT.values()))
+    for name, chart in results.items():
+        spec = chart.to_dict()  # altair checks it against the schema
+        assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/"), name
+        assert len(spec["description"]) > 30, name
+        assert "nan" not in spec["description"].lower(), name
+        page = json.dumps(theme.page_spec(chart))
+        assert light.search(json.dumps(spec)), name
+        assert not light.search(page), name
+        assert "var(--" in page, name
+
+
+def test_pictures_and_what_cannot_be_drawn(results, tmp_path):
+    results["estimate"].save(tmp_path / "a.svg")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+    results["estimate"].save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    scores = simulate(40, 120, 4, seed=1)
+    with pytest.raises(fewbench.FewbenchError, match="no chart 'what'"):
+        audit(scores).plot("what")
+    assert charts.coverage(compare(scores, ["random"], [10], repeats=1, level=None).cells,
+                           "random", 90) is None  # fmt: skip
+
+
+def test_tables_of_charts_are_packed_and_safe_in_a_script():
+    bad = "</script><!--"
+    values = [{"name": bad, "value": i / 7} for i in range(30)]
+    made = Charts()
+    made.add(alt.Chart(theme.rows(values)).mark_point().encode(x="value:Q"))
+    text = made.to_json()
+    assert "<" not in text
+    columns = json.loads(text)["specs"]["c0"]["data"]["columns"]
+    assert columns[0] == {"name": "name", "words": [bad], "cells": [0] * 30}
+    assert columns[1]["cells"] == [row["value"] for row in values]

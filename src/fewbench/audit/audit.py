@@ -14,6 +14,7 @@ from fewbench.audit.items import item_findings, measure_items, worst_first
 from fewbench.audit.missing import measure_missing, missing_findings
 from fewbench.audit.odd import odd_findings
 from fewbench.audit.shape import shape_findings
+from fewbench.errors import ScoresError
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
@@ -93,6 +94,25 @@ class Audit:
     def __repr__(self) -> str:
         """Return the findings as text, one per line."""
         return "\n".join(f"{one.severity}: {one.what}" for one in self.findings) or "no findings"
+
+    def plot(self, kind: str = "items") -> Any:
+        """Return an Altair chart: items (difficulty and discrimination) or models (full scores).
+
+        Raises ScoresError if there is no such chart, or too little to draw.
+        """
+        from fewbench.charts import auditing
+
+        low, high = self.table["range"]
+        made = None
+        if kind == "items":
+            made = auditing.items(self.numbers, (low, high))
+        elif kind == "models":
+            made = auditing.model_scores(self.numbers["scores"], self.table["lower_is_better"])
+        else:
+            raise ScoresError(f"no chart {kind!r}", hint="use items or models")
+        if made is None:
+            raise ScoresError(f"too few results for a chart of {kind}", hint="add models or items")
+        return made
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False))

@@ -43,6 +43,7 @@ COMMANDS = {
         "evaluate:estimate",
         "Estimate full scores from the answers so far.",
     ),
+    "view": ("live:view", "Serve a page on this machine that follows an evaluation."),
     "versus": ("versus:versus", "Compare the full scores of two models."),
     "gate": (
         "gate:gate",
@@ -131,6 +132,7 @@ def _all(
     Print items to run:     fewbench ask run
     Record answers:         fewbench tell run answers.csv --item item --score score
     Estimate the score:     fewbench estimate run
+    Watch an evaluation:    fewbench view run
     Compare two models:     fewbench versus new-run old-run --margin 0.01
     Pass or fail in CI:     fewbench gate run --at-least 0.70
     Share chosen items:     fewbench pack scores.parquet -n 100 -o mmlu-100.few

@@ -23,7 +23,7 @@ from fewbench.cli.options import (
     load,
     open_evaluation,
 )
-from fewbench.cli.outputs import check_output_folder
+from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, say, table
 from fewbench.errors import EvaluationError, MethodError
@@ -270,6 +270,10 @@ def estimate(
     scores: MovedScores = None,
     workers: MeasuringWorkers = 1,
     cluster: Cluster = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the estimates as an HTML page to this file.")
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Estimate full scores from the answers so far.
@@ -282,7 +286,9 @@ def estimate(
     \b
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
+    fewbench estimate run --report estimate.html
     """
+    check_outputs(report, inputs=[folder, scores], force=force)
     evaluation = open_evaluation(folder, scores)
     names = None
     if target is not None:
@@ -302,6 +308,21 @@ def estimate(
             answered = len(evaluation.record.answered(name))
             asked = len(evaluation.record.asked(name))
             say(f"not finished: {name}, {answered} of {asked} items answered")
+    if report is not None:
+        from fewbench.report import write_report
+        from fewbench.runners.result import RunResult
+
+        header = Journal(folder).header()
+        write_report(
+            estimates,
+            report,
+            scores=evaluation.scores,
+            evaluation=evaluation,
+            run=RunResult.of_folder(folder, estimates),
+            source=Path(header.scores).name if header.scores else "",
+            folder=str(folder),
+        )
+        say(f"wrote {report}")
 
 
 def repair(folder: Folder) -> None:
@@ -345,8 +366,8 @@ def describe(one: Estimate, scale: Scale) -> str:
         f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
         table(["", "score", f"{one.level:.0%} interval", "typical error"], rows),
     ]
-    if one.interval_kind is not None:
-        lines.append(f"interval: {_how(one)}")
+    if one.interval_basis is not None:
+        lines.append(f"interval: {one.interval_basis}")
     if one.rank is not None and one.rank_interval is not None:
         ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
         lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
@@ -362,16 +383,3 @@ def describe(one: Estimate, scale: Scale) -> str:
             lines.append("tasks with 0 items run: scores predicted from the other tasks")
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)
-
-
-def _how(one: Estimate) -> str:
-    if one.interval_kind == "exact" and one.items_run < one.provenance.budget:
-        return "exact if the answered items are a random sample of all"
-    resting = f"{one.interval_sources} independent source models or families"
-    return {
-        "exact": "exact for a random sample; no assumption about the model",
-        "betting": "valid for any random sample of scores; no assumption about the model",
-        "cross-fitted": f"errors of the method on {resting}, held out",
-        "frontier": f"errors of the method on the strongest {resting}, estimated from weaker ones",
-        "bounds": "only what the answers leave possible: too few source models for more",
-    }[str(one.interval_kind)]

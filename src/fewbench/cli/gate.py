@@ -17,7 +17,7 @@ from fewbench.decide import Gate
 from fewbench.decide import gate as decide
 from fewbench.errors import EvaluationError
 
-FORMATS = (".json", ".md")
+FORMATS = (".json", ".md", ".html")
 
 
 def gate(
@@ -61,7 +61,9 @@ def gate(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write: .json, or .md for a CI summary."),
+        typer.Option(
+            "--output", "-o", help="File to write: .html, .json, or .md for a CI summary."
+        ),
     ] = None,
     as_json: Json = False,
     force: Force = False,
@@ -79,7 +81,7 @@ def gate(
     """
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
-            f"cannot write {output}", hint="name a file that ends in .json or .md"
+            f"cannot write {output}", hint="name a file that ends in .html, .json or .md"
         )
     sides = Sides(scores)
     own = sides.read(folder)
@@ -104,6 +106,10 @@ def gate(
     print(found.to_json() if as_json else describe(found, folder))
     if output is not None:
         text = found.to_markdown() if output.suffix == ".md" else found.to_json() + "\n"
+        if output.suffix == ".html":
+            from fewbench.report.writing import render_report
+
+            text = render_report(found)
         with written_whole(output) as temporary:
             temporary.write_text(text, encoding="utf-8")
         say(f"wrote {output}")

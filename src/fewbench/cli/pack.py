@@ -157,6 +157,10 @@ def make(
 @pack.command()
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Pack (.few).")],
+    report: Annotated[
+        Path | None, typer.Option(help="Write the pack's page (HTML) to this file.")
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Show what is in a pack, what it was made from, and how good it is.
@@ -166,7 +170,12 @@ def show(
     """
     from fewbench.packs import open_pack
 
+    check_outputs(report, inputs=[file], force=force)
     opened = open_pack(file)
+    if report is not None:
+        from fewbench.report import write_report
+
+        say(f"wrote {write_report(opened, report)}")
     if as_json:
         print(json.dumps(_with_size(opened, opened.source), indent=2))
         return

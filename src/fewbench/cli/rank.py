@@ -16,7 +16,7 @@ from fewbench.decide import Ranking
 from fewbench.decide import rank as rank_targets
 from fewbench.errors import EvaluationError
 
-FORMATS = (".json", ".csv")
+FORMATS = (".json", ".csv", ".html")
 
 
 def rank(
@@ -33,7 +33,7 @@ def rank(
         Path | None, typer.Option("--scores", help="Scores file, if it was moved.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write: .json or .csv.")
+        Path | None, typer.Option("--output", "-o", help="File to write: .html, .json or .csv.")
     ] = None,
     as_json: Json = False,
     force: Force = False,
@@ -50,7 +50,7 @@ def rank(
     """
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
-            f"cannot write {output}", hint="name a file that ends in .json or .csv"
+            f"cannot write {output}", hint="name a file that ends in .html, .json or .csv"
         )
     check_outputs(output, inputs=[scores, *folders], force=force)
     evaluations = [open_evaluation(folder, scores) for folder in folders]
@@ -60,7 +60,11 @@ def rank(
     if output is None:
         return
     with written_whole(output) as temporary:
-        if output.suffix == ".json":
+        if output.suffix == ".html":
+            from fewbench.report.writing import render_report
+
+            temporary.write_text(render_report(found), encoding="utf-8")
+        elif output.suffix == ".json":
             temporary.write_text(found.to_json() + "\n", encoding="utf-8")
         else:
             found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, ScoresOrPack, Seed, group_of_commands, items_of
+from fewbench.cli.outputs import Force
 from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_inspect import inspect
 from fewbench.cli.run_lm_eval import lm_eval
@@ -16,9 +17,11 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
+    Live,
     Method,
     Minutes,
     Output,
+    Report,
     Settings,
     Targets,
     Tokens,
@@ -72,6 +75,9 @@ def command(
     accept_fractions: AcceptFractions = False,
     accept_changes: AcceptChanges = False,
     seed: Seed = 0,
+    report: Report = None,
+    live: Live = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a program that reads items as JSON lines and prints answers as JSON lines.
@@ -97,6 +103,9 @@ def command(
         tries=tries,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
+        report=report,
+        live=live,
+        force=force,
         as_json=as_json,
     )
     run_and_print(CommandRunner(program, timeout=timeout), settings.load(), settings)

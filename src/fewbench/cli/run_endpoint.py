@@ -21,6 +21,7 @@ from fewbench.cli.options import (
     Timeout,
     items_of,
 )
+from fewbench.cli.outputs import Force
 from fewbench.cli.running import (
     AcceptChanges,
     AcceptFractions,
@@ -29,8 +30,10 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
+    Live,
     Method,
     Minutes,
+    Report,
     Settings,
     Targets,
     Tokens,
@@ -114,6 +117,9 @@ def endpoint(
         typer.Option("--dry-run", help="Print the expected cost and a prompt; send no requests."),
     ] = False,
     seed: Seed = 0,
+    report: Report = None,
+    live: Live = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Ask a model behind an endpoint with OpenAI's interface the questions of a file.
@@ -190,6 +196,9 @@ def endpoint(
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
+        report=report,
+        live=live,
+        force=force,
         as_json=as_json,
     )
     scores = settings.load()

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.evaluate import MEASURING
+from fewbench.cli.live import followed
 from fewbench.cli.options import Json, ScoresOrPack, Seed, items_of
+from fewbench.cli.outputs import Force
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
     AcceptChanges,
@@ -18,11 +20,13 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
+    Live,
     Method,
     Minutes,
     Notes,
     Output,
     ProgressLine,
+    Report,
     Settings,
     Targets,
     Tokens,
@@ -58,6 +62,9 @@ def inspect(
     accept_fractions: AcceptFractions = False,
     accept_changes: AcceptChanges = False,
     seed: Seed = 0,
+    report: Report = None,
+    live: Live = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run chosen samples of Inspect tasks.
@@ -85,13 +92,17 @@ def inspect(
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
+        report=report,
+        live=live,
+        force=force,
         as_json=as_json,
     )
     scores = settings.load()
     told = Notes()
     # On a terminal, Inspect shows the progress itself.
     shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
-    with shown as update:
+    source = settings.scores_path.name
+    with followed(live, output, source) as follow, shown as update:
         result = run_inspect(
             arguments,
             scores,
@@ -102,10 +113,11 @@ def inspect(
             tries=settings.tries,
             quiet=as_json,
             on_notes=told.tell,
-            on_progress=ProgressLine(update),
+            on_progress=follow.after(ProgressLine(update)),
             on_end=lambda: update(MEASURING),
             **settings.of_run(),
         )
+        follow.end(result, scores)
     print_result(result, scores, settings, told)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, Key, ScoresOrPack, Seed, items_of
+from fewbench.cli.outputs import Force
 from fewbench.cli.progress import at_work
 from fewbench.cli.running import (
     AcceptChanges,
@@ -14,9 +15,11 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
+    Live,
     Method,
     Minutes,
     Output,
+    Report,
     Settings,
     Targets,
     Tries,
@@ -55,6 +58,9 @@ def lm_eval(
     accept_fractions: AcceptFractions = False,
     accept_changes: AcceptChanges = False,
     seed: Seed = 0,
+    report: Report = None,
+    live: Live = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a model in lm-eval on chosen documents.
@@ -83,6 +89,9 @@ def lm_eval(
         accept_prompts=accept_prompts,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
+        report=report,
+        live=live,
+        force=force,
         as_json=as_json,
     )
     with at_work("reading lm-eval's arguments"):  # imports lm-eval

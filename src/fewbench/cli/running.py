@@ -10,12 +10,13 @@ import typer
 from pydantic import ValidationError
 
 from fewbench.cli.evaluate import MEASURING, describe
+from fewbench.cli.live import followed
 from fewbench.cli.options import load
-from fewbench.cli.outputs import check_output_folder
+from fewbench.cli.outputs import check_output_folder, check_outputs
 from fewbench.cli.progress import status_line
 from fewbench.cli.text import say
 from fewbench.errors import RunError
-from fewbench.evaluation import Estimate, Stop
+from fewbench.evaluation import Estimate, Evaluation, Stop
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ SHARE = 0.1
 SECONDS_PER_CELL = 1.3e-5
 """About how long the first interval takes, for each cell of the source models' table."""
 OFTEN = 1.0  # seconds between estimates without an interval
-RESULT = "result.json"
 
 Method = Annotated[
     str,
@@ -96,6 +96,16 @@ AcceptChanges = Annotated[
     ),
 ]
 
+Report = Annotated[
+    Path | None, typer.Option(help="Write the estimates as an HTML page to this file.")
+]
+Live = Annotated[
+    bool,
+    typer.Option(
+        "--live", help="Serve a page on this machine that follows the run; prints its address."
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -112,11 +122,15 @@ class Settings:
     accept_prompts: bool = False
     accept_fractions: bool = False
     accept_changes: bool = False
+    report: Path | None = None
+    live: bool = False
+    force: bool = False
     as_json: bool = False
 
     def load(self) -> Scores:
-        """Check the folder, and read the scores."""
+        """Check the outputs, and read the scores."""
         check_output_folder(self.folder, inputs=[self.scores_path])
+        check_outputs(self.report, inputs=[self.scores_path], force=self.force)
         return load(self.scores_path, pack=True)
 
     def of_run(self) -> dict[str, Any]:
@@ -168,7 +182,10 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
     from fewbench.runners.driving import run_with
 
     told = Notes()
-    with status_line(f"running {runner.name}") as update:
+    with (
+        followed(settings.live, settings.folder, settings.scores_path.name) as follow,
+        status_line(f"running {runner.name}") as update,
+    ):
         result = run_with(
             runner,
             scores,
@@ -177,10 +194,11 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
             targets=settings.targets,
             tries=settings.tries,
             on_notes=told.tell,
-            on_progress=ProgressLine(update),
+            on_progress=follow.after(ProgressLine(update)),
             on_end=lambda: update(MEASURING),
             **settings.of_run(),
         )
+        follow.end(result, scores)
     print_result(result, scores, settings, told)
 
 
@@ -201,6 +219,7 @@ class Notes:
 def print_result(result: "RunResult", scores: Scores, settings: Settings, told: Notes) -> None:
     """Print a result, write it to the folder, and exit with its code if it is not whole."""
     from fewbench.runners.driving import INTERRUPTED
+    from fewbench.runners.result import RESULT
 
     path = result.save(settings.folder / RESULT)
     if settings.as_json:
@@ -208,6 +227,19 @@ def print_result(result: "RunResult", scores: Scores, settings: Settings, told: 
     else:
         print(describe_result(result, scores))
     told.tell(result.notes)
+    if settings.report is not None and result.estimates:
+        from fewbench.report import write_report
+
+        opened = Evaluation.open(settings.folder, scores)
+        write_report(
+            result,
+            settings.report,
+            scores=scores,
+            evaluation=opened,
+            source=settings.scores_path.name,
+            folder=str(settings.folder),
+        )
+        say(f"wrote {settings.report}")
     say(f"result: {path}. More answers, other levels: fewbench estimate {settings.folder}")
     if result.stopped == INTERRUPTED:
         say("The same command goes on from here.")
@@ -223,7 +255,10 @@ def describe_result(result: "RunResult", scores: Scores) -> str:
 
 
 class ProgressLine:
-    """Shows how far a run is: with the interval, as long as that takes little time."""
+    """Shows how far a run is: with the interval, as long as that takes little time.
+
+    `estimates` holds the last estimate of each target.
+    """
 
     def __init__(
         self, update: Callable[[str], None], clock: Callable[[], float] = time.monotonic
@@ -231,7 +266,7 @@ class ProgressLine:
         self._update, self._clock = update, clock
         self._started, self._used, self._last = clock(), 0.0, 0.0
         self._shown = 0.0
-        self._estimates: dict[str, Estimate] = {}
+        self.estimates: dict[str, Estimate] = {}
 
     def __call__(self, run: "Run", target: str) -> None:
         """Show a target's state after a batch."""
@@ -249,8 +284,8 @@ class ProgressLine:
             self._last = self._clock() - now
             self._used += self._last
         if found.estimate is not None:
-            self._estimates[target] = found.estimate
-        self._update(progress_text(found, self._estimates.get(target)))
+            self.estimates[target] = found.estimate
+        self._update(progress_text(found, self.estimates.get(target)))
 
 
 def progress_text(found: "Progress", last: Estimate | None = None) -> str:

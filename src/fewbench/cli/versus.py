@@ -19,7 +19,7 @@ from fewbench.decide.versus import ADJUSTS
 from fewbench.errors import EvaluationError
 
 MEASURING = "measuring errors of differences on held-out source models …"
-FORMATS = (".json", ".csv")
+FORMATS = (".json", ".csv", ".html")
 SHOWN = 10
 
 
@@ -55,7 +55,9 @@ def versus(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write: .json, or .csv with one row per task."),
+        typer.Option(
+            "--output", "-o", help="File to write: .html, .json, or .csv with one row per task."
+        ),
     ] = None,
     as_json: Json = False,
     force: Force = False,
@@ -75,7 +77,7 @@ def versus(
     """
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
-            f"cannot write {output}", hint="name a file that ends in .json or .csv"
+            f"cannot write {output}", hint="name a file that ends in .html, .json or .csv"
         )
     sides = Sides(scores)
     one, other = sides.read(a), sides.read(b)
@@ -97,7 +99,11 @@ def versus(
     if output is None:
         return
     with written_whole(output) as temporary:
-        if output.suffix == ".json":
+        if output.suffix == ".html":
+            from fewbench.report.writing import render_report
+
+            temporary.write_text(render_report(found), encoding="utf-8")
+        elif output.suffix == ".json":
             temporary.write_text(found.to_json() + "\n", encoding="utf-8")
         else:
             found.to_frame().map(as_cell).to_csv(temporary)

@@ -1,7 +1,7 @@
 """Gate: whether a model passes a threshold or holds up to a baseline."""
 
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -146,6 +146,12 @@ class Gate(BaseModel):
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the checks."""
+        from fewbench.charts.deciding import checks
+
+        return checks(self)
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}"

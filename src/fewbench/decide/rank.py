@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -104,6 +104,12 @@ class Ranking(BaseModel):
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the ranks with their ranges."""
+        from fewbench.charts.deciding import ranks
+
+        return ranks(self)
 
     def _repr_html_(self) -> str:
         warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)

@@ -1,7 +1,7 @@
 """Versus: which of two models is better."""
 
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -193,6 +193,12 @@ class Versus(BaseModel):
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the differences, overall and by task."""
+        from fewbench.charts.deciding import differences
+
+        return differences(self)
 
     def _repr_html_(self) -> str:
         warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)

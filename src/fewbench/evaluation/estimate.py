@@ -1,7 +1,7 @@
 """Estimate: a target's full score with an interval, next to that of random sampling."""
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -100,6 +100,23 @@ class Estimate(BaseModel):
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 
+    @property
+    def interval_basis(self) -> str | None:
+        """What the interval rests on, in words; None in old files."""
+        if self.interval_kind is None:
+            return None
+        if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
+            return "exact if the answered items are a random sample of all"
+        resting = f"{self.interval_sources} independent source models or families"
+        return {
+            "exact": "exact for a random sample; no assumption about the model",
+            "betting": "valid for any random sample of scores; no assumption about the model",
+            "cross-fitted": f"errors of the method on {resting}, held out",
+            "frontier": f"errors of the method on the strongest {resting}, estimated from weaker "
+            "ones",
+            "bounds": "only what the answers leave possible: too few source models for more",
+        }[self.interval_kind]
+
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per task and one for the full score: score, items run and rank."""
         import pandas as pd
@@ -121,6 +138,21 @@ class Estimate(BaseModel):
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the estimate beside what random sampling would give.
+
+        `Evaluation.plot` shows it among the source models.
+        """
+        from fewbench.charts.estimating import beside_random
+
+        plain = self.random.interval
+        return beside_random(
+            self.target,
+            self.score,
+            (self.interval.low, self.interval.high),
+            (plain.low, plain.high),
+        )
 
     def _repr_html_(self) -> str:
         warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
@@ -173,6 +205,18 @@ class Estimates(dict[str, Estimate]):
             table["warnings"] = [len(one.warnings) for one in self.values()]
         said = [f"{name}: warning: {text}" for name, one in self.items() for text in one.warnings]
         return "\n".join([str(table.to_string(float_format="%.4g")), *said])
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the estimates with their intervals."""
+        from fewbench.charts.estimating import several
+
+        if not self:
+            raise EvaluationError("no estimates to draw", hint="estimate a target with answers")
+        ends = [
+            {"target": one.target, "score": one.score, "low": one.interval.low,
+             "high": one.interval.high} for one in self.values()
+        ]  # fmt: skip
+        return several(ends, next(iter(self.values())).level)
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html())

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -785,6 +785,27 @@ class Evaluation:
         return (
             f"Evaluation: {self.provenance.method}, {self.stop.describe()}\n"
             f"{self.to_frame().to_string()}"
+        )
+
+    def plot(self, target: str | None = None, level: float = 0.9) -> Any:
+        """Return an Altair chart of a target's estimate among the source models.
+
+        `target` is the first one with answers by default. EvaluationError if it has none.
+        """
+        from fewbench.charts.estimating import among_sources
+
+        name = self._answering()[0] if target is None else target
+        one = self.estimate(level, [name])[name]
+        full = self.scores.scale.from_unit(self.scores.full_scores())
+        plain = one.random.interval
+        return among_sources(
+            dict(zip(map(str, self.scores.model_ids), map(float, full), strict=True)),
+            name,
+            one.score,
+            (one.interval.low, one.interval.high),
+            (plain.low, plain.high),
+            level,
+            self.scores.scale.lower_is_better,
         )
 
     def _repr_html_(self) -> str:

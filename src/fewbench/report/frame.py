@@ -1,8 +1,12 @@
-"""The frame and style of all pages, and how to write them."""
+"""The frame, style and script of all pages, and how to write them."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +15,13 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fewbench._files import written_whole
+from fewbench.charts.theme import DARK, LIGHT, page_config, page_spec
+
+BEGIN, END, SCRIPTS, CONTENTS = (
+    "<!-- page begins -->", "<!-- page ends -->", "<!-- scripts -->", "<!-- contents -->",
+)  # fmt: skip
+HOLDER = '<script type="application/json" id="charts">'
+_SECTION = re.compile(r'<section[^>]* id="([\w-]+)"[^>]*>.*?<h2>(.*?)</h2>', re.DOTALL)
 
 
 class HasValues(Protocol):
@@ -20,8 +31,80 @@ class HasValues(Protocol):
         """Return the values; those that are not known are None."""
 
 
-def render_page(template: str, **parts: Any) -> str:
-    """A page as text, from one of the templates beside this file."""
+@dataclass(frozen=True)
+class Placed:
+    """A chart in a page: its id, what it tells in words, and its height in pixels."""
+
+    id: str
+    told: str
+    height: int
+
+
+class Charts:
+    """The charts of a page, by id; they are written once, however often they are shown."""
+
+    def __init__(self) -> None:
+        self.specs: dict[str, dict[str, Any]] = {}
+
+    def add(self, chart: Any | None) -> Placed | None:
+        """Add an Altair chart; None stays None."""
+        if chart is None:
+            return None
+        spec = _packed(page_spec(chart))
+        name = f"c{len(self.specs)}"
+        told = str(spec.get("description", ""))
+        self.specs[name] = spec
+        return Placed(name, told, int(spec.get("height", 200)))
+
+    def to_json(self) -> str:
+        """Return configuration and charts; safe inside a script element."""
+        made = json.dumps(
+            {"config": page_config(), "specs": self.specs}, ensure_ascii=False,
+            separators=(",", ":"),
+        )  # fmt: skip
+        # No text of the data may end the script element or begin a comment in it.
+        return (
+            made.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        )
+
+
+def _packed(value: Any) -> Any:
+    """Tables of a chart as columns, with each word once: a third of the weight. page.js unpacks."""
+    if isinstance(value, list):
+        return [_packed(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {
+        key: _packed(one) for key, one in value.items() if key != "values" or not _is_table(one)
+    }
+    if _is_table(value.get("values")):
+        made["columns"] = [_column(value["values"], name) for name in value["values"][0]]
+    return made
+
+
+def _is_table(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) > 20
+        and all(isinstance(one, dict) and one.keys() == value[0].keys() for one in value)
+    )
+
+
+def _column(table: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    cells = [row[name] for row in table]
+    if not all(isinstance(cell, str) for cell in cells):
+        return {"name": name, "cells": cells}
+    words = {word: at for at, word in enumerate(dict.fromkeys(cells))}
+    return {"name": name, "words": list(words), "cells": [words[cell] for cell in cells]}
+
+
+def render_page(
+    template: str, charts: Charts | None = None, *, live: bool = False, **parts: Any
+) -> str:
+    """A page as text, from one of the templates beside this file.
+
+    Its content security policy allows no request, or, of a live page, those to its own server.
+    """
     environment = Environment(
         loader=FunctionLoader(_read),
         autoescape=True,
@@ -29,8 +112,20 @@ def render_page(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = Markup(_read("style.css"))
-    return environment.get_template(template).render(style=style, **parts) + "\n"
+    style = Markup(_palette() + _read("style.css"))
+    page = (
+        environment.get_template(template).render(
+            style=style, live=live, connect="'self'" if live else "'none'", **parts
+        )
+        + "\n"
+    )
+    page = page.replace(CONTENTS, _contents(page), 1)
+    return page.replace(SCRIPTS, _scripts(charts or Charts(), always=live))
+
+
+def body_of(page: str) -> str:
+    """The part of a page that changes when its numbers do."""
+    return page[page.index(BEGIN) + len(BEGIN) : page.index(END)]
 
 
 def write_page(page: str, path: str | os.PathLike[str]) -> Path:
@@ -39,6 +134,46 @@ def write_page(page: str, path: str | os.PathLike[str]) -> Path:
     with written_whole(wanted) as unfinished:
         unfinished.write_text(page, encoding="utf-8", newline="\n")
     return wanted
+
+
+def _contents(page: str) -> str:
+    """Links to the sections of a page; without any, nothing."""
+    links = "".join(f'<li><a href="#{at}">{title}</a></li>' for at, title in _SECTION.findall(page))
+    return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>' if links else ""
+
+
+def charts_of(page: str) -> str:
+    """The charts of a page as JSON."""
+    start = page.index(HOLDER) + len(HOLDER)
+    return page[start : page.index("</script>", start)]
+
+
+def _scripts(charts: Charts, *, always: bool) -> str:
+    """The data of the charts and the scripts; the bundle where there are charts, or will be."""
+    parts = [f"{HOLDER}{charts.to_json()}</script>"]
+    if charts.specs or always:
+        parts.append(f"<script>{_bundle()}</script>")
+    return "\n".join([*parts, f"<script>{_read('page.js')}</script>"])
+
+
+@lru_cache(maxsize=1)
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script, which needs no network."""
+    import vl_convert
+
+    made = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+    return re.sub(r"<(?=/script|!--|script)", r"\\x3c", made, flags=re.IGNORECASE)
+
+
+def _palette() -> str:
+    """The colors as CSS variables, light, dark, and for print."""
+
+    def block(colors: dict[str, str]) -> str:
+        return ":root{" + "".join(f"--{name}:{color};" for name, color in colors.items()) + "}\n"
+
+    dark = "@media screen and (prefers-color-scheme:dark){" + block(DARK) + "}\n"
+    classes = "".join(f".{name}{{--c:var(--{name})}}" for name in LIGHT if name[0] in "mr")
+    return block(LIGHT) + dark + classes + "\n"
 
 
 def _read(name: str) -> str:

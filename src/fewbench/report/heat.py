@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fewbench.report.identity import Look
-from fewbench.report.panels import places
+from fewbench.charts.theme import Look
 from fewbench.report.results import Results
 from fewbench.report.words import points, tick
 
@@ -36,6 +35,18 @@ class HeatTable:
     def widest(self) -> int:
         """Length of the longest row name."""
         return max(len(name) for name, _, _ in self.rows)
+
+
+def places(values: Sequence[float]) -> list[float]:
+    """Places from the highest down, equal values sharing the mean of their places.
+
+    >>> places([0.2, 0.9, 0.2])
+    [2.5, 1.0, 2.5]
+    """
+    order = sorted(values, reverse=True)
+    first = {v: i for i, v in reversed(list(enumerate(order, 1)))}
+    last = {v: i for i, v in enumerate(order, 1)}
+    return [(first[v] + last[v]) / 2 for v in values]
 
 
 def task_table(

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from fewbench._names import counted
-from fewbench.report.frame import HasValues, render_page, write_page
-from fewbench.report.native_pictures import (
-    ERROR,
-    TAU,
-    Across,
-    curve,
-    distance_bars,
-    distance_curve,
-    family_grid,
-    family_pairs,
-    item_maps,
-)
+from fewbench.charts import forms
+from fewbench.charts import native as figures
+from fewbench.report.frame import Charts, HasValues, Placed, render_page, write_page
+from fewbench.report.sections import Table, placed
 from fewbench.report.words import fixed, points
 
+MOST = 8
+"""Most families in the grid."""
 SECTIONS = {
     "nearness": (
         "Are nearer sources better natives?",
@@ -85,6 +79,7 @@ def write_native(analysis: HasValues, path: str | os.PathLike[str], source: str 
 
 def render(found: dict[str, Any], source: str = "") -> str:
     """The page as text."""
+    charts = Charts()
     sections = [
         {
             "key": key,
@@ -93,7 +88,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
             "paper": FIGURES[key],
             "finding": found["findings"].get(key),
             "absent": found["absent"].get(key),
-            "figures": _figures(key, found),
+            "figures": _figures(key, found, charts),
             "tables": tables_of(key, found),
         }
         for key, (title, note) in SECTIONS.items()
@@ -101,6 +96,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
     facts = found["facts"]
     return render_page(
         "native.html.j2",
+        charts,
         title=f"Native sources on {source}" if source else "Native sources of TailoredBench",
         answer=_answer(found),
         what=(
@@ -130,64 +126,91 @@ def _answer(found: dict[str, Any]) -> str:
     return said + "."
 
 
-def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Markup]]:
+MEASURES = (
+    ("kendall_tau", "Ranking (higher is better)", "Kendall τ", 1.0),
+    ("mae", "Error (lower is better)", "error, pp", 100.0),
+)
+"""Column, caption, title of the axis and factor of what is drawn upwards."""
+
+
+def _figures(key: str, found: dict[str, Any], charts: Charts) -> list[tuple[str, Placed]]:
     part = found[key]
     if not part:
         return []
-    made: list[tuple[str, Markup | None]] = []
+    made: list[tuple[str, Any]] = []
     if key == "items":
         spread = found["spread"]
         sizes = Counter(spread["medoid_of"]) if spread else Counter()
-        made += item_maps(part, [sizes.get(at, 1) for at in part["medoids"]])
+        made += figures.item_maps(part, [sizes.get(at, 1) for at in part["medoids"]])
     elif key == "spread":
         made += [
-            ("Distance of items to their medoid", distance_curve(part)),
-            ("Mean distance, by who chose and who answers", distance_bars(part)),
+            ("Distance of items to their medoid", figures.distances(part)),
+            ("Mean distance, by who chose and who answers", figures.mean_distances(part)),
         ]
     elif key == "absence":
-        for measure in (ERROR, TAU):
-            picture = family_pairs(found["by_family"], measure)
-            made.append((f"{measure.title}, by family of the targets", picture))
+        for column, caption, axis, factor in reversed(MEASURES):
+            title = f"{caption.split(' (')[0]}, by family of the targets"
+            made.append((title, figures.families(found["by_family"], column, factor, axis)))
     elif key != "affinity":
-        steps, across, own = _across(key, part)
-        for measure in (TAU, ERROR):
-            better = "higher" if measure is TAU else "lower"
-            title = f"{measure.title} ({better} is better)"
-            made.append((title, curve(steps, across, measure, own)))
-    return [(title, picture) for title, picture in made if picture is not None]
+        for column, caption, axis, factor in MEASURES:
+            made.append((caption, _curve(key, part, column, axis, factor)))
+    return placed(charts, *made)
 
 
-def _across(
-    key: str, part: dict[str, Any]
-) -> tuple[list[dict[str, Any]], Across, dict[str, Any] | None]:
-    steps, own = part["steps"], None
-    names = [str(step["step"]) for step in steps]
+def _curve(key: str, part: dict[str, Any], column: str, axis: str, factor: float) -> Any | None:
+    """A measure by the steps of a section; of counts, the method as it is is marked."""
+    steps, marked = part["steps"], []
+
+    def point(step: dict[str, Any], at: float | str) -> dict[str, Any]:
+        ends = {"score": column, "low": f"{column}_low", "high": f"{column}_high"}
+        values = {k: None if step[c] is None else factor * step[c] for k, c in ends.items()}
+        return {"step": at, **values}
+
     if key == "counts":
         own = next(step for step in steps if step["step"] == part["against"])
         steps = [step for step in steps if step is not own]
-        places = [step["natives"] for step in steps]
-        label = "number of nearest sources used"
-        return steps, Across(places, [f"{n:.0f}" for n in places], label, _sources), own
-    if key == "nearness":
-        label = "fifth of the sources, nearest first"
-        return steps, Across(list(range(len(steps))), names, label, _fifth), own
-    places = [float(name.rstrip("%")) for name in names]
-    return steps, Across(places, names, "share of the native sources kept", _share), own
+        marked = [{**point(own, own["natives"]), "name": "as found"}]
+        points = [point(step, step["natives"]) for step in steps]
+        return forms.course(points, "number of nearest sources used", axis, marked)
+    title = "fifth of the sources, nearest first"
+    if key == "shares":
+        title = "share of the native sources kept"
+    return forms.course([point(step, str(step["step"])) for step in steps], title, axis)
 
 
-def _sources(step: dict[str, Any]) -> str:
-    return f"{step['natives']:.0f} sources"
+@dataclass(frozen=True)
+class Grid:
+    """The larger families' native sources; `more` families are left out of it."""
+
+    columns: list[tuple[str, int]]
+    rows: list[tuple[str, int, list[tuple[str, str, float, bool]]]]
+    more: int
 
 
-def _fifth(step: dict[str, Any]) -> str:
-    return f"{step['step']}, agreement {100 * step['agreement']:.0f}%"
+def family_grid(affinity: dict[str, Any]) -> Grid:
+    """Mean number of native sources of each family, the shade by how far it is above chance."""
+    pairs = {(p["family"], p["source_family"]): p for p in affinity["pairs"]}
+    targets = {p["family"]: p["targets"] for p in affinity["pairs"]}
+    sources = {p["source_family"]: p["sources"] for p in affinity["pairs"]}
+    both = sorted(
+        {*targets} & {*sources}, key=lambda f: (-min(targets[f], sources[f]), -sources[f], f)
+    )
+    shown = both[:MOST]
+    rows = []
+    for family in shown:
+        cells = []
+        for other in shown:
+            pair = pairs[family, other]
+            ratio = pair["natives"] / pair["chance"] if pair["chance"] else 1.0
+            shade = min(max(math.log2(max(ratio, 1e-9)), 0.0), 1.0)
+            cells.append((fixed(pair["natives"], 1), fixed(pair["chance"], 1), shade,
+                          family == other))  # fmt: skip
+        rows.append((family, targets[family], cells))
+    columns = [(family, round(sources[family])) for family in shown]
+    return Grid(columns, rows, len({*targets} | {*sources}) - len(shown))
 
 
-def _share(step: dict[str, Any]) -> str:
-    return f"{step['step']}, {step['natives']:.0f} sources"
-
-
-def tables_of(key: str, found: dict[str, Any]) -> list[dict[str, Any]]:
+def tables_of(key: str, found: dict[str, Any]) -> list[Table]:
     """The numbers behind the pictures of a section."""
     part = found[key]
     if not part:
@@ -198,7 +221,7 @@ def tables_of(key: str, found: dict[str, Any]) -> list[dict[str, Any]]:
             for k, at in enumerate(part["medoids"])
         ]
         head = ["Medoid", "sources: first", "second", "targets: first", "second"]
-        return [{"header": head, "rows": places}]
+        return [_table(key, head, places)]
     if key == "spread":
         whole, half = part["shares"], part["half"]
         rows = [
@@ -219,9 +242,9 @@ def tables_of(key: str, found: dict[str, Any]) -> list[dict[str, Any]]:
             ["half of the sources", "targets", _share_of(half["targets"]), ""],
         ]
         head = ["Who chose", "who answers", "% of any two", "distance a model"]
-        return [{"header": head, "rows": rows}]
+        return [_table(key, head, rows)]
     if key == "affinity":
-        return _affinity_tables(part)
+        return [_affinity(part)]
     if key == "absence":
         return [_by_family(found["by_family"])]
     head = ["", "native sources", "agreement %", "τ", "90% interval", "error pp", "90% interval"]
@@ -233,10 +256,10 @@ def tables_of(key: str, found: dict[str, Any]) -> list[dict[str, Any]]:
         ]
         for step in part["steps"]
     ]  # fmt: skip
-    return [{"header": head, "rows": rows}]
+    return [_table(key, head, rows)]
 
 
-def _affinity_tables(part: dict[str, Any]) -> list[dict[str, Any]]:
+def _affinity(part: dict[str, Any]) -> Table:
     head = ["Family", "targets", "native sources of it", "by chance", "nearest in score"]
     own = sorted(part["own"], key=lambda row: (-row["targets"], row["family"]))
     rows = [
@@ -244,10 +267,10 @@ def _affinity_tables(part: dict[str, Any]) -> list[dict[str, Any]]:
         + [fixed(row[name], 2) for name in ("natives", "chance", "by_strength")]
         for row in own
     ]
-    return [{"header": head, "rows": rows}]
+    return _table("affinity", head, rows)
 
 
-def _by_family(families: list[dict[str, Any]]) -> dict[str, Any]:
+def _by_family(families: list[dict[str, Any]]) -> Table:
     head = ["Family", "targets", "sources", "its own", "error with, pp", "without",
             "90% of the rise", "τ with", "without"]  # fmt: skip
     rows = [
@@ -259,7 +282,13 @@ def _by_family(families: list[dict[str, Any]]) -> dict[str, Any]:
         ]
         for row in families
     ]  # fmt: skip
-    return {"header": head, "rows": rows}
+    return _table("absence", head, rows)
+
+
+def _table(key: str, head: list[str], rows: list[list[str]]) -> Table:
+    title = "The numbers of every family" if key == "affinity" else "The numbers"
+    heads = [(name, at > 0) for at, name in enumerate(head)]
+    return Table(f"{key}-numbers", SECTIONS[key][0], heads, rows, "a row", title)
 
 
 def _interval(row: dict[str, Any], key: str, factor: float, places: int) -> str:

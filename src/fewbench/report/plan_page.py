@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from markupsafe import Markup
+from fewbench.charts import planning as figures
+from fewbench.charts import theme
+from fewbench.report.frame import Charts, write_page
+from fewbench.report.sections import Section, Table, placed, render_sections
 
-from fewbench.report.frame import render_page, write_page
-from fewbench.report.identity import looks
-from fewbench.report.lines import error_lines
-from fewbench.report.results import Cell, Results
-
-RANDOM = "random"
 TARGETS = {
     "like": "Like the source models",
     "family": "Of a new family",
@@ -54,7 +50,12 @@ def write_plan(plan: Planned, path: str | os.PathLike[str], source: str = "") ->
     Path
         The file that was written.
     """
-    made, digits = plan.to_dict(), plan.digits
+    return write_page(render_plan(plan, source), path)
+
+
+def render_plan(plan: Planned, source: str = "") -> str:
+    """The page as text."""
+    made, digits, charts = plan.to_dict(), plan.digits, Charts()
 
     def fixed(value: float | None) -> str:
         return "–" if value is None else f"{value:.{digits}f}"
@@ -62,63 +63,67 @@ def write_plan(plan: Planned, path: str | os.PathLike[str], source: str = "") ->
     def between(low: float | None, high: float | None) -> str:
         return "" if low is None or low == high else f"{fixed(low)}–{fixed(high)}"
 
-    learning = made["learning"]
-    page = render_page(
-        "plan.html.j2",
+    curves, learning = made["curves"], made["learning"]
+    rows = [
+        [
+            TARGETS[one["target"]], one["method"], f"{one['items']:,}", fixed(one["error"]),
+            between(one["error_low"], one["error_high"]),
+            "–" if one["half_width"] is None else f"±{fixed(one['half_width'])}",
+            f"{one['random_items']:,}", one["reason"],
+        ]
+        for one in made["forecasts"]
+    ]  # fmt: skip
+    head = [("Target model", False), ("Method", False), ("items", True), ("error", True),
+            ("range", True), ("interval", True), ("random needs", True),
+            ("Because", False)]  # fmt: skip
+    first = made["forecasts"][0]
+    start = f"fewbench start {source or 'SCORES'} --method {first['method']} "
+    start += f"--budget {first['items']} -o DIR"
+    sections = [
+        Section(
+            "run", "What to run",
+            ["By how the target model stands to the source models. The range of the error is its "
+             "90% interval over repeats and models of the backtest. The interval is the mean half "
+             "width of an estimate’s interval."],
+            tables=[Table("forecasts", "What to run", head, rows)],
+            commands=[start],
+        ),
+        Section(
+            "items", "Error and items",
+            ["Mean absolute error of the methods that were backtested, in percentage points of the "
+             "scores’ range, by number of items. Random sampling’s error is exact."],
+            charts=placed(charts, *(
+                (TARGETS[target], figures.error_by_items(curves, target, plan.span))
+                for target in dict.fromkeys(row["target"] for row in curves)
+            )),
+        ),
+    ]  # fmt: skip
+    if learning is not None:
+        counts = [
+            [f"{one['sources']:,}", fixed(one["error"]), between(one["low"], one["high"])]
+            for one in learning["sources"]
+        ]
+        head = [("Source models", False), ("error", True), ("range", True)]
+        sections.append(
+            Section(
+                "sources", "Number of source models",
+                [f"Error of {learning['method']} with {learning['items']} items."],
+                learning["says"],
+                charts=placed(charts, ("", figures.error_by_sources(learning))),
+                tables=[Table("learning", "Number of source models", head, counts)],
+            )
+        )  # fmt: skip
+    notes = [note[0].upper() + note[1:] + "." for note in made["notes"]]
+    facts = {key.capitalize(): value for key, value in made["facts"].items()}
+    sections.append(Section("notes", "What to know", lines=notes))
+    sections.append(Section("facts", "What was run", facts=facts))
+    names = list(dict.fromkeys(row["method"] for row in curves))
+    look = theme.looks(names, figures.RANDOM if figures.RANDOM in names else None)
+    return render_sections(
+        charts,
+        over="plan",
         title=f"Plan for {source}" if source else "Plan of an evaluation",
         answer=made["answer"],
-        rows=[
-            {
-                "target": TARGETS[one["target"]],
-                "method": one["method"],
-                "items": f"{one['items']:,}",
-                "error": fixed(one["error"]),
-                "range": between(one["error_low"], one["error_high"]),
-                "width": "–" if one["half_width"] is None else f"±{fixed(one['half_width'])}",
-                "random": f"{one['random_items']:,}",
-                "reason": one["reason"],
-            }
-            for one in made["forecasts"]
-        ],
-        pictures=[
-            (TARGETS[target], picture)
-            for target in dict.fromkeys(row["target"] for row in made["curves"])
-            if (picture := _picture(made["curves"], target, plan.span)) is not None
-        ],
-        learning=None
-        if learning is None
-        else {
-            "says": learning["says"],
-            "method": learning["method"],
-            "items": learning["items"],
-            "rows": [
-                (f"{one['sources']:,}", fixed(one["error"]), between(one["low"], one["high"]))
-                for one in learning["sources"]
-            ],
-        },
-        notes=[note[0].upper() + note[1:] + "." for note in made["notes"]],
-        facts={key.capitalize(): value for key, value in made["facts"].items()},
+        methods=list(look.values()),
+        sections=[one for one in sections if one.id != "items" or one.charts],
     )
-    return write_page(page, path)
-
-
-def _picture(curves: Sequence[Mapping[str, Any]], target: str, span: float) -> Markup | None:
-    """Draw error against items of one relation; random sampling by its exact error."""
-    rows = [row for row in curves if row["target"] == target]
-    cells = {}
-    for row in rows:
-        error = row["random_error" if row["method"] == RANDOM else "error"]
-        if error is not None:
-            values = {"mae": error / span, "expected_random_mae": row["random_error"] / span}
-            key = (row["method"], row["items"], target)
-            cells[key] = Cell(*key, values=values)
-    methods = list(dict.fromkeys(method for method, _, _ in cells))
-    budgets = sorted({items for _, items, _ in cells})
-    if not budgets:
-        return None
-    reference = RANDOM if RANDOM in methods else None
-    results = Results(
-        cells, {}, {}, {}, methods, budgets, [target], ["mae"], [], reference,
-        budgets[len(budgets) // 2], 0,
-    )  # fmt: skip
-    return error_lines(results, target, looks(methods, reference))

@@ -1,8 +1,6 @@
-"""The few SVG pieces that the charts share; every text and attribute is escaped."""
+"""The few SVG pieces that the maps of tasks share; every text and attribute is escaped."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
@@ -36,11 +34,6 @@ def tag(name: str, *body: str, **attributes: str | float | None) -> Markup:
     if not body:
         return Markup("").join([*parts, Markup("/>")])
     return Markup("").join([*parts, Markup(">"), *map(escape, body), Markup(f"</{name}>")])
-
-
-def join(pieces: Iterable[str]) -> Markup:
-    """Pieces one after the other."""
-    return Markup("").join(pieces)
 
 
 def text(x: float, y: float, words: str, cls: str = "", anchor: str | None = None) -> Markup:
@@ -89,23 +82,3 @@ def fit(words: str, width: float, size: float) -> str:
         if text_width(short, size) <= width:
             return short
     return words[:1] + "…"
-
-
-def wrap(words: str, width: float, size: float, most: int = 2) -> list[str]:
-    """`words` on at most `most` lines of `width`, broken at spaces where that is possible.
-
-    >>> wrap("ridge on k-medoids items", 108, 12)
-    ['ridge on', 'k-medoids items']
-    """
-    lines: list[str] = []
-    rest = words
-    while rest:
-        if text_width(rest, size) <= width or len(lines) == most - 1:
-            return [*lines, fit(rest, width, size)]
-        fitting = [i for i in range(1, len(rest)) if text_width(rest[:i], size) <= width]
-        spaces = [i for i in fitting if rest[i] == " "]
-        # A name without spaces may also be broken after a hyphen or an underscore.
-        joints = spaces or [i for i in fitting if rest[i - 1] in "-_/+"] or fitting or [1]
-        lines.append(rest[: joints[-1]].rstrip())
-        rest = rest[joints[-1] :].lstrip()
-    return lines

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from fewbench.report.identity import Look
+from fewbench.charts.theme import Look
 from fewbench.report.metrics import Metric, headline, is_side_column, metric
 from fewbench.report.results import Cell, Results
-from fewbench.report.scales import Scale
-from fewbench.report.svg import num, rule, tag
 from fewbench.report.words import fixed, level_with_best, points
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Where an error and its interval lie on the axis of the table, in percent; None if unknown."""
+
+    at: str | None
+    low: str = "0"
+    width: str = "0"
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Row:
     badge: str
     best: bool
     reference: bool
-    bar: Markup
+    bar: Bar
     error: str
     spread: str
     values: list[tuple[str, str]]
@@ -57,7 +62,7 @@ def group(results: Results, budget: int, split: str, looks: Mapping[str, Look]) 
     high = max([t for t in tops if math.isfinite(t)], default=1.0) or 1.0
     reference = results.reference
     line = results.error(reference, budget, split) if reference else math.nan
-    at = num(_bar_place(high)(line)) if math.isfinite(line) else None
+    at = _share(line, high) if math.isfinite(line) else None
     rows = []
     for cell in cells:
         badge = ""
@@ -70,7 +75,7 @@ def group(results: Results, budget: int, split: str, looks: Mapping[str, Look]) 
         rows.append(
             Row(
                 looks[cell.method], badge, judged and cell.method in level,
-                cell.method == reference, _bar(cell, high, looks[cell.method]),
+                cell.method == reference, _bar(cell, high),
                 points(cell["mae"]), f"± {points(cell['mae_se'])}" if cell.has("mae_se") else "",
                 [_value(cell, m) for m in columns(results)],
             )
@@ -87,26 +92,19 @@ def _value(cell: Cell, wanted: Metric) -> tuple[str, str]:
     return wanted.show(cell[wanted.key]), side
 
 
-BAR = 150.0
+def _share(value: float, high: float) -> str:
+    """A place on the axis in percent, with a little room at its ends for the marks."""
+    return f"{4 + 91 * min(max(value / high, 0.0), 1.0):.1f}"
 
 
-def _bar_place(high: float) -> Scale:
-    return Scale(0, high, 6, BAR - 8)
-
-
-def _bar(cell: Cell, high: float, look: Look) -> Markup:
-    """The error as a mark on a line; the reference's line runs through the whole column."""
-    x = _bar_place(high)
-    pieces = [rule(x(0), 9, BAR, 9, "grid")]
-    if cell.has("mae_low"):
-        low, top = x.clamp(cell["mae_low"]), x.clamp(cell["mae_high"])
-        pieces.append(rule(low, 9, top, 9, "interval"))
-    if cell.has("mae"):
-        pieces.append(look.mark(x(cell["mae"]), 9, 4))
-    return tag(
-        "svg", *pieces, viewBox=f"0 0 {num(BAR)} 18", width=BAR, height=18.0,
-        cls=f"bar {look.cls}", aria_hidden="true", xmlns="http://www.w3.org/2000/svg",
-    )  # fmt: skip
+def _bar(cell: Cell, high: float) -> Bar:
+    if not cell.has("mae"):
+        return Bar(None)
+    at = _share(cell["mae"], high)
+    if not cell.has("mae_low"):
+        return Bar(at)
+    low, top = _share(cell["mae_low"], high), _share(cell["mae_high"], high)
+    return Bar(at, low, f"{float(top) - float(low):.1f}")
 
 
 def every_number(results: Results) -> tuple[list[Metric], list[tuple[Cell, list[str]]]]:
@@ -133,3 +131,27 @@ def _with_error(cell: Cell, wanted: Metric) -> str:
     if not math.isfinite(error) or wanted.unit == "time" or shown == fixed(math.nan):
         return shown
     return f"{shown} ± {wanted.show(error)}"
+
+
+MOST_MODELS = 400
+
+
+def every_model(
+    results: Results, split: str, order: Sequence[str]
+) -> tuple[str, list[str], list[list[str]]] | None:
+    """A name, the methods, and a row per target: its true score and each method's estimate.
+
+    Of very many targets, the first `MOST_MODELS` by true score; None without any.
+    """
+    given = {m: results.estimates[m, split] for m in order if (m, split) in results.estimates}
+    truth = {e.target: e.truth for row in given.values() for e in row}
+    found = {m: {e.target: e for e in row} for m, row in given.items()}
+    rows = []
+    for target in sorted(truth, key=lambda t: (-truth[t], t))[:MOST_MODELS]:
+        cells = [target, points(truth[target], 1)]
+        for mine in found.values():
+            one = mine.get(target)
+            missed = " ✗" if one is not None and one.misses else ""
+            cells.append("–" if one is None else points(one.value, 1) + missed)
+        rows.append(cells)
+    return (f"models-{list(results.splits).index(split)}", list(given), rows) if rows else None

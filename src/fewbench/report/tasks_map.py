@@ -1,4 +1,8 @@
-"""Maps of the tasks by cluster: how alike tasks are, and the strongest transfers as chords."""
+"""Maps of the tasks by cluster: how alike tasks are, and the strongest transfers as chords.
+
+These are drawn here and not by Vega: it has no chords, and of a map of 150 × 150 cells it would
+make 22,500 elements, which is slow and heavy; runs of equal cells make a few hundred.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fewbench.report.identity import COLOURS, Look
-from fewbench.report.scales import spread
+from fewbench.charts.labels import spread
+from fewbench.charts.theme import COLORS
 from fewbench.report.svg import drawing, fit, num, rule, tag, text, text_width
 from fewbench.report.words import fixed
 
@@ -82,7 +86,7 @@ def maps(found: dict[str, Any], chosen: Sequence[str]) -> list[Markup]:
 
 def colour(cluster: int | None) -> str:
     """The colour class of a cluster, the same in every picture."""
-    return "ref" if cluster is None else f"c{cluster % COLOURS}"
+    return "ref" if cluster is None else f"m{cluster % COLORS}"
 
 
 def _names(found: dict[str, Any], chosen: set[str], size: Shape) -> Markup:
@@ -265,7 +269,9 @@ def _at_size(width: float, height: float, told: str, body: Sequence[str]) -> Mar
 
 def swatch(cluster: int | None) -> Markup:
     """The cluster's colour for tables."""
-    return Look("", colour(cluster), "square").swatch()
+    box = tag("rect", x=-4.2, y=-4.2, width=8.4, height=8.4)
+    return tag("svg", box, cls=f"swatch {colour(cluster)}", viewBox="-7 -7 14 14",
+               aria_hidden="true")  # fmt: skip
 
 
 def transfer_arcs(found: dict[str, Any], chosen: Sequence[str]) -> Markup | None:

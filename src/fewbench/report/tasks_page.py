@@ -11,17 +11,10 @@ from typing import Any
 from markupsafe import Markup
 
 from fewbench._names import counted
-from fewbench.report.frame import HasValues, render_page, write_page
-from fewbench.report.tasks_curves import (
-    MOST_MODELS,
-    at_k,
-    better_where,
-    difference_curve,
-    error_curves,
-    error_rows,
-    model_rows,
-    stability_bars,
-)
+from fewbench.charts import task_sets as figures
+from fewbench.charts.task_sets import MOST_MODELS
+from fewbench.report.frame import Charts, HasValues, render_page, write_page
+from fewbench.report.sections import placed
 from fewbench.report.tasks_map import (
     maps,
     shape,
@@ -31,6 +24,7 @@ from fewbench.report.tasks_map import (
     transfers_said,
     transfers_table,
 )
+from fewbench.report.tasks_words import at_k, better_where
 from fewbench.report.words import fixed, percent, points
 
 JUDGE = "fewbench tasks judge SELECTION RESULTS"
@@ -57,14 +51,16 @@ def render(found: dict[str, Any], source: str = "") -> str:
     k = len(names)
     judgement, stability = found["judgement"], found["stability"]
     curves, difference, transfers = found["curves"], found["difference"], found["transfers"]
-    across: list[tuple[str, Markup | None]] = []
+    charts = Charts()
+    across: list[tuple[str, Any]] = []
     if curves:
-        across.append(("Error by number of tasks", error_curves(curves, k)))
+        across.append(("Error by number of tasks", figures.error_curves(curves, k)))
     if difference:
-        across.append(("BenTo-sim against BenTo-le", difference_curve(difference, k)))
+        across.append(("BenTo-sim against BenTo-le", figures.difference_curve(difference, k)))
     chosen_by = found["facts"].get("method")
     return render_page(
         "tasks.html.j2",
+        charts,
         title=f"Tasks chosen from {source}" if source else "A selection of tasks",
         answer=_answer(found),
         size=_size(found) if k else "",
@@ -75,19 +71,20 @@ def render(found: dict[str, Any], source: str = "") -> str:
         difficulty=_difficulty(found),
         judge=JUDGE,
         judged=_judged(found),
-        judged_figures=[
-            ("Error, and that of random selections", error_rows(judgement)),
-            ("Full score, and score on these tasks", model_rows(judgement)),
-        ]
+        judged_figures=placed(
+            charts,
+            ("Error, and that of random selections", figures.errors(judgement)),
+            ("Full score, and score on these tasks", figures.models(judgement)),
+        )
         if judgement
         else [],
         printed=fixed(100 * judgement["nrmse_printed"], 1) if judgement else "",
         models_left=max(len(judgement["models"]) - MOST_MODELS, 0) if judgement else 0,
         stable=_stability(found),
-        often=stability_bars(stability["tasks"], names) if stability else None,
+        often=charts.add(figures.stability(stability["tasks"], names)) if stability else None,
         at_k=at_k(curves, k) if curves else "",
         better=better_where(difference) if difference else "",
-        across=[(title, picture) for title, picture in across if picture is not None],
+        across=placed(charts, *across),
         maps=maps(found["maps"], names) if found["maps"] else [],
         mapped=_mapped(found["maps"]),
         alike=_alike(found) if found["maps"] else "",

@@ -4,7 +4,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
@@ -12,6 +12,10 @@ from fewbench.evaluation import Estimate, Estimates, Evaluation
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+RESULT = "result.json"
+"""Name of a run's result in its folder."""
 
 
 class _Frozen(BaseModel):
@@ -161,6 +165,27 @@ class RunResult(_Frozen):
             notes=tuple(notes),
             folder=None if folder is None else str(folder),
         )
+
+    @classmethod
+    def of_folder(cls, folder: str | Path, estimates: Estimates) -> "RunResult | None":
+        """Return the result that a run left in a folder, with the estimates that hold now.
+
+        None if there is none, or more was answered since, so that it says too little.
+        """
+        try:
+            found = cls.model_validate_json((Path(folder) / RESULT).read_bytes())
+        except (OSError, ValidationError):
+            return None
+        now = {name: one.items_run for name, one in estimates.items()}
+        if any(name not in found.targets or found.targets[name].items_run != n
+               for name, n in now.items()):  # fmt: skip
+            return None
+        kept = {
+            name: one.model_copy(update={"estimate": estimates[name]})
+            for name, one in found.targets.items()
+            if name in estimates
+        }
+        return found.model_copy(update={"targets": kept})
 
     @property
     def estimates(self) -> Estimates:

@@ -96,6 +96,52 @@ class Comparison:
         """Return the table as text."""
         return str(self.to_frame().to_string(index=False))
 
+    def plot(self, kind: str = "error", split: str | None = None, level: int = 90) -> Any:
+        """Return an Altair chart of one split.
+
+        Parameters
+        ----------
+        kind : str
+            error (by number of items), ratio (to random sampling), coverage, scores or ranks
+            (estimated against true, of one run).
+        split : str, optional
+            Default: the first.
+        level : int
+            Of coverage: the intervals' level in percent.
+
+        Raises
+        ------
+        StudyError
+            If there is no such split or kind, or nothing to draw.
+        """
+        from fewbench.charts import comparison as charts
+
+        splits = [str(name) for name in dict.fromkeys(self.cells["split"])]
+        chosen = str(split) if split is not None else next(iter(splits), "")
+        if chosen not in splits:
+            raise StudyError(f"no split {split!r}", hint=f"use one of {', '.join(splits)}")
+        kinds = ("error", "ratio", "coverage", "scores", "ranks")
+        if kind not in kinds:
+            raise StudyError(f"no chart {kind!r}", hint=f"use one of {', '.join(kinds)}")
+        cells, made = self.cells, None
+        if kind == "error":
+            made = charts.error_by_items(cells, chosen)
+        elif kind == "ratio":
+            made = charts.ratio_to_random(cells, chosen)
+        elif kind == "coverage":
+            made = charts.coverage(cells, chosen, level)
+        else:
+            run = charts.one_run(self.estimates, cells, chosen)
+            draw = charts.true_and_estimated
+            if kind == "ranks":
+                draw = charts.true_and_estimated_ranks
+            made = draw(run, cells, chosen)
+        if made is None:
+            raise StudyError(
+                f"nothing to draw for {kind!r}", hint="the comparison has no such values"
+            )
+        return made
+
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False))
 

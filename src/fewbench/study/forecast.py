@@ -14,6 +14,7 @@ import pandas as pd
 
 from fewbench._files import written_whole
 from fewbench._names import counted
+from fewbench.errors import StudyError
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
 
@@ -164,6 +165,20 @@ class Plan:
         """Return the answer and the table."""
         columns = ["method", "items", "error", "half_width", "ratio", "random_items"]
         return f"{self.answer}\n{self.to_frame()[columns].to_string()}"
+
+    def plot(self, target: str | None = None) -> Any:
+        """Return an Altair chart of the error by number of items.
+
+        `target` is like, family or stronger (default: that of the answer).
+        """
+        from fewbench.charts.planning import error_by_items
+
+        rows = self.to_dict()["curves"]
+        known = list(dict.fromkeys(row["target"] for row in rows))
+        wanted = self.forecasts[0].target if target is None else target
+        if wanted not in known:
+            raise StudyError(f"no errors for targets {wanted!r}", hint=f"use {' or '.join(known)}")
+        return error_by_items(rows, wanted, self.span)
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.answer)}</p>{self.to_frame().to_html()}"

@@ -1,0 +1,1 @@
+"""Charts of results as Altair charts: for notebooks, pictures, and report pages."""

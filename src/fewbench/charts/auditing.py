@@ -1,0 +1,104 @@
+"""Charts of an audit: scores of the models, and items by difficulty and discrimination."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fewbench.charts import theme
+from fewbench.charts.theme import LIGHT, finished, finite
+
+BINS, MARKED = 24, 400
+GRID = (72, 48)  # ten thousand dots of their own would make a heavy page
+
+
+def model_scores(scores: Sequence[float], lower_is_better: bool = False) -> Any | None:
+    """How many models score how much; None for a single model."""
+    import altair as alt
+
+    if len(scores) < 2:
+        return None
+    counts, edges = np.histogram(scores, BINS)
+    values = [
+        {"low": finite(a), "high": finite(b), "models": int(n), "none": 0}
+        for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True) if n
+    ]  # fmt: skip
+    title = "full score (less is better)" if lower_is_better else "full score"
+    chart = (
+        alt.Chart(theme.rows(values))
+        .mark_rect(color=LIGHT["m0"], opacity=0.75)
+        .encode(
+            x=alt.X("low:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=title, tickCount=6)),
+            x2="high:Q",
+            y=alt.Y("models:Q", axis=alt.Axis(title="models", tickMinStep=1, tickCount=5)),
+            y2="none:Q",
+            tooltip=["models:Q", alt.Tooltip("low:Q", title="from"),
+                     alt.Tooltip("high:Q", title="to")],
+        )
+    )  # fmt: skip
+    told = f"How many models score how much: {len(scores)} models from {min(scores):.4g} to "
+    told += f"{max(scores):.4g}, median {float(np.median(scores)):.4g}."
+    return finished(chart, told, 250)
+
+
+def items(numbers: Mapping[str, Any], span: tuple[float, float]) -> Any | None:
+    """Items by mean score and by how they go with the rest; None if none can be judged.
+
+    Parameters
+    ----------
+    numbers : mapping
+        `items`, `item_mean`, `item_r`, and the positions `item_wrong_way` and `item_suspect`, the
+        worst first; as in an audit's JSON.
+    span : tuple of float
+        The scores' scale.
+    """
+    import altair as alt
+
+    means, r = numbers["item_mean"], numbers["item_r"]
+    known = [i for i, value in enumerate(r) if value is not None]
+    if not known:
+        return None
+    low, high = span
+    bottom, top = min(0.0, *(r[i] for i in known)), max(0.0, *(r[i] for i in known))
+    wrong, suspect = numbers["item_wrong_way"][:MARKED], numbers["item_suspect"][:MARKED]
+    marked = {*wrong, *suspect}
+    wide, tall = (high - low) / GRID[0], ((top - bottom) or 1.0) / GRID[1]
+    places = Counter(
+        (round((means[i] - low) / wide), round((r[i] - bottom) / tall))
+        for i in known if i not in marked
+    )  # fmt: skip
+    crowd = [
+        {"mean": finite(low + a * wide), "r": finite(bottom + b * tall), "items": n}
+        for (a, b), n in sorted(places.items())
+    ]
+    said = {"goes the wrong way": wrong, "leans the wrong way": suspect}
+    named = [
+        {"item": str(numbers["items"][i]), "mean": finite(means[i]), "r": finite(r[i]),
+         "kind": kind}
+        for kind, which in said.items() for i in which
+    ]  # fmt: skip
+    x = alt.X("mean:Q", scale=alt.Scale(domain=[low, high], nice=False),
+              axis=alt.Axis(title="mean score of the item", tickCount=5))  # fmt: skip
+    y = alt.Y("r:Q", scale=alt.Scale(domain=[bottom, top]),
+              axis=alt.Axis(title="r with the rest", tickCount=5))  # fmt: skip
+    shade = alt.Scale(type="sqrt", domain=[1, 8], range=[0.3, 1], clamp=True)
+    dots = alt.Chart(theme.rows(crowd)).mark_circle(color=LIGHT["m0"], size=14).encode(
+        x=x, y=y, tooltip=["items:Q", "mean:Q", "r:Q"],
+        opacity=alt.Opacity("items:Q", legend=None, scale=shade),
+    )  # fmt: skip
+    zero = alt.Chart(theme.rows([{"r": 0}])).mark_rule(color=LIGHT["soft"]).encode(y=y)
+    kinds = list(said)
+    marks = alt.Chart(theme.rows(named)).mark_point(filled=True, size=46, opacity=1).encode(
+        x=x, y=y, tooltip=["item:N", "mean:Q", "r:Q", "kind:N"],
+        color=alt.Color("kind:N", legend=None,
+                        scale=alt.Scale(domain=kinds, range=[LIGHT["m1"], LIGHT["m4"]])),
+        shape=alt.Shape("kind:N", legend=None,
+                        scale=alt.Scale(domain=kinds, range=["square", "diamond"])),
+    )  # fmt: skip
+    told = f"{len(known):,} items by mean score and by correlation with the rest; "
+    told += f"{len(numbers['item_wrong_way']):,} go the wrong way, "
+    told += f"{len(numbers['item_suspect']):,} lean that way."
+    return finished(alt.layer(dots, zero, marks), told, 250)

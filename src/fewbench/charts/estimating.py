@@ -1,0 +1,192 @@
+"""Charts of estimates: a target among the source models, by task, several targets, and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fewbench.charts import forms, theme
+from fewbench.charts.theme import LIGHT, finished, finite
+
+TARGET, BINS, MOST_TASKS, MOST_TICKS = "m1", 24, 40, 1500
+
+
+def among_sources(
+    sources: Mapping[str, float],
+    target: str,
+    score: float,
+    interval: tuple[float, float],
+    random: tuple[float, float] | None = None,
+    level: float = 0.9,
+    lower_is_better: bool = False,
+) -> Any:
+    """The full scores of the source models, with a target's estimate and interval among them.
+
+    Parameters
+    ----------
+    sources : mapping of str to float
+        Full scores of the source models, on the scale of the scores.
+    target : str
+    score, interval
+        The target's estimate, on the same scale.
+    random : tuple of float, optional
+        The interval that random sampling of as many items would give.
+    level : float
+        Level of the intervals.
+    lower_is_better : bool
+        Whether the scale runs from bad to good downwards.
+    """
+    import altair as alt
+
+    values = np.array([value for value in sources.values() if value == value])
+    ends = [*interval, *(random or interval), score, *values.tolist()]
+    low, high = min(ends), max(ends)
+    air = 0.03 * (high - low) or 0.5
+    scale = alt.Scale(domain=[low - air, high + air], nice=False)
+    title = "full score (less is better)" if lower_is_better else "full score"
+    axis = alt.Axis(title=title, tickCount=6)
+    x = alt.X("score:Q", scale=scale, axis=axis)
+    counts, edges = np.histogram(values, BINS, (low, high) if high > low else None)
+    bars: list[dict[str, Any]] = [
+        {"score": finite(a), "to": finite(b), "models": int(n), "none": 0}
+        for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True) if n
+    ]  # fmt: skip
+    most = max((bar["models"] for bar in bars), default=1)
+    y = alt.Y("models:Q", scale=alt.Scale(domain=[0, 1.3 * most], nice=False),
+              axis=alt.Axis(title="source models", tickMinStep=1, tickCount=4))  # fmt: skip
+    bar = alt.Chart(theme.rows(bars)).mark_rect(color=LIGHT["rest"], opacity=0.7).encode(
+        x=x, x2="to:Q", y=y, y2="none:Q", tooltip=[alt.Tooltip("models:Q", title="source models"),
+        alt.Tooltip("score:Q", title="from"), alt.Tooltip("to:Q", title="to")],
+    )  # fmt: skip
+    step = max(1, len(sources) // MOST_TICKS)
+    named = sorted(sources.items(), key=lambda one: one[1])[::step]
+    rug = alt.Chart(theme.rows({"model": m, "score": finite(s)} for m, s in named if s == s))
+    ticks = rug.mark_tick(color=LIGHT["soft"], thickness=1, height=9, opacity=0.65, yOffset=-4)
+    tick = ticks.encode(x=x, y=alt.value("height"), tooltip=["model:N", "score:Q"])
+    own = {
+        "score": finite(score), "low": finite(interval[0]), "high": finite(interval[1]),
+        "target": target, "level": f"{level:.0%} interval",
+    }  # fmt: skip
+    base = alt.Chart(theme.rows([own]))
+    band = base.mark_rect(color=LIGHT[TARGET], opacity=0.16).encode(
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
+    )
+    rule = base.mark_rule(color=LIGHT[TARGET], strokeWidth=2).encode(
+        x=x, tooltip=["target:N", "score:Q", "low:Q", "high:Q", "level:N"]
+    )
+    right = (score - low) / ((high - low) or 1) > 0.6
+    text = base.mark_text(
+        color=LIGHT[TARGET], align="right" if right else "left", dx=-7 if right else 7, dy=6,
+        fontSize=13, fontWeight=600, limit=190, baseline="top",
+    ).encode(x=x, y=alt.value(0), text="target:N")  # fmt: skip
+    layers = [bar, band, tick, rule, text]
+    told = (
+        f"{target}: {score:.4g}, {level:.0%} interval {interval[0]:.4g} to {interval[1]:.4g}, "
+        f"among {len(values)} source models"
+    )
+    if len(values):
+        told += f" from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}"
+    if random is not None:
+        drawn = [{"low": finite(random[0]), "high": finite(random[1])}]
+        layers.append(
+            alt.Chart(theme.rows(drawn))
+            .mark_rule(color=LIGHT["soft"], strokeWidth=2, strokeDash=[3, 3])
+            .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=alt.value(30))
+        )
+        told += f". Dashed: random sampling would give {random[0]:.4g} to {random[1]:.4g}"
+    return finished(alt.layer(*layers), f"{told}.", 250)
+
+
+def by_task(tasks: Sequence[Mapping[str, Any]], target: str) -> Any | None:
+    """A row for each task: a target's estimated score, and the middle of the source models.
+
+    Parameters
+    ----------
+    tasks : sequence of dict
+        `task`, `score`, `items`, and the source models' `low`, `median` and `high` (10th, 50th and
+        90th percentile).  Of very many, the `MOST_TASKS` farthest from the median are drawn.
+
+    Returns
+    -------
+    Chart or None
+        None below two tasks.
+    """
+    import altair as alt
+
+    if len(tasks) < 2:
+        return None
+    far = sorted(tasks, key=lambda one: -abs(one["score"] - one["median"]))[:MOST_TASKS]
+    values = [
+        {**one, **{key: finite(one[key]) for key in ("score", "low", "median", "high")}}
+        for one in sorted(far, key=lambda one: one["median"] - one["score"])
+    ]
+    base = alt.Chart(theme.rows(values))
+    y = alt.Y("task:N", sort=[one["task"] for one in values],
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=150))  # fmt: skip
+    scale = alt.Scale(zero=False, nice=True)
+    axis = alt.Axis(title="task score", tickCount=5)
+    bar = base.mark_bar(color=LIGHT["rest"], opacity=0.55, height=8).encode(
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y
+    )
+    middle = base.mark_tick(color=LIGHT["soft"], thickness=2, height=8).encode(
+        x=alt.X("median:Q", scale=scale, axis=axis), y=y
+    )
+    dot = base.mark_point(color=LIGHT[TARGET], filled=True, size=70, opacity=1).encode(
+        x=alt.X("score:Q", scale=scale, axis=axis), y=y,
+        tooltip=["task:N", alt.Tooltip("score:Q", title=target),
+                 alt.Tooltip("median:Q", title="median of source models"),
+                 alt.Tooltip("low:Q", title="10th percentile"),
+                 alt.Tooltip("high:Q", title="90th percentile"),
+                 alt.Tooltip("items:Q", title="items run")],
+    )  # fmt: skip
+    told = f"Scores of {target} by task; bars hold the middle 80% of the source models, ticks "
+    told += "their medians. " + "; ".join(f"{one['task']}: {one['score']:.4g}" for one in values)
+    return finished(alt.layer(bar, middle, dot), f"{told}.", 20 * len(values) + 44)
+
+
+def several(estimates: Sequence[Mapping[str, Any]], level: float = 0.9) -> Any:
+    """Estimates of several targets with their intervals: `target`, `score`, `low`, `high`."""
+    values = [{**one, "name": one["target"], "value": one["score"]} for one in estimates]
+    told = f"Estimates with their {level:.0%} intervals. " + "; ".join(
+        f"{one['target']}: {one['score']:.4g} ({one['low']:.4g} to {one['high']:.4g})"
+        for one in estimates
+    )
+    return forms.intervals(values, "full score", f"{told}.")
+
+
+def beside_random(
+    target: str, score: float, interval: tuple[float, float], random: tuple[float, float]
+) -> Any:
+    """An estimate with its interval, and the interval that random sampling would give."""
+    middle = (random[0] + random[1]) / 2
+    rows = [
+        {"name": target, "value": score, "low": interval[0], "high": interval[1], "color": TARGET},
+        {"name": "random sampling", "value": middle, "low": random[0], "high": random[1],
+         "color": "ref"},
+    ]  # fmt: skip
+    told = f"{target}: {score:.4g} ({interval[0]:.4g} to {interval[1]:.4g}); random sampling "
+    told += f"would give {random[0]:.4g} to {random[1]:.4g}."
+    return forms.intervals(rows, "full score", told)
+
+
+def course(points: Sequence[Mapping[str, Any]]) -> Any | None:
+    """The estimate and its interval as answers came in: `step`, `score`, `low`, `high`."""
+    return forms.course(points, "items answered")
+
+
+def tracked(points: Sequence[Mapping[str, Any]]) -> Any | None:
+    """A score and its interval along the steps of a training run; None below two steps.
+
+    Parameters
+    ----------
+    points : sequence of dict
+        `step`, `score`, `low`, `high`.
+
+    Examples
+    --------
+    >>> tracked([{"step": 1000, "score": 0.4, "low": 0.3, "high": 0.5}]) is None
+    True
+    """
+    return forms.course(points, "training step")

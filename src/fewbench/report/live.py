@@ -1,0 +1,285 @@
+"""A page on the local machine that follows an evaluation: read-only, for one reader.
+
+The server listens on the loopback address alone, answers only to a random token in the address,
+takes nothing but GET, and refuses other host names, so that no web page can read it by tricks with
+DNS. It knows two addresses, the page and its state, and no files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+from fewbench.errors import FewbenchError
+from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
+from fewbench.report.estimate_page import Told, render_estimates
+from fewbench.report.frame import body_of, charts_of, render_page
+from fewbench.scores import Scores
+
+HOST = "127.0.0.1"
+LARGEST = 100_000_000  # bytes of a file that is copied to be looked at
+LINGER = 5.0  # seconds that the end of a run waits for the page to fetch its last state
+EVERY = 1.0  # seconds between looks at a folder
+
+
+class LivePage:
+    """One page, served until it is closed.
+
+    Parameters
+    ----------
+    port : int
+        0 takes any free one.
+
+    Raises
+    ------
+    FewbenchError
+        If the port is not free.
+
+    Examples
+    --------
+    >>> with LivePage() as page:
+    ...     page.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._token = secrets.token_urlsafe(24)
+        self._lock = threading.Lock()
+        self._page, self._state, self._version = "", b"", 0
+        self._is_done, self._has_readers = False, False
+        self._has_fetched = threading.Event()
+        try:
+            self._server = ThreadingHTTPServer((HOST, port), _handler(self))
+        except OSError as error:
+            raise FewbenchError(
+                f"cannot serve on port {port}: {error.strerror}", hint="give another --port"
+            ) from error
+        self._server.daemon_threads = True
+        self.wait("Waiting for the first answers.")
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the page, token included."""
+        return f"http://{HOST}:{self._server.server_port}/{self._token}/"
+
+    @property
+    def version(self) -> int:
+        """The number that the next page is rendered with."""
+        return self._version + 1
+
+    def wait(self, state: str) -> None:
+        """Show a page without an estimate."""
+        self.show(render_page("waiting.html.j2", live=True, version=self.version, state=state))
+
+    def show(self, page: str, *, is_done: bool = False) -> None:
+        """Show a page that was rendered with `version`."""
+        with self._lock:
+            self._version += 1
+            self._page, self._is_done = page, is_done
+            made = {
+                "version": self._version, "is_done": is_done,
+                "body": body_of(page), "charts": charts_of(page),
+            }  # fmt: skip
+            self._state = json.dumps(made).encode()
+            self._has_fetched.clear()
+
+    def linger(self, most: float) -> None:
+        """Wait until an open page has fetched the last state, at most so many seconds."""
+        if self._has_readers:
+            self._has_fetched.wait(most)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def answer(self, path: str, host: str | None) -> tuple[HTTPStatus, str, bytes]:
+        """Return status, type and content for a request."""
+        allowed = {f"{name}:{self._server.server_port}" for name in (HOST, "localhost")}
+        parts = urlsplit(path)
+        token, _, rest = parts.path.removeprefix("/").partition("/")
+        if host not in allowed or not secrets.compare_digest(
+            token.encode("utf-8", "replace"), self._token.encode()
+        ):
+            return HTTPStatus.FORBIDDEN, "text/plain", b"forbidden"
+        with self._lock:
+            self._has_readers = True
+            if rest == "":
+                return HTTPStatus.OK, "text/html; charset=utf-8", self._page.encode()
+            if rest != "state":
+                return HTTPStatus.NOT_FOUND, "text/plain", b"not found"
+            asked = parse_qs(parts.query).get("after", ["0"])[0]
+            if re.fullmatch(r"\d{1,12}", asked) and int(asked) >= self._version:
+                return HTTPStatus.NO_CONTENT, "text/plain", b""
+            if self._is_done:
+                self._has_fetched.set()
+            return HTTPStatus.OK, "application/json", self._state
+
+
+def _handler(page: LivePage) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """GET of the page and its state; all else is refused."""
+
+        server_version, sys_version, timeout = "fewbench", "", 10
+
+        def do_GET(self) -> None:
+            self._send(*page.answer(self.path, self.headers.get("Host")))
+
+        def _refuse(self) -> None:
+            self._send(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"only GET")
+
+        do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _refuse
+
+        def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+            self.send_response(status)
+            for name, value in (
+                ("Content-Type", kind), ("Content-Length", str(len(content))),
+                ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
+                ("Referrer-Policy", "no-referrer"), ("X-Frame-Options", "DENY"),
+            ):  # fmt: skip
+                self.send_header(name, value)
+            if status is HTTPStatus.METHOD_NOT_ALLOWED:
+                self.send_header("Allow", "GET")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Requests are nobody's business."""
+
+    return Handler
+
+
+class History:
+    """The estimates of a run so far, by target, for the chart of its course."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, list[dict[str, Any]]] = {}
+
+    def add(self, one: Estimate) -> bool:
+        """Add an estimate; return whether it is new."""
+        points = self.points.setdefault(one.target, [])
+        made = {"step": one.items_run, "score": one.score, "low": one.interval.low,
+                "high": one.interval.high}  # fmt: skip
+        if points and points[-1] == made:
+            return False
+        if points and points[-1]["step"] == made["step"]:
+            points.pop()
+        points.append(made)
+        return True
+
+
+def view(
+    folder: str | Path,
+    scores: Scores | None = None,
+    *,
+    level: float = 0.9,
+    port: int = 0,
+    on_ready: Callable[[str], None] | None = None,
+    until: Callable[[], bool] = lambda: False,
+    opened: Callable[[Path], Evaluation] | None = None,
+) -> None:
+    """Serve the page of an evaluation's estimates until interrupted; the folder is only read.
+
+    Parameters
+    ----------
+    folder : path
+        Of an evaluation or a run, at work or not.
+    scores : Scores, optional
+        The scores it was started with (default: read from their file).
+    level : float
+        Level of the intervals.
+    port : int
+        Port on the local machine; 0 takes any free one.
+    on_ready : callable, optional
+        Called with the address (default: prints it).
+    until : callable, optional
+        Asked every second whether to end.
+    opened : callable, optional
+        Opens a copy of the folder (default: `Evaluation.open`).
+
+    Raises
+    ------
+    EvaluationError, FewbenchError
+        If the folder holds no evaluation, or the port is not free.
+    """
+    place = Path(folder)
+    Journal(place).header()  # a folder without an evaluation is refused before anything is served
+    history = History()
+    with LivePage(port) as page, tempfile.TemporaryDirectory() as name:
+        copy = Path(name)
+        for path in place.iterdir():
+            if path.is_file() and path.stat().st_size < LARGEST and path.suffix != ".lock":
+                shutil.copyfile(path, copy / path.name)
+        evaluation = opened(copy) if opened else Evaluation.open(copy, scores)
+        (print if on_ready is None else on_ready)(page.url)
+        seen: object = None
+        while not until():
+            now = _stamp(place)
+            if now != seen:
+                seen = now
+                try:
+                    evaluation = _look(place, copy, evaluation, page, history, level)
+                except FewbenchError as error:  # such as half a line, while another writes it
+                    page.wait(f"{error.message}. The page looks again when the folder changes.")
+            time.sleep(EVERY)
+
+
+def _stamp(folder: Path) -> object:
+    try:
+        found = (folder / ANSWERS).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _look(
+    folder: Path, copy: Path, before: Evaluation, page: LivePage, history: History, level: float
+) -> Evaluation:
+    """Show what a folder holds now, from a copy: estimating may write to where it reads."""
+    for name in (HEADER, ANSWERS):
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, copy / name)
+    evaluation = Evaluation.open(copy, before.scores)
+    counts = evaluation.to_frame()
+    names = [name for name in evaluation.targets if counts.loc[name, "answered"]]
+    if not names:
+        page.wait("Waiting for the first answers.")
+        return evaluation
+    estimates = evaluation.estimate(level, names)
+    for one in estimates.values():
+        history.add(one)
+    told = Told(
+        scores=evaluation.scores, evaluation=evaluation, folder=str(folder),
+        history=history.points, source=folder.name, state=state_of(evaluation),
+    )  # fmt: skip
+    page.show(render_estimates(estimates, told, version=page.version))
+    return evaluation
+
+
+def state_of(evaluation: Evaluation) -> str:
+    """Return how far an evaluation is, in a few words."""
+    counts = evaluation.to_frame()
+    answered, asked = int(counts["answered"].sum()), int(counts["asked"].sum())
+    return f"{answered:,} of {max(asked, answered):,} asked items answered"

@@ -1,0 +1,101 @@
+"""The page of an estimate: what a trainer sends round."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.errors import FewbenchError
+from fewbench.report import write_report
+from fewbench.scores import Scale, from_arrays
+from fewbench.testing import simulate
+
+ODD = "<script>alert('x')</script>&"
+
+
+def evaluated(scores, method="greedy-ridge", items=30, name="new", row=-1):
+    sources = scores.take(models=np.arange(scores.n_models - 1))
+    evaluation = fewbench.Evaluation(sources, method, items, [name])
+    while asked := evaluation.ask():
+        known = scores.values[row, scores.positions(asked[name])]
+        told = scores.scale.from_unit(known).tolist()
+        evaluation.tell(name, dict(zip(asked[name], told, strict=True)))
+    return evaluation
+
+
+@pytest.fixture(scope="module")
+def done():
+    return evaluated(simulate(40, 150, 5, seed=4), "random-ridge")
+
+
+def plain(text):
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
+    path = write_report(done, tmp_path / "estimate.html", source="my.parquet")
+    text = body(path.read_text("utf-8"))
+    balanced(text)
+    one, said = done.estimate()["new"], plain(text)
+    assert "nan" not in said.lower().split()
+    assert "None" not in said
+    assert f"new scores {one.score:.3f}" in said
+    assert f"(90% interval {one.interval.low:.3f} to {one.interval.high:.3f})" in said
+    assert f"{one.random.interval.low:.3f} to {one.random.interval.high:.3f}" in said
+    assert f"Estimated from {one.items_run} of {one.items_total} items" in said
+    assert f"rank {one.rank} of {one.ranked_among}" in said
+    assert one.interval_basis in said
+    assert "120 of 150 items did not have to run" in said
+    for warning in one.warnings:
+        assert warning in said
+    for task, score in one.tasks.items():
+        assert f"{task} {score:.3f} {one.task_items[task]}" in said
+    table = re.search(r'<table[^>]*id="sources-table-target-0".*?</table>', text, re.S)[0]
+    assert table.count("<tr>") == 1 + one.ranked_among
+    assert "this model" in table
+    items = re.search(r'<table[^>]*id="items-table-target-0".*?</table>', text, re.S)[0]
+    assert items.count("<tr>") == 1 + one.items_run
+    assert path.stat().st_size < 2_000_000
+
+
+def test_the_same_answers_give_the_same_bytes_and_no_request_is_allowed(done, tmp_path):
+    pages = [write_report(done, tmp_path / f"{i}.html").read_text("utf-8") for i in range(2)]
+    assert pages[0] == pages[1]
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', pages[0])[1]
+    assert "default-src 'none'" in unescape(policy)
+    assert "connect-src 'none'" in unescape(policy)
+
+
+def test_names_are_escaped_and_other_scales_kept(body, balanced, tmp_path):
+    values = 100 * (np.random.default_rng(0).random((20, 60)) < 0.6)
+    table = from_arrays(
+        values, models=[f"{ODD}{i}" for i in range(20)], items=[f"{ODD}{i}" for i in range(60)],
+        tasks=[f"{ODD}{i % 3}" for i in range(60)], scale=Scale(0, 100, lower_is_better=True),
+    )  # fmt: skip
+    whole = write_report(evaluated(table, name=ODD), tmp_path / "p", source=ODD).read_text("utf-8")
+    text = body(whole)
+    balanced(text)
+    assert "<script" not in text
+    assert "alert(" in text
+    # three scripts of our own: the charts' data, the bundle, and the page's own
+    assert len(re.findall(r"<script", whole)) == 3
+    assert re.search(r"scores \d\d\.\d ", plain(text))
+
+
+def test_without_sources_or_with_several_targets(done, body, tmp_path):
+    one = done.estimate()["new"]
+    alone = body(write_report(one, tmp_path / "a.html").read_text("utf-8"))
+    assert "Against the source models" not in alone
+    assert f"{one.score:.3f}" in alone
+    other = one.model_copy(update={"target": "other", "rank": 1})
+    both = plain(
+        body(write_report({"new": one, "other": other}, tmp_path / "b").read_text("utf-8"))
+    )
+    assert "other is first of 2 targets" in both
+    with pytest.raises(FewbenchError, match="no page for a int"):
+        write_report(3, tmp_path / "c.html")
+    assert not (tmp_path / "c.html").exists()

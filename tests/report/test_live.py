@@ -1,0 +1,122 @@
+"""The live page: read-only, on this machine, for those who know the token."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+import fewbench
+from fewbench.errors import FewbenchError
+from fewbench.report.live import LivePage, view
+from fewbench.scores import save_scores
+from fewbench.testing import simulate
+
+
+def ask(url, method="GET", path=None, host=None):
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    headers = {} if host is None else {"Host": host}
+    connection.request(method, parts.path if path is None else path, headers=headers)
+    reply = connection.getresponse()
+    content = reply.read()
+    connection.close()
+    return reply.status, content, reply
+
+
+def test_only_get_with_token_and_own_name_is_answered():
+    with LivePage() as page:
+        url, port = page.url, urlsplit(page.url).port
+        status, content, reply = ask(url)
+        assert status == 200
+        assert b"Waiting for the first answers" in content
+        assert reply.getheader("Cache-Control") == "no-store"
+        assert reply.getheader("X-Frame-Options") == "DENY"
+        assert urlsplit(url).hostname == "127.0.0.1"
+        own = urlsplit(url).path
+        for path in ("/", "/wrong/", "/wrong/state", own[:-2] + "x/", own.rstrip("/")[:-1], "//"):
+            assert ask(url, path=path)[0] == 403, path
+        for path in ("../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "state/../x", "index.html"):
+            assert ask(url, path=own + path)[0] == 404, path
+        assert ask(url, path="/../../etc/passwd")[0] == 403
+        for host in (f"evil.example:{port}", "evil.example", "127.0.0.1", f"127.0.0.1:{port + 1}"):
+            assert ask(url, host=host)[0] == 403, host
+        assert ask(url, host=f"localhost:{port}")[0] == 200
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"):
+            assert ask(url, method)[0] == 405, method
+        with pytest.raises(FewbenchError, match="cannot serve on port"):
+            LivePage(port)
+    with pytest.raises(OSError):
+        ask(url)
+
+
+def test_a_page_that_polls_gets_what_is_new():
+    with LivePage() as page:
+        state = urlsplit(page.url).path + "state"
+        first = json.loads(ask(page.url, path=state)[1])
+        assert set(first) == {"version", "is_done", "body", "charts"}
+        now = f"{state}?after={first['version']}"
+        assert ask(page.url, path=now)[0] == 204
+        page.wait("3 of 9 items")
+        fresh = json.loads(ask(page.url, path=now)[1])
+        assert fresh["version"] == first["version"] + 1
+        assert "3 of 9 items" in fresh["body"]
+        for odd in ("x", "-1", "9" * 40, ""):
+            assert ask(page.url, path=f"{state}?after={odd}")[0] == 200, odd
+
+
+@pytest.fixture
+def run(tmp_path):
+    scores = simulate(30, 60, 3, seed=2)
+    save_scores(scores, tmp_path / "scores.parquet")
+    evaluation = fewbench.Evaluation(scores, "random", 10, ["new"])
+    evaluation.save(tmp_path / "run", tmp_path / "scores.parquet")
+    return evaluation, tmp_path / "run"
+
+
+def test_view_follows_a_folder_and_leaves_it_alone(run):
+    evaluation, folder = run
+    over, seen = threading.Event(), {}
+
+    def serve():
+        view(folder, on_ready=lambda url: seen.update(url=url), until=over.is_set)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        body = until(lambda: seen and body_of(seen["url"]), lambda b: "Waiting" in b)
+        assert "new" not in body.split()
+        before = files(folder)
+        asked = evaluation.ask()["new"]
+        evaluation.tell("new", dict(zip(asked[:6], [1.0, 0.0] * 3, strict=True)))
+        written = files(folder)
+        assert written != before
+        body = until(lambda: body_of(seen["url"]), lambda b: "6 of 10 asked items answered" in b)
+        assert "scores 0.500" in " ".join(body.replace("</b>", "").split())
+        assert files(folder) == written
+    finally:
+        over.set()
+        thread.join()
+    with pytest.raises(FewbenchError):
+        view(folder.parent, until=lambda: True)
+
+
+def body_of(url):
+    return json.loads(ask(url, path=urlsplit(url).path + "state")[1])["body"]
+
+
+def until(find, holds, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if (found := find()) and holds(found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it never came")
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
