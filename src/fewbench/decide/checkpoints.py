@@ -13,9 +13,6 @@ import pandas as pd
 
 from fewbench._names import did_you_mean, some
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.contrast import Contrast
-from fewbench.decide.held_out import HeldOut, Residuals, as_close
-from fewbench.decide.sides import Side, side
 from fewbench.decide.steps import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
@@ -27,8 +24,6 @@ from fewbench.scores.packed import PackedScores
 METHOD = "fewbench-static"
 """Method that estimates checkpoints of a table, which ran items that no method chose."""
 STEP, FAMILY = "step", "family"
-FEWEST_FAMILIES = 10
-"""Families with two models from which the errors of a difference are theirs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +82,6 @@ class Run:
     checkpoints: tuple[Checkpoint, ...]
     steps: FloatArray
     evaluations: dict[str, Evaluation]
-
-    def side(self, name: str) -> Side:
-        """Return a checkpoint as one side of a comparison."""
-        if name in self.evaluations:
-            return side((self.evaluations[name], name), self.scores)
-        return side(name, self.scores)
 
 
 def read_run(
@@ -220,9 +209,7 @@ def _of_evaluation(evaluation: Evaluation) -> list[Checkpoint]:
         told = evaluation.record.answers(name)
         options = None if told.probabilities is None else told.probabilities[0]
         skipped = evaluation.record.skipped(name)
-        found.append(
-            Checkpoint(name, told.items, told.scores[0], evaluation, options, skipped)
-        )
+        found.append(Checkpoint(name, told.items, told.scores[0], evaluation, options, skipped))
     return found
 
 
@@ -340,40 +327,3 @@ def _together(sources: Scores, group: Sequence[Checkpoint]) -> Together:
         given = given.model_copy(update={"provenance": own})
     stop = Stop(items=made.budget)
     return Together(sources, chosen, targets=names, seed=made.seed, stop=stop, subset=given)
-
-
-class WithinRun(Contrast):
-    """A difference of two checkpoints, with errors from pairs of source models of one family.
-
-    Two checkpoints of a run err alike, as two models of one family do. Where too few families have
-    two models, pairs of different families are used, which errs on the side of no verdict.
-    """
-
-    def _residuals(self, held: list[HeldOut]) -> Residuals:
-        if len(held) == 2:
-            found = of_families(held[0], held[1], self.difference)
-            if found.groups >= FEWEST_FAMILIES:
-                return found
-        return super()._residuals(held)
-
-
-def of_families(one: HeldOut, other: HeldOut, difference: float) -> Residuals:
-    """Return residuals of differences over pairs of one group; see `held_out.of_pairs`."""
-    row = {model: at for at, model in enumerate(other.models.tolist())}
-    both = [(at, row[model]) for at, model in enumerate(one.models.tolist()) if model in row]
-    first = np.array([at for at, _ in both], dtype=np.intp)
-    second = np.array([at for _, at in both], dtype=np.intp)
-    groups = one.groups[first]
-    fits = np.equal.outer(groups, groups) & ~np.eye(len(groups), dtype=bool)
-    if one is other:
-        fits = np.triu(fits)
-    i, j = np.nonzero(fits)
-    near = as_close(one.estimates[first[i]] - other.estimates[second[j]], difference)
-    i, j = i[near], j[near]
-    a, b = one.errors[first[i], -1], other.errors[second[j], -1]
-    unit = np.hypot(one.spreads[first[i], -1], other.spreads[second[j], -1])
-    sizes = np.divide(np.abs(a - b), unit, out=np.zeros_like(unit), where=unit > 0)
-    counts = np.bincount(groups[i], minlength=1)
-    weights = 1.0 / counts[groups[i]]
-    used, models = len(np.unique(groups[i])), len(np.unique(np.concatenate([i, j])))
-    return Residuals(sizes, weights / max(weights.sum(), 1e-300), used, models)

@@ -87,7 +87,7 @@ def smooth(steps: FloatArray, estimates: FloatArray, errors: FloatArray) -> Curv
         # The level of the whole curve is unknown: a flat prior, integrated out.
         precision = inverse - np.outer(sums, sums) / sums.sum()
         pulled = precision @ estimates
-        sign, log_det = np.linalg.slogdet(inverse)
+        log_det = np.linalg.slogdet(inverse)[1]
         weights.append(0.5 * (log_det - np.log(sums.sum()) - estimates @ pulled))
         means.append(estimates - noise * pulled)
         variances.append(noise - noise**2 * np.diag(precision))

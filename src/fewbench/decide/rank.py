@@ -181,8 +181,8 @@ def rank(
         errors[i, j] = errors[j, i] = contrast.standard_error(level)
     groups = [one.residuals.groups for one in pairs.values() if one.open]
     surely = _told_apart(sides, errors, max(2, min(groups, default=2)), level)
+    chances = _chances(sides, errors)
     units = np.array([float(one.estimates[0]) for one in sides])
-    chances = chances_of_ranks(units, errors)
     ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)
     found = tuple(
         Ranked(
@@ -224,14 +224,13 @@ def _told_apart(sides: list[Side], errors: FloatArray, freedom: int, level: floa
     return np.asarray(np.subtract.outer(units, units) > quantile * errors + 10.0**-EXACT)
 
 
-def chances_of_ranks(units: FloatArray, errors: FloatArray) -> FloatArray:
+def _chances(sides: list[Side], errors: FloatArray) -> FloatArray:
     """Return the probability of each rank (column) of each target (row).
 
-    `units` are scores, shape (targets,), and `errors` standard errors of the pairs' differences.
     Scores are drawn as independent normals whose differences have the pairs' standard errors as
     closely as independent ones can (least squares on variances).
     """
-    n = len(units)
+    n = len(sides)
     finite = np.where(np.isfinite(errors), errors, 1.0)
     pairs = list(itertools.combinations(range(n), 2))
     design = np.zeros((len(pairs), n))
@@ -243,6 +242,7 @@ def chances_of_ranks(units: FloatArray, errors: FloatArray) -> FloatArray:
     if n == 2:  # one equation: any split of the variance gives the same
         variances = np.full(2, finite[0, 1] ** 2 / 2)
     rng = np.random.default_rng(0)
+    units = np.array([float(one.estimates[0]) for one in sides])
     drawn = units + rng.standard_normal((DRAWS, n)) * np.sqrt(variances)
     order = np.argsort(-drawn, axis=1, kind="stable")
     chances = np.zeros((n, n))

@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,19 +14,14 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import some
 from fewbench._types import FloatArray
-from fewbench.decide.checkpoints import Run, WithinRun, read_run
+from fewbench.decide.checkpoints import Run, read_run
 from fewbench.decide.curve import Curve, smooth
-from fewbench.decide.held_out import HeldOut
-from fewbench.decide.paired import items_needed
-from fewbench.decide.rank import chances_of_ranks
-from fewbench.decide.sides import Side
 from fewbench.decide.track_folder import open_folder
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scores
-from fewbench.study.inference import holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +32,12 @@ CONTENDERS = 25
 POWER = 0.8
 """Share of changes of the wanted size that are found, for the number of items."""
 SCANT = 10
-"""Fewer answers than this say little."""
+"""Fewer answers than this, or common items of two checkpoints, say little."""
+PRIOR, LEAST = 2.0, 0.3
+"""So many items count for how source models differ beside how two checkpoints do; least share of
+their disagreement that is noise."""
+DRAWS = 20_000
+"""Draws of all scores, for the probability of being the best."""
 
 
 class Point(BaseModel):
@@ -216,7 +217,7 @@ def track(
     """Follow the checkpoints of one run.
 
     Checkpoints that ran all items join the source models, the others are estimated from their
-    answers. Measures the errors of the method on the source models, which can take as long as 100
+    answers. Measures the errors of the method on the source models, which can take as long as 20
     runs of the method; a folder keeps them.
 
     Parameters
@@ -253,15 +254,18 @@ def track(
     (['run/step-1000', 'run/step-2000'], True)
     """
     check_level(level)
-    kept_in = None
+    kept_in: Path | None = None
+    of: Scores | Sequence[Evaluation]
     if isinstance(given, str | os.PathLike):
         kept_in = Path(given)
         opened = open_folder(kept_in, scores)
-        given, steps = opened.evaluations, opened.steps | dict(steps or {})
-        run = run or opened.run
+        of, run = opened.evaluations, run or opened.run
+        steps = {**opened.steps, **(steps or {})}
     elif isinstance(given, Evaluation):
-        given, kept_in = [given], given.folder
-    found = read_run(given, run, steps, kept_in)
+        of, kept_in = [given], given.folder
+    else:
+        of = given
+    found = read_run(of, run, steps, kept_in)
     span = found.scores.scale.high - found.scores.scale.low
     for name, wanted in (("half width", half_width), ("change", change)):
         if wanted is not None and not 0 < wanted < span:
@@ -275,26 +279,23 @@ def track(
 
 
 class _Tracker:
-    """Estimates the checkpoints of a run and compares them."""
+    """Estimates the checkpoints of a run and compares them; scores in [0, 1], 1 being best."""
 
     def __init__(self, run: Run, level: float, neighbors: bool) -> None:
-        self.run, self.level, self.scores = run, level, run.scores
-        self.names = [one.name for one in run.checkpoints]
-        self.sides: list[Side] = [run.side(name) for name in self.names]
-        self._held: dict[tuple[object, ...], HeldOut] = {}
-        self.estimates = self._estimated()
-        self.alone = np.array([float(one.estimates[0]) for one in self.sides])
-        self.ends = np.array([self._ends(at) for at in range(len(self.names))])
         from scipy.special import ndtri
 
+        self.run, self.level, self.scores = run, level, run.scores
+        self.names = [one.name for one in run.checkpoints]
+        self.estimates = self._estimated()
+        self.alone, self.ends = self._own()
         self.errors = (self.ends[:, 1] - self.ends[:, 0]) / 2 / float(ndtri(0.5 + level / 2))
         drawn = smooth(run.steps, self.alone, self.errors)
         plain = Curve(self.alone, np.ones(len(self.names)), drawn.left_out)
         self.is_smoothed = neighbors and not np.isnan(drawn.left_out).all()
-        self.left_out = drawn.left_out
         self.curve = drawn if self.is_smoothed else plain
 
     def _estimated(self) -> dict[str, Estimate]:
+        """Return the estimates of the checkpoints that did not run all items."""
         together: dict[int, list[str]] = {}
         evaluations = self.run.evaluations
         for name, evaluation in evaluations.items():
@@ -304,14 +305,20 @@ class _Tracker:
             found |= evaluations[names[0]].estimate(self.level, names)
         return found
 
-    def _ends(self, at: int) -> tuple[float, float]:
-        """Return the interval of one checkpoint's own estimate, in [0, 1]."""
-        name = self.names[at]
-        if name not in self.estimates:
-            return float(self.alone[at]), float(self.alone[at])
-        interval = self.estimates[name].interval
-        low, high = np.sort(self.scores.scale.to_unit(np.array([interval.low, interval.high])))
-        return float(low), float(high)
+    def _own(self) -> tuple[FloatArray, FloatArray]:
+        """Return the checkpoints' own estimates, and the ends of their intervals."""
+        full = dict(zip(self.scores.model_ids, self.scores.full_scores().tolist(), strict=True))
+        alone, ends = [], []
+        for name in self.names:
+            one = self.estimates.get(name)
+            if one is None:
+                numbers = np.full(3, full[name])
+            else:
+                given = np.array([one.score, one.interval.low, one.interval.high])
+                numbers = self.scores.scale.to_unit(given)
+            alone.append(numbers[0])
+            ends.append(np.sort(numbers[1:]))
+        return np.array(alone), np.array(ends)
 
     def track(self, half_width: float | None, change: float | None) -> Track:
         """Return the result."""
@@ -323,7 +330,7 @@ class _Tracker:
             middle, shrunk = float(self.curve.scores[at]), float(self.curve.shrinkage[at])
             low, high = middle + shrunk * (self.ends[at] - self.alone[at])
             low, high = scale.interval_from_unit(max(0.0, float(low)), min(1.0, float(high)))
-            expected = float(self.left_out[at])
+            expected = float(self.curve.left_out[at])
             points.append(
                 Point(
                     checkpoint=checkpoint.name,
@@ -332,17 +339,18 @@ class _Tracker:
                     interval=Interval(low=low, high=high),
                     alone=float(scale.from_unit(float(self.alone[at]))),
                     expected=None if math.isnan(expected) else float(scale.from_unit(expected)),
-                    is_known=self.sides[at].is_known,
+                    is_known=checkpoint.name not in self.estimates,
                     items_run=len(checkpoint.items),
                     chance_best=float(chances[at]),
                 )
             )
-        open_ = self.errors > 0
-        neighbor_error = None
-        if open_.any() and not np.isnan(self.left_out).all():
-            apart = (self.alone - self.left_out)[open_]
-            neighbor_error = span * math.sqrt(float(np.mean(apart**2)))
-        own = span * math.sqrt(float(np.mean(self.errors[open_] ** 2))) if open_.any() else None
+        partial = np.array([name in self.estimates for name in self.names])
+        neighbor_error = own_error = None
+        if partial.any():
+            own_error = span * math.sqrt(float(np.mean(self.errors[partial] ** 2)))
+            if not np.isnan(self.curve.left_out).all():
+                apart = (self.alone - self.curve.left_out)[partial]
+                neighbor_error = span * math.sqrt(float(np.mean(apart**2)))
         return Track(
             run=self.run.name,
             level=self.level,
@@ -351,27 +359,52 @@ class _Tracker:
             best=self.names[int(np.argmax(np.round(chances, 9)))],
             is_smoothed=self.is_smoothed,
             neighbor_error=neighbor_error,
-            own_error=own,
+            own_error=own_error,
             items_needed=self._needed(half_width, change, span),
             items_total=self.scores.n_items,
             sources=self.scores.n_models,
             warnings=self._warnings(),
         )
 
-    def _contrast(self, i: int, j: int) -> WithinRun:
-        return WithinRun(
-            self.sides[i], self.sides[j], self.scores, sequential=False, held=self._held
+    # -- differences -------------------------------------------------------------------------
+
+    def _difference_error(self, i: int, j: int) -> tuple[float, int]:
+        """Return the standard error of the difference of two checkpoints, and its freedom.
+
+        That of the paired difference on their common items: it measures how alike the two answer,
+        and assumes nothing of the source models.
+        """
+        one, other = self.run.checkpoints[i], self.run.checkpoints[j]
+        n_items = self.scores.n_items
+        items, first, second = np.intersect1d(
+            one.items, other.items, assume_unique=True, return_indices=True
         )
+        n = len(items)
+        if one.name not in self.estimates and other.name not in self.estimates:
+            return 0.0, n_items
+        if n < SCANT:
+            return math.hypot(self.errors[i], self.errors[j]), SCANT
+        apart = one.answers[first] - other.answers[second]
+        mean_square = (float(apart @ apart) + PRIOR * self._typical) / (n + PRIOR)
+        # What their estimated difference explains is no noise, but it may not explain all.
+        noise = max(mean_square - (self.alone[i] - self.alone[j]) ** 2, LEAST * mean_square)
+        uneven = n_items * float(self.scores.item_weights @ self.scores.item_weights)
+        return math.sqrt(noise * uneven * max(0.0, 1 / n - 1 / n_items)), n - 1
+
+    @cached_property
+    def _typical(self) -> float:
+        """Mean square difference of two source models on an item."""
+        return float(2 * self.scores.filled.var(axis=0).mean())
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
         order = np.argsort(-self.curve.scores, kind="stable")[:CONTENDERS]
         errors = np.zeros((len(order), len(order)))
         for i, j in itertools.combinations(range(len(order)), 2):
-            contrast = self._contrast(int(order[i]), int(order[j]))
-            errors[i, j] = errors[j, i] = contrast.standard_error(self.level)
+            error, _ = self._difference_error(int(order[i]), int(order[j]))
+            errors[i, j] = errors[j, i] = error
         chances = np.zeros(len(self.names))
-        chances[order] = chances_of_ranks(self.curve.scores[order], errors)[:, 0]
+        chances[order] = _chances_best(self.curve.scores[order], errors)
         return chances
 
     def _pairs(self) -> list[tuple[int, int]]:
@@ -387,63 +420,52 @@ class _Tracker:
         scale = self.scores.scale
         span = scale.high - scale.low
         sign = -span if scale.lower_is_better else span
-        made = []
-        for before, after in self._pairs():
-            contrast = self._contrast(after, before)
-            apart, error = contrast.difference, contrast.standard_error(self.level)
-            if not contrast.open:
-                p_value = 0.0 if abs(apart) > 1e-12 else 1.0
-            elif not math.isfinite(error):
-                p_value = 1.0
-            else:
-                ratio = abs(apart) / error if error > 0 else math.inf
-                p_value = float(2 * t.sf(ratio, contrast.residuals.groups)) if apart else 1.0
-            made.append((before, after, contrast, p_value))
-        tested = [at for at, one in enumerate(made) if one[2].open]
-        rejected = holm({str(at): made[at][3] for at in tested}, 1 - self.level)
-        adjusted = _holm_adjusted(np.array([made[at][3] for at in tested]))
-        by_place = dict(zip(tested, adjusted.tolist(), strict=True))
+        pairs = self._pairs()
+        apart = np.array([self.alone[after] - self.alone[before] for before, after in pairs])
+        error, freedom = np.array([self._difference_error(*pair) for pair in pairs]).T
+        ratio = np.divide(np.abs(apart), error, out=np.full(len(pairs), np.inf), where=error > 0)
+        p_values = np.where(np.abs(apart) < 1e-12, 1.0, 2 * t.sf(ratio, freedom))
+        half = t.ppf(0.5 + self.level / 2, freedom) * error
+        tested = np.flatnonzero(error > 0)  # two known scores need no test
+        adjusted = p_values.copy()
+        adjusted[tested] = holm_adjusted(p_values[tested])
         changes = []
-        for at, (before, after, contrast, p_value) in enumerate(made):
-            judged = contrast.interval(self.level)
-            low, high = sorted((sign * judged.low, sign * judged.high))
-            is_real = str(at) in rejected if contrast.open else p_value == 0.0
+        for at, (before, after) in enumerate(pairs):
+            ends = (max(-1.0, apart[at] - half[at]), min(1.0, apart[at] + half[at]))
+            low, high = sorted(sign * float(end) for end in ends)
             verdict: Verdict = "undecided"
-            if is_real and contrast.difference:
-                verdict = "better" if contrast.difference > 0 else "worse"
+            if adjusted[at] <= 1 - self.level + 1e-12:
+                verdict = "better" if apart[at] > 0 else "worse"
             changes.append(
                 Change(
                     before=self.names[before],
                     after=self.names[after],
-                    difference=sign * contrast.difference,
+                    difference=sign * float(apart[at]),
                     interval=Interval(low=low, high=high),
-                    p_value=p_value,
-                    p_adjusted=by_place.get(at, p_value),
+                    p_value=float(p_values[at]),
+                    p_adjusted=float(adjusted[at]),
                     verdict=verdict,
                 )
             )
         return tuple(changes)
 
-    def _needed(
-        self, half_width: float | None, change: float | None, span: float
-    ) -> int | None:
+    def _needed(self, half_width: float | None, change: float | None, span: float) -> int | None:
         """Return how many items the next checkpoint needs, by the last one that ran a part."""
-        wanted = half_width or change
-        open_ = [at for at in range(len(self.names)) if self.errors[at] > 0]
-        if wanted is None or not open_:
-            return None
-        last = open_[-1]
-        n = len(self.run.checkpoints[last].items)
-        if half_width is not None:
-            half = float(self.ends[last, 1] - self.ends[last, 0]) / 2
-        else:
-            from scipy.special import ndtri
+        from scipy.special import ndtri
 
-            other = last - 1 if last else 1
+        wanted = half_width or change
+        partial = [at for at, name in enumerate(self.names) if name in self.estimates]
+        if wanted is None or not partial:
+            return None
+        last = partial[-1]
+        n, n_items = len(self.run.checkpoints[last].items), self.scores.n_items
+        half = float(self.ends[last, 1] - self.ends[last, 0]) / 2
+        if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
-            half = times * self._contrast(last, other).standard_error(self.level)
-        # With fewer items than now the half width is no guide, but the law is the same.
-        return _items_for(half, wanted / span, n, self.scores.n_items)
+            half = times * self._difference_error(last, last - 1 if last else 1)[0]
+        # Half widths are in proportion to sqrt(1/n - 1/N), with fewer items than now, too.
+        each = 1 / n_items + (1 / n - 1 / n_items) * (wanted / span / max(half, 1e-9)) ** 2
+        return max(1, min(n_items, math.ceil(1 / each - 1e-9)))
 
     def _warnings(self) -> tuple[str, ...]:
         by_text: dict[str, list[str]] = {}
@@ -460,26 +482,31 @@ class _Tracker:
                 f"{some(scant)}: fewer than {SCANT} answers. The estimate says little; run more "
                 "items"
             )
-        moved = np.abs(self.curve.scores - self.alone) > 0.5 * np.maximum(self.errors, 1e-9)
-        if moved.any():
-            names = [self.names[at] for at in np.flatnonzero(moved)]
-            found.append(
-                f"{some(names)}: the curve is over half a standard error from the checkpoint's own "
-                "estimate. If a sudden change is real, more items show it"
-            )
         return tuple(dict.fromkeys(found))
 
 
-def _items_for(half: float, wanted: float, n: int, n_items: int) -> int:
-    """Return how many items bring a half width to a wanted one, more or fewer than now."""
-    if half > wanted or not math.isfinite(half):
-        return items_needed(half, wanted, n, n_items)
-    each = 1 / n_items + (1 / n - 1 / n_items) * (wanted / max(half, 1e-12)) ** 2
-    return max(1, min(n, math.ceil(1 / each - 1e-9)))
+def holm_adjusted(p_values: FloatArray) -> FloatArray:
+    """Return p values adjusted by Holm for their number.
 
-
-def _holm_adjusted(p_values: FloatArray) -> FloatArray:
+    >>> holm_adjusted(np.array([0.01, 0.04, 0.3])).tolist()
+    [0.03, 0.08, 0.3]
+    """
     order = np.argsort(p_values, kind="stable")
     left = len(p_values) - np.arange(len(p_values))
     raised = np.maximum.accumulate(np.minimum(1.0, left * p_values[order]))
     return np.asarray(raised[np.argsort(order, kind="stable")])
+
+
+def _chances_best(scores: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return the probability of each score to be the highest, shape (checkpoints,).
+
+    Draws all scores from a normal distribution whose differences have these standard errors as
+    closely as a covariance allows: squared distances, centered, without negative eigenvalues.
+    """
+    n = len(scores)
+    center = np.eye(n) - 1 / n
+    sizes, axes = np.linalg.eigh(-0.5 * center @ errors**2 @ center)
+    root = axes * np.sqrt(np.maximum(sizes, 0.0))
+    drawn = scores + np.random.default_rng(0).standard_normal((DRAWS, n)) @ root.T
+    best = drawn >= drawn.max(axis=1, keepdims=True) - 1e-12  # equal known scores share
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))

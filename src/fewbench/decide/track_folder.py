@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._files import written_whole
 from fewbench._journal import Lines
 from fewbench._json import parse_json
+from fewbench.decide.checkpoints import METHOD
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER as EVALUATION
 from fewbench.evaluation.journal import Journal
 from fewbench.methods import Provenance, Subset
-from fewbench.methods.catalogue import AUTO
 from fewbench.scores import Scores, open_scores
 
 HEADER, STEPS = "track.json", "steps.jsonl"
@@ -64,7 +64,7 @@ def start_track(
     *,
     budget: int,
     run: str | None = None,
-    method: str = AUTO,
+    method: str = METHOD,
     seed: int = 0,
     scores_path: str | os.PathLike[str] | None = None,
 ) -> TrackHeader:
@@ -81,7 +81,7 @@ def start_track(
     run : str, optional
         Checkpoints among the source models: their family, or how their names start.
     method : str
-        By default one is chosen by a quick backtest on the source models.
+        By default one that gives all checkpoints the same items, which shows changes best.
     seed : int
     scores_path : path, optional
         File of the scores, for later calls.
@@ -163,10 +163,16 @@ def add_checkpoint(
     if step is not None:
         line = _Step(checkpoint=name, step=step).model_dump_json()
         Lines(root / STEPS).append(line.encode())
-    if (place / EVALUATION).is_file():
-        return _opened(place, header, scores)
     if scores is None:
         scores = _scores_of(header, root)
+    if (place / EVALUATION).is_file():
+        evaluation = _opened(place, scores)
+        if name not in evaluation.targets:
+            raise EvaluationError(
+                f"{place} holds the checkpoint {evaluation.targets[0]!r}, not {name!r}",
+                hint="choose a name that differs in more than its punctuation",
+            )
+        return evaluation
     made = header.provenance
     if is_whole:
         evaluation = Evaluation(scores, WHOLE, scores.n_items, [name])
@@ -193,7 +199,7 @@ def open_folder(folder: Path, scores: Scores | None = None) -> Opened:
     if scores is None and header is not None:
         scores = _scores_of(header, folder)
     places = sorted(path.parent for path in folder.glob(f"*/{EVALUATION}"))
-    evaluations = [_opened(place, header, scores) for place in places]
+    evaluations = [_opened(place, scores) for place in places]
     steps = {}
     for number, line in Lines(folder / STEPS).read():
         found = parse_json(_Step, line, f"{folder / STEPS}: line {number}", EvaluationError)
@@ -201,7 +207,7 @@ def open_folder(folder: Path, scores: Scores | None = None) -> Opened:
     return Opened(evaluations, steps, None if header is None else header.run)
 
 
-def _opened(place: Path, header: TrackHeader | None, scores: Scores | None) -> Evaluation:
+def _opened(place: Path, scores: Scores | None) -> Evaluation:
     if scores is None:
         return Evaluation.open(place)
     average = Journal(place).header().provenance.average

@@ -158,9 +158,7 @@ def simulate_run(
     )
 
 
-def _ability_for(
-    score: float, slope: FloatArray, difficulty: FloatArray, own: FloatArray
-) -> float:
+def _ability_for(score: float, slope: FloatArray, difficulty: FloatArray, own: FloatArray) -> float:
     """Return the ability with this expected score, by bisection."""
     low, high = -20.0, 20.0
     for _ in range(50):
