@@ -17,6 +17,7 @@ adjusted alike. `runs wrong`: share of runs with any wrong verdict. Finished row
 """
 
 import argparse
+import itertools
 import json
 import time
 from pathlib import Path
@@ -31,7 +32,7 @@ from fewbench.readers.npz import read_npz
 from fewbench.testing import simulate_run
 
 LEVEL, SMALL = 0.9, 0.005
-CELLS = (("fewbench-static", 50), ("fewbench-static", 100), ("fewbench", 100))
+CELLS = (("fewbench-static", 100), ("fewbench", 100), ("fewbench-static", 50))
 SERIES = {
     "Llama-2": ("7b", "13b", "70b"),
     "Qwen": ("1_8B", "7B", "14B", "72B"),
@@ -199,17 +200,16 @@ def main():
     wanted = given.parse_args()
     rows = [json.loads(line) for line in wanted.out.open()] if wanted.out.exists() else []
     done = {(row["repeat"], row["run"], row["method"], row["n"]) for row in rows}
-    for repeat in range(wanted.repeats):
+    for (method, n), repeat in itertools.product(CELLS, range(wanted.repeats)):
         started = time.process_time()
         for number, (kind, *run) in enumerate(runs(wanted.folder, repeat)):
-            for method, n in CELLS:
-                if (repeat, number, method, n) in done:
-                    continue
-                row = measure(kind, *run, method, n, repeat) | {"run": number}
-                rows.append(row)
-                with wanted.out.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-        print(f"repeat {repeat}: {time.process_time() - started:.0f} s", flush=True)
+            if (repeat, number, method, n) in done:
+                continue
+            row = measure(kind, *run, method, n, repeat) | {"run": number}
+            rows.append(row)
+            with wanted.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        print(f"{method} {n}, repeat {repeat}: {time.process_time() - started:.0f} s", flush=True)
     with pd.option_context("display.width", 250, "display.max_columns", 40):
         print(summed(rows).round(3).T.to_string())
 
