@@ -7,7 +7,8 @@ Commands and functions mirror each other:
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
-- view: `view` · versus: `versus` · gate: `gate` · rank: `rank`
+- view: `view` · versus: `versus` · gate: `gate` · rank: `rank` · track: `track`,
+  `start_track`, `add_checkpoint`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -19,7 +20,18 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.audit import Audit
     from fewbench.audit import audit as audit_scores
-    from fewbench.decide import Gate, Ranking, Versus, gate, rank, versus
+    from fewbench.decide import (
+        Gate,
+        Ranking,
+        Track,
+        Versus,
+        add_checkpoint,
+        gate,
+        rank,
+        start_track,
+        track,
+        versus,
+    )
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
@@ -64,8 +76,10 @@ __all__ = [
     "SplitSettings",
     "Stop",
     "Subset",
+    "Track",
     "Versus",
     "__version__",
+    "add_checkpoint",
     "audit_scores",
     "compare",
     "find_method",
@@ -88,6 +102,8 @@ __all__ = [
     "run_lm_eval",
     "save_scores",
     "select_items",
+    "start_track",
+    "track",
     "versus",
     "view",
     "write_report",
@@ -97,7 +113,10 @@ __all__ = [
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
     "audit": ("Audit",),
-    "decide": ("Gate", "Ranking", "Versus", "gate", "rank", "versus"),
+    "decide": (
+        *("Gate", "Ranking", "Track", "Versus", "add_checkpoint", "gate", "rank"),
+        *("start_track", "track", "versus"),
+    ),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated

@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import fewbench
 from fewbench import plan
 from fewbench.errors import FewbenchError
+from fewbench.evaluation.replay import replay
+from fewbench.methods import find_method
 from fewbench.scores import Scale, from_arrays
 from fewbench.study import SplitSettings, make_split
+from fewbench.study.goal import needed_standard_errors
 from fewbench.study.inference import expected_random_mae
 from fewbench.testing import simulate
 
@@ -150,7 +154,7 @@ def test_a_budget_is_kept_and_more_items_err_less():
 
 
 def test_smaller_differences_need_more_items():
-    near, far = (plan(TABLE, decide=margin, **QUICK) for margin in (0.1, 0.2))
+    near, far = (plan(TABLE, difference=margin, **QUICK) for margin in (0.1, 0.2))
     one, other = near.forecasts[0], far.forecasts[0]
     assert one.items > other.items
     assert one.random_items > other.random_items
@@ -162,13 +166,36 @@ def test_smaller_differences_need_more_items():
 
 def test_random_sampling_tells_differences_as_a_simulation_does():
     """The margin is 2.49 standard errors of the difference of two targets on the same items."""
-    made = plan(nothing_in_common(), decide=0.15, methods=["random"], target="like", repeats=3)
+    made = plan(nothing_in_common(), difference=0.15, methods=["random"], target="like", repeats=3)
     n = made.forecasts[0].items
     rng = np.random.default_rng(1)
     p = 0.5
     pairs = rng.random((2, 4000, n)) < p
     error = (pairs[0].mean(axis=1) - pairs[1].mean(axis=1)).std() * np.sqrt((300 - n) / 299)
     assert 2.486 * error == pytest.approx(0.15, rel=0.2)  # the models are not all at one half
+
+
+@pytest.mark.parametrize(("method", "difference"), [("greedy-ridge", 0.2), ("random", 0.1)])
+def test_the_promised_share_of_differences_is_told(method, difference):
+    """With the planned items, new models that differ so much are told apart about as often."""
+    wide = simulate(160, 400, seed=6)
+    wide = replace(wide, models=wide.models.drop(columns="family"))
+    old, new = wide.take(models=range(100)), wide.take(models=range(100, 160))
+    how = {"methods": [method], "target": "like", "repeats": 3}
+    one = plan(old, difference=difference, power=0.8, **how).forecasts[0]
+    assert one.method == method
+    least = ndtri(0.95) * one.margin / needed_standard_errors(0.9, 0.8)
+    truth, told = new.full_scores(), []
+    pairs = [(i, j) for i in range(60) for j in range(60)]
+    near = [(i, j) for i, j in pairs if abs(truth[i] - truth[j] - difference) < difference / 10]
+    for seed in range(5):
+        found = replay(find_method(method), old, new, one.items, seed).scores
+        told += [found[i] - found[j] > least for i, j in near]
+    assert len(told) > 300
+    assert 0.7 < np.mean(told) < 0.9
+    surer = plan(old, difference=difference, power=0.95, **how).forecasts[0]
+    assert surer.items > one.items
+    assert surer.random_items > one.random_items
 
 
 def test_new_families_and_stronger_models_are_planned_for_by_themselves():

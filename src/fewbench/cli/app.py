@@ -50,6 +50,7 @@ COMMANDS = {
         "Check whether a target passes a threshold or holds up to a baseline.",
     ),
     "rank": ("rank:rank", "Rank several targets, with the probability of each rank."),
+    "track": ("track:track", "Follow the checkpoints of a training run."),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "compare": (
         "compare:compare",
@@ -135,6 +136,7 @@ def _all(
     Watch an evaluation:    fewbench view run
     Compare two models:     fewbench versus new-run old-run --margin 0.01
     Pass or fail in CI:     fewbench gate run --at-least 0.70
+    Follow a training run:  fewbench track scores.parquet -n 100 -o follow
     Share chosen items:     fewbench pack scores.parquet -n 100 -o mmlu-100.few
     Run fewer tasks:        fewbench tasks select scores.parquet -k 3 --method fit
     """

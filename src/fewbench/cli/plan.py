@@ -34,13 +34,14 @@ def plan(
     budget: Annotated[
         int | None, typer.Option("--budget", "-n", help="Number of items: what to expect of it.")
     ] = None,
-    decide: Annotated[
+    difference: Annotated[
         float | None,
-        typer.Option(
-            metavar="MARGIN",
-            help="Tell two models apart that differ by MARGIN, on the scale of the scores.",
-        ),
+        typer.Option(help="Tell two models apart that differ by this, on the scale of the scores."),
     ] = None,
+    power: Annotated[
+        float,
+        typer.Option(help="With --difference: share of such pairs that are to be told apart."),
+    ] = 0.8,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +86,7 @@ def plan(
     fewbench plan scores.parquet --error 0.02
     fewbench plan scores.parquet --interval 0.03 --target stronger
     fewbench plan scores.parquet --budget 100 -o plan.html
-    fewbench plan scores.parquet --decide 0.01 --cost-column tokens
+    fewbench plan scores.parquet --difference 0.01 --cost-column tokens
 
     \b
     Kinds of target models:
@@ -103,7 +104,8 @@ def plan(
             error=error,
             half_width=interval,
             budget=budget,
-            decide=decide,
+            difference=difference,
+            power=power,
             methods=None if methods is None else split_names(",".join(methods)),
             costs=cost_column,
             target=target,  # type: ignore[arg-type]
@@ -163,7 +165,8 @@ def _sure(made: Plan, one: Forecast) -> list[str]:
         needs = f"{one.random_items:,} items"
         if one.random_items >= made.n_items:
             needs = f"all {made.n_items:,} items"
-        said.append(f"Plain random sampling needs {needs} for the same.")
+        how = " if both models run the same items" if made.goal == "difference" else ""
+        said.append(f"Plain random sampling needs {needs} for the same{how}.")
     else:
         said.append(f"Use plain random sampling: {one.reason}.")
     if made.goal == "budget":
@@ -173,7 +176,7 @@ def _sure(made: Plan, one: Forecast) -> list[str]:
 
 def _table(made: Plan) -> str:
     d = made.digits
-    squared = "vs random, squared" if made.goal == "decide" else "vs random"
+    squared = "vs random, squared" if made.goal == "difference" else "vs random"
     header = ["target model", "method", "items", "error [90%]", f"interval {made.level:.0%}"]
     header += [f"{squared} [90%]", "random needs"]
     rows = []

@@ -2,16 +2,24 @@
 
 from fewbench.decide.gate import Check, Gate, gate
 from fewbench.decide.rank import Ranked, Ranking, rank
+from fewbench.decide.track import Change, Point, Track, track
+from fewbench.decide.track_folder import add_checkpoint, start_track
 from fewbench.decide.versus import TaskDifference, Versus, versus
 
 __all__ = [
+    "Change",
     "Check",
     "Gate",
+    "Point",
     "Ranked",
     "Ranking",
     "TaskDifference",
+    "Track",
     "Versus",
+    "add_checkpoint",
     "gate",
     "rank",
+    "start_track",
+    "track",
     "versus",
 ]

@@ -25,8 +25,6 @@ TARGETS: dict[Target, tuple[SplitSettings, str]] = {
     "stronger": (SplitSettings("performance"), "stronger than all source models"),
 }
 """Relations of the target to the sources: the split that imitates it, and words for it."""
-POWER = 0.8
-"""Chance to tell two models apart that a plan for `decide` asks for."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,9 @@ class Forecast:
     random_error : float
         What plain random sampling errs by with `items`, exactly.
     ratio, ratio_low, ratio_high : float
-        Error over random sampling's; for `decide`, squared errors of differences.
+        Error over random sampling's; for `difference`, squared errors of differences.
     margin : float or None
-        For `decide`: the smallest difference that `items` tell.
+        For `difference`: the smallest difference that `items` tell.
     n_targets, n_sources : int
         Of a repeat of the backtest.
     is_extrapolated : bool
@@ -102,9 +100,11 @@ class Plan:
     Attributes
     ----------
     goal, wanted : str, float
-        "error", "half_width", "budget" or "decide", and its value.
+        "error", "half_width", "budget" or "difference", and its value.
     level : float
         Level of the intervals.
+    power : float
+        For `difference`: share of such pairs that are told apart.
     forecasts : tuple of Forecast
         One for each relation of the target to the sources; the first is the one of `answer`.
     curves : DataFrame
@@ -124,6 +124,7 @@ class Plan:
     goal: str
     wanted: float
     level: float
+    power: float
     forecasts: tuple[Forecast, ...]
     curves: pd.DataFrame
     learning: LearningCurve | None
@@ -145,8 +146,8 @@ class Plan:
             run = f"Run {one.items:,} of {self.n_items:,} items with {one.method}"
         expected = f"expected error {one.error:.{d}f}"
         width = "" if math.isnan(one.half_width) else f"interval ±{one.half_width:.{d}f}"
-        if self.goal == "decide":
-            told = f"{POWER:.0%} of pairs that differ by {self.wanted:g} are told apart"
+        if self.goal == "difference":
+            told = f"{self.power:.0%} of pairs that differ by {self.wanted:g} are told apart"
             return f"{run}: {told} ({expected} per model)."
         if self.goal == "half_width":
             return f"{run}: {width} at {self.level:.0%}, {expected}."
@@ -202,6 +203,7 @@ class Plan:
             "goal": self.goal,
             "wanted": self.wanted,
             "level": self.level,
+            "power": self.power,
             "forecasts": [asdict(one) for one in self.forecasts],
             "curves": self.curves.to_dict("records"),
             "learning": learning,

@@ -4,27 +4,30 @@ from fewbench._names import some
 from fewbench.errors import StudyError
 from fewbench.evaluation.opening import check_budget
 from fewbench.scores import Scores
-from fewbench.study.forecast import POWER
 
 
-def needed_standard_errors(level: float) -> float:
-    """Return how many standard errors a difference must be to be told apart with `POWER`."""
+def needed_standard_errors(level: float, power: float) -> float:
+    """Return how many standard errors a difference must be to be told apart so often.
+
+    >>> round(needed_standard_errors(0.9, 0.8), 2)
+    2.49
+    """
     from scipy.special import ndtri
 
-    return float(ndtri(0.5 + level / 2) + ndtri(POWER))
+    return float(ndtri(0.5 + level / 2) + ndtri(power))
 
 
 def read_goal(
     scores: Scores, error: float | None, half_width: float | None, budget: int | None,
-    decide: float | None, span: float,
+    difference: float | None, span: float,
 ) -> tuple[str, float]:  # fmt: skip
     """Return the name and the value of the one goal that is given."""
-    given = {"error": error, "half_width": half_width, "budget": budget, "decide": decide}
+    given = {"error": error, "half_width": half_width, "budget": budget, "difference": difference}
     named = {name: value for name, value in given.items() if value is not None}
     if len(named) != 1:
         raise StudyError(
             f"{some(named, 4)} given" if named else "nothing to plan for",
-            hint="give exactly one of error, half_width (--interval), budget and decide",
+            hint="give exactly one of error, half_width (--interval), budget and difference",
         )
     ((goal, wanted),) = named.items()
     if goal == "budget":

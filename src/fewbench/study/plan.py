@@ -26,7 +26,7 @@ from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
-from fewbench.study.forecast import POWER, TARGETS, Forecast, Plan, Target
+from fewbench.study.forecast import TARGETS, Forecast, Plan, Target
 from fewbench.study.goal import needed_standard_errors, read_goal
 from fewbench.study.inference import FEWEST_REPEATS, FEWEST_TARGETS, Figure
 from fewbench.study.learning_curve import learning_curve
@@ -47,11 +47,12 @@ def plan(
     error: float | None = None,
     half_width: float | None = None,
     budget: int | None = None,
-    decide: float | None = None,
+    difference: float | None = None,
     methods: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | None = None,
     target: Target | None = None,
     level: float = 0.9,
+    power: float = 0.8,
     repeats: int = 5,
     seed: int = 0,
     jobs: int = 1,
@@ -61,7 +62,7 @@ def plan(
 ) -> Plan:
     """Plan how many items to run and with which method, by a backtest on the source models.
 
-    Give one of `error`, `half_width`, `budget` and `decide`, on the scale of the scores.
+    Give one of `error`, `half_width`, `budget` and `difference`, on the scale of the scores.
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ def plan(
         Wanted mean half width of an estimate's interval.
     budget : int
         Number of items; the plan says what to expect of them.
-    decide : float
-        Difference of two models that is to be told: in 4 of 5 cases the interval of their
-        difference excludes 0. Errors of differences are taken to be normal.
+    difference : float
+        Difference of two models that is to be told: with probability `power` the interval of their
+        estimated difference excludes 0. Errors of differences are taken to be normal.
     methods : str or sequence of str, optional
         Names of methods, the preferred first. By default fewbench's own and those that
         `fewbench methods` recommends for the table.
@@ -86,6 +87,8 @@ def plan(
         default all that the table can show; the answer is for targets like the sources.
     level : float
         Level of the intervals.
+    power : float
+        For `difference`: share of such pairs that are to be told apart.
     repeats : int
         Divisions of the models; at least 3.
     seed : int
@@ -114,12 +117,14 @@ def plan(
     check_is_scores(scores)
     check_level(level)
     span = scores.scale.high - scores.scale.low
-    goal, wanted = read_goal(scores, error, half_width, budget, decide, span)
+    goal, wanted = read_goal(scores, error, half_width, budget, difference, span)
     if repeats < FEWEST_REPEATS or jobs < 1 or seed < 0:
         raise StudyError(
             f"{repeats} repeats, {jobs} jobs, seed {seed}",
             hint=f"repeats must be {FEWEST_REPEATS} or more, jobs 1 or more, the seed 0 or more",
         )
+    if not 0.5 <= power < 1:
+        raise StudyError(f"a power of {power:g}", hint="give a number from 0.5 to 0.99")
     if scores.n_models < 4:
         raise StudyError(
             f"{counted(scores.n_models, 'model')} cannot be divided into sources and targets",
@@ -131,8 +136,8 @@ def plan(
     store = Cache(cache)
     with open_pool(executor, jobs) as pool:
         planner = _Planner(
-            table, goal, wanted if goal == "budget" else wanted / span, level, methods, prices,
-            scores.n_models, pool, store, progress,
+            table, goal, wanted if goal == "budget" else wanted / span, level, power, methods,
+            prices, scores.n_models, pool, store, progress,
         )  # fmt: skip
         forecasts, curves = planner.forecasts(backtests)
         first = next(iter(backtests))
@@ -141,11 +146,12 @@ def plan(
             learning = learning_curve(
                 backtests[first], forecasts[0].method, forecasts[0].items, planner.run
             )
-    notes += said + _notes(table, goal, backtests, forecasts)
+    notes += said + _notes(table, goal, power, backtests, forecasts)
     return Plan(
         goal,
         wanted,
         level,
+        power,
         tuple(_scaled(one, span) for one in forecasts),
         _scaled_curves(curves, span),
         learning,
@@ -169,11 +175,17 @@ class _Planner:
     """Runs the backtests of a plan."""
 
     def __init__(
+<<<<<<< HEAD
         self, table: Scores, goal: str, wanted: float, level: float,
         methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, pool: Pool,
+=======
+        self, table: Scores, goal: str, wanted: float, level: float, power: float,
+        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, jobs: int,
+>>>>>>> track
         cache: Cache, progress: Progress | None,
     ) -> None:  # fmt: skip
         self.table, self.goal, self.wanted, self.level = table, goal, wanted, level
+        self._errors = needed_standard_errors(level, power)
         self.methods = [methods] if isinstance(methods, str) else methods
         self.prices, self.n_sources = prices, n_sources
         self.pool, self.cache, self._progress = pool, cache, progress
@@ -199,7 +211,7 @@ class _Planner:
     @property
     def measure(self) -> Measure:
         """What methods are compared by."""
-        return "difference" if self.goal == "decide" else "error"
+        return "difference" if self.goal == "difference" else "error"
 
     def _names(self, target: Target) -> list[str]:
         if self.methods is None:
@@ -248,9 +260,9 @@ class _Planner:
     @property
     def _limit(self) -> float:
         """What the curve of the goal has to reach."""
-        if self.goal != "decide":
+        if self.goal != "difference":
             return self.wanted
-        return (self.wanted / needed_standard_errors(self.level)) ** 2  # a variance
+        return (self.wanted / self._errors) ** 2  # a variance
 
     def _ladder(self, one: Backtest) -> list[int]:
         if self.goal == "budget":
@@ -261,7 +273,7 @@ class _Planner:
 
     def _choose(self, one: Backtest, names: list[str], ladder: list[int]) -> Chosen:
         at = int(self.wanted) if self.goal == "budget" else ladder[len(ladder) // 2]
-        if self.goal in ("error", "decide"):
+        if self.goal in ("error", "difference"):
             first = next((c for n in names if (c := one.curve(n, self.measure, ladder))), None)
             at = at if first is None else first.needed(self._limit)
         return one.choose(names, at, self.measure, ladder)
@@ -298,20 +310,20 @@ class _Planner:
             error = curve.at(items)
             ratio = one.ratio(method, items, self.measure, ladder)
         margin = None
-        if self.goal == "decide":
+        if self.goal == "difference":
             variance = one.unit("difference")(items)
             differences = one.curve(method, "difference", ladder)
             if method != RANDOM and differences is not None:
                 variance = differences.value(items)
-            margin = needed_standard_errors(self.level) * math.sqrt(variance)
-        if self.goal in ("error", "decide") and method != RANDOM:
+            margin = self._errors * math.sqrt(variance)
+        if self.goal in ("error", "difference") and method != RANDOM:
             own = one.curve(method, self.measure, ladder)
             if own is not None:
                 ends = [own.needed(self._limit, "low"), own.needed(self._limit, "high")]
         if self.goal == "half_width":
             plain = one.curve(RANDOM, "half_width", ladder)
             random_items = self.table.n_items if plain is None else plain.needed(self._limit)
-        elif self.goal == "decide":
+        elif self.goal == "difference":
             random_items = one.random_needs("difference", self._limit)
         else:  # of scores that are drawn, the error wavers from one number of items to the next
             random_items = items
@@ -393,7 +405,11 @@ def backtests_by_relation(
 
 
 def _notes(
-    table: Scores, goal: str, backtests: Mapping[Target, Backtest], forecasts: list[Forecast]
+    table: Scores,
+    goal: str,
+    power: float,
+    backtests: Mapping[Target, Backtest],
+    forecasts: list[Forecast],
 ) -> list[str]:
     notes = []
     if all(not one.is_better for one in forecasts):
@@ -429,10 +445,10 @@ def _notes(
             "some numbers of items are above all that were backtested; they assume that the ratio "
             "to random sampling's error stays the same"
         )
-    if goal == "decide":
+    if goal == "difference":
         notes.append(
             "to tell two models apart, the interval of their difference must exclude 0, which it "
-            f"does in {POWER:.0%} of cases; errors of differences between backtested targets that "
+            f"does in {power:.0%} of cases; errors of differences between backtested targets that "
             "are close in score are taken to be normal, and both models to be estimated alike"
         )
     held = forecasts[0].n_targets / (forecasts[0].n_targets + forecasts[0].n_sources)

@@ -3,6 +3,6 @@
 The suite is `fewbench.testing.conformance`, which needs pytest.
 """
 
-from fewbench.testing.simulation import simulate
+from fewbench.testing.simulation import simulate, simulate_run
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "simulate_run"]

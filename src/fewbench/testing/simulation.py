@@ -1,5 +1,6 @@
 """Simulated score tables with known truth, from the two-parameter logistic model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -80,6 +81,91 @@ def simulate(
         n_options=n_options if options else None,
     )
     return replace(scores, items=scores.items.assign(text=_texts(tasks, difficulty, seed)))
+
+
+def simulate_run(
+    n_checkpoints: int = 12,
+    n_items: int = 1000,
+    *,
+    n_models: int = 40,
+    n_tasks: int = 3,
+    start: float = 0.45,
+    rise: float = 0.2,
+    drops: Mapping[int, float] | None = None,
+    persistence: float = 0.9,
+    seed: int = 0,
+) -> Scores:
+    """Simulate source models and the checkpoints of one training run, which ran all items.
+
+    The expected score rises fast at first and then slowly, with a small random walk. A checkpoint
+    answers most items as the one before did. Models of one family, and the checkpoints, share what
+    they are good at besides their ability.
+
+    Parameters
+    ----------
+    n_checkpoints, n_items, n_models, n_tasks : int
+    start, rise : float
+        Expected score of the first checkpoint, and how much higher that of the last one is.
+    drops : mapping of int to float, optional
+        How much lower the expected scores of some checkpoints are, by their number from 0: a loss
+        spike.
+    persistence : float
+        Correlation of the chance in a checkpoint's answers with that in the one before, 0 to 1.
+    seed : int
+
+    Returns
+    -------
+    Scores
+        Checkpoints come last: names run/step-1000, run/step-2000, …, family "run". Their
+        `full_scores` are the truth.
+
+    Examples
+    --------
+    >>> table = simulate_run(4, 200, n_models=10, drops={2: 0.1}, seed=1)
+    >>> table.model_ids[-1], table.models["family"].iloc[-1]
+    ('run/step-4000', 'run')
+    """
+    from scipy.special import ndtr
+
+    rng = np.random.default_rng(seed)
+    n_tasks = min(n_tasks, n_items)
+    tasks = _tasks(n_items, n_tasks)
+    slope, difficulty = rng.lognormal(0.2, 0.3, n_items), rng.normal(0.0, 1.0, n_items)
+    family = np.arange(n_models) // 2
+    own = rng.normal(0.0, 0.7, (family.max() + 2, n_items))  # what families are good at
+    ability = rng.normal(0.3, 1.0, n_models)
+    chance = 1 / (1 + np.exp(-slope * (ability[:, None] - difficulty) - own[family]))
+    values = (rng.random(chance.shape) < chance).astype(np.float64)
+    growth = 1 - np.exp(-3 * np.linspace(0, 1, n_checkpoints))
+    wanted = start + rise * growth / max(growth[-1], 1e-9)
+    wanted = wanted + rng.normal(0.0, 0.003, n_checkpoints).cumsum()
+    for number, loss in (drops or {}).items():
+        wanted[number] -= loss
+    luck = rng.normal(size=n_items)
+    rows = []
+    for score in np.clip(wanted, 0.02, 0.98):
+        at = _ability_for(float(score), slope, difficulty, own[-1])
+        rows.append(ndtr(luck) < 1 / (1 + np.exp(-slope * (at - difficulty) - own[-1])))
+        luck = persistence * luck + np.sqrt(1 - persistence**2) * rng.normal(size=n_items)
+    return from_arrays(
+        np.vstack([values, np.array(rows, dtype=np.float64)]),
+        models=[
+            *(f"model-{m:02}" for m in range(n_models)),
+            *(f"run/step-{1000 * (at + 1)}" for at in range(n_checkpoints)),
+        ],
+        tasks=[f"task-{task}" for task in tasks],
+        families=[*(f"family-{number}" for number in family), *["run"] * n_checkpoints],
+    )
+
+
+def _ability_for(score: float, slope: FloatArray, difficulty: FloatArray, own: FloatArray) -> float:
+    """Return the ability with this expected score, by bisection."""
+    low, high = -20.0, 20.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        expected = float(np.mean(1 / (1 + np.exp(-slope * (middle - difficulty) - own))))
+        low, high = (middle, high) if expected < score else (low, middle)
+    return (low + high) / 2
 
 
 def _tasks(n_items: int, n_tasks: int) -> IntArray:

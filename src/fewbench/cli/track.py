@@ -1,0 +1,363 @@
+"""fewbench track: the checkpoints of a training run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbench._files import written_whole
+from fewbench._names import as_cell, counted
+from fewbench.cli.options import (
+    AverageOption,
+    ItemColumn,
+    Json,
+    MovedScores,
+    ScoreColumn,
+    Seed,
+    load,
+)
+from fewbench.cli.outputs import Force, check_output_folder, check_outputs
+from fewbench.cli.progress import at_work
+from fewbench.cli.text import number, say, table
+from fewbench.decide import Track, add_checkpoint, start_track
+from fewbench.decide import track as follow
+from fewbench.decide.checkpoints import METHOD
+from fewbench.decide.track_folder import HEADER, is_tracked, read_header
+from fewbench.errors import AnswersError, EvaluationError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.calibration import NEARLY_COMPLETE
+from fewbench.readers import Columns, are_logs, read
+from fewbench.scores import Scores
+
+MEASURING = "measuring the method's error on held-out source models …"
+FORMATS = (".json", ".csv")
+
+
+def track(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="Scores file, or folder of the run or an evaluation."),
+    ],
+    answers: Annotated[
+        Path | None,
+        typer.Argument(metavar="ANSWERS", help="With --add: table of answers, or harness logs."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", help="Checkpoints in the scores file: their family, or how their names start."
+        ),
+    ] = None,
+    add: Annotated[
+        str | None, typer.Option("--add", metavar="NAME", help="Add a checkpoint to the folder.")
+    ] = None,
+    steps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--step",
+            metavar="[NAME=]NUMBER",
+            help="Step of a checkpoint whose name does not tell it. Repeat it for several. With "
+            "--add, the number alone.",
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", "-n", help="New folder: items to run per checkpoint."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", help="New folder: method name. All checkpoints are run by it."
+        ),
+    ] = METHOD,
+    level: Annotated[float, typer.Option(help="Level of the band and of the verdicts.")] = 0.9,
+    neighbors: Annotated[
+        bool, typer.Option(help="Let neighbors in time move the estimates of checkpoints.")
+    ] = True,
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            help="Print how many items the next checkpoint needs for an interval of this half "
+            "width."
+        ),
+    ] = None,
+    change: Annotated[
+        float | None,
+        typer.Option(
+            help="Print how many items the next checkpoint needs to find a change of this size."
+        ),
+    ] = None,
+    item: ItemColumn = None,
+    score: ScoreColumn = None,
+    scores: MovedScores = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="New folder of the run (with -n); else file, .json or .csv."
+        ),
+    ] = None,
+    average: AverageOption = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Follow the checkpoints of a training run.
+
+    Prints the score of each checkpoint with its interval, which changes are real, and which
+    checkpoint is probably the best. Checkpoints that ran all items join the source models.
+
+    \b
+    fewbench track scores.parquet -n 100 -o follow            start a folder for a run
+    fewbench track follow --add step-1000                     print the items to run
+    fewbench track follow --add step-1000 answers.csv --item id --score correct
+    fewbench track follow --change 0.02                       print the curve
+    fewbench track scores.parquet --run my-run                checkpoints in the scores file
+
+    Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column
+    `step` of the models, or from --step.
+    """
+    followed = path.is_dir() and is_tracked(path)
+    if add is not None:
+        _add(path, add, answers, steps, Columns(None, item, score), scores)
+        return
+    if answers is not None:
+        raise AnswersError("answers of which checkpoint?", hint="name it with --add NAME")
+    if budget is not None and not followed:
+        _start(path, output, budget, run, method, seed, average)
+        return
+    if budget is not None:
+        raise EvaluationError(f"{path}: its number of items is set", hint="leave out --budget")
+    if output is not None and output.suffix not in FORMATS:
+        raise EvaluationError(
+            f"cannot write {output}",
+            hint="name a file that ends in .json or .csv; to start a folder, add -n ITEMS",
+        )
+    check_outputs(output, inputs=[scores, path], force=force)
+    given: Scores | Path = path
+    moved = None if scores is None else load(scores, average)
+    if not followed:
+        if run is None:
+            raise EvaluationError(
+                "which models are the run's checkpoints?",
+                hint="add --run NAME; to start a folder for a new run, add -n ITEMS -o DIR",
+            )
+        given = load(path, average)
+    elif moved is None:
+        moved = _scores_of(path)
+    with at_work(MEASURING):
+        found = follow(
+            given,
+            run=run,
+            steps=_named_steps(steps),
+            scores=moved,
+            level=level,
+            neighbors=neighbors,
+            half_width=half_width,
+            change=change,
+        )
+    print(found.to_json() if as_json else describe(found))
+    if output is None:
+        return
+    with written_whole(output) as temporary:
+        if output.suffix == ".json":
+            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
+        else:
+            found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)
+    say(f"wrote {output}")
+
+
+def _start(
+    path: Path,
+    output: Path | None,
+    budget: int,
+    run: str | None,
+    method: str,
+    seed: int,
+    average: str | None,
+) -> None:
+    if output is None:
+        raise EvaluationError("no folder for the run", hint="name a new one with -o DIR")
+    check_output_folder(output, inputs=[path])
+    scores = load(path, average)  # type: ignore[arg-type]
+    with at_work("choosing items"):
+        header = start_track(
+            scores,
+            output,
+            budget=budget,
+            run=run,
+            method=method,
+            seed=seed,
+            scores_path=path,
+        )
+    same = "all checkpoints run the same" if header.subset else "each checkpoint runs"
+    print(
+        f"{output}: {header.provenance.method} on {scores.n_models} models × {scores.n_items} "
+        f"items; {same} {budget} items. Next: fewbench track {output} --add step-1000"
+    )
+
+
+def _scores_of(folder: Path) -> Scores | None:
+    """Return the sources of a folder if they are in a file that only readers know."""
+    if not (folder / HEADER).is_file():
+        return None
+    header = read_header(folder)
+    named = None if header.scores is None else Path(header.scores)
+    if named is None or named.suffix == ".parquet" or not named.exists():
+        return None
+    return load(named, header.provenance.average)
+
+
+def _named_steps(given: list[str] | None) -> dict[str, float]:
+    """Read NAME=NUMBER."""
+    found = {}
+    for text in given or ():
+        name, equals, step = text.rpartition("=")
+        if not equals or not name:
+            raise EvaluationError(f"--step {text}: no name", hint="write --step NAME=NUMBER")
+        found[name] = _step(step)
+    return found
+
+
+def _step(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise EvaluationError(
+            f"the step {text!r} is no number", hint="write it as in --step 1000"
+        ) from error
+
+
+def _add(
+    folder: Path,
+    name: str,
+    answers: Path | None,
+    steps: list[str] | None,
+    columns: Columns,
+    moved: Path | None,
+) -> None:
+    header = read_header(folder)
+    if len(steps or ()) > 1:
+        raise EvaluationError("two steps of one checkpoint", hint="give one --step NUMBER")
+    step = None if not steps else _step(steps[0].removeprefix(f"{name}="))
+    average = header.provenance.average
+    scores = _scores_of(folder) if moved is None else load(moved, average)
+    told, is_whole = None, False
+    if answers is not None:
+        if scores is None:
+            scores = load(Path(header.scores), average) if header.scores else None
+        told = _told(answers, columns, scores, name)
+        if scores is not None:
+            known = scores.items.index.isin(told.item_ids).mean()
+            is_whole = bool(known >= 1 - NEARLY_COMPLETE)
+    with at_work("choosing items"):
+        evaluation = add_checkpoint(folder, name, step=step, scores=scores, is_whole=is_whole)
+    place = evaluation.folder
+    if told is None:
+        asked = evaluation.ask().get(name, [])
+        for one in asked:
+            print(one)
+        say(
+            f"{counted(len(asked), 'item')} for {name}. Next: run them, then fewbench track "
+            f"{folder} --add {name} ANSWERS; or run them with a runner, see fewbench ask {place}"
+        )
+        return
+    taken = _tell(evaluation, told, name)
+    left = sum(len(items) for items in evaluation.ask().values())
+    after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
+    print(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
+
+
+def _told(answers: Path, columns: Columns, scores: Scores | None, name: str) -> Scores:
+    is_logs = columns.item is None and columns.score is None and are_logs(answers)
+    if is_logs or (columns.item is None and columns.score is None):
+        columns = Columns()
+    else:
+        columns = Columns(None, columns.item, columns.score, only_model=name)
+    scale = None if scores is None else scores.scale
+    reading = read(answers, columns=columns, like=scores, scale=scale)
+    for note in reading.notes:
+        say(f"note: {note}")
+    return reading.scores
+
+
+def _tell(evaluation: Evaluation, told: Scores, name: str) -> int:
+    """Record answers, as long as the method asks for items that have one."""
+    taken = 0
+    while True:
+        new = evaluation.tell_table(told, name).answers
+        taken += new
+        asked = evaluation.ask().get(name, [])
+        if not new or not any(one in told.items.index for one in asked):
+            break
+    unasked = told.n_items - len(evaluation.record.answered(name))
+    if not taken and unasked:
+        raise AnswersError(
+            f"none of the {told.n_items} items was asked of {name}, or all are recorded already",
+            hint=f"fewbench ask {evaluation.folder} lists the ids",
+        )
+    if unasked > 0:
+        say(f"note: {counted(unasked, 'item')} not used: not asked for")
+    return taken
+
+
+def describe(found: Track) -> str:
+    """Return a curve as text: the best checkpoint, the curve, the changes."""
+    best = found[found.best]
+    lines = [
+        f"best: {found.best} ({number(best.score)}), the best of {len(found.points)} with "
+        f"probability {number(best.chance_best, 2)}",
+        "",
+    ]
+    rows = [
+        [
+            one.checkpoint,
+            f"{one.step:,.10g}",
+            number(one.score),
+            "known" if one.is_known else f"{one.interval.low:.3f} .. {one.interval.high:.3f}",
+            number(one.alone),
+            f"{one.items_run:,}",
+            number(one.chance_best, 2),
+        ]
+        for one in found.points
+    ]
+    header = ["checkpoint", "step", "score", f"{found.level:.0%} interval", "alone", "items"]
+    lines.append(table([*header, "P(best)"], rows))
+    lines += ["intervals hold for each checkpoint by itself", ""]
+    lines += _changes(found)
+    lines.append(_neighbors(found))
+    if found.items_needed is not None:
+        lines.append(
+            f"the next checkpoint needs about {found.items_needed:,} of {found.items_total:,} items"
+        )
+    return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])
+
+
+def _changes(found: Track) -> list[str]:
+    real = found.real_changes
+    n = len(found.changes)
+    said = f"real changes (at {found.level:.0%} for all {n} together, Holm):"
+    if not real:
+        return [f"{said} none"]
+    rows = [
+        [
+            f"{one.before} → {one.after}",
+            f"{one.difference:+.3f}",
+            f"{one.interval.low:.3f} .. {one.interval.high:.3f}",
+            f"{one.p_adjusted:.3f}",
+            one.verdict,
+        ]
+        for one in real
+    ]
+    header = ["change", "difference", f"{found.level:.0%} interval", "adjusted p", "verdict"]
+    return [said, table(header, rows)]
+
+
+def _neighbors(found: Track) -> str:
+    if found.neighbor_error is None or found.own_error is None:
+        return "neighbors in time are not used: too few checkpoints, or all scores are known"
+    said = (
+        f"backtest: neighbors in time predict a checkpoint's own estimate within "
+        f"{number(found.neighbor_error)} (its standard error is {number(found.own_error)})"
+    )
+    used = "used" if found.is_smoothed else "not used"
+    return f"{said}; they are {used}"

@@ -1,0 +1,329 @@
+"""The checkpoints of a run: which answered what, and all estimated again from the same sources.
+
+Checkpoints that ran all items join the source models: a later checkpoint answers like them. The
+others are estimated again from their recorded answers, so all estimates rest on the same sources.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fewbench._names import did_you_mean, some
+from fewbench._types import FloatArray, IntArray
+from fewbench.decide.steps import read_steps
+from fewbench.errors import EvaluationError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.calibration import NEARLY_COMPLETE
+from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
+from fewbench.scores import Scores
+from fewbench.scores.packed import PackedScores
+
+METHOD = "fewbench-static"
+"""Method that estimates checkpoints of a table, which ran items that no method chose."""
+STEP, FAMILY = "step", "family"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A checkpoint's answers, scores in [0, 1].
+
+    Attributes
+    ----------
+    name : str
+    items, answers : ndarray, shape (answered,)
+    evaluation : Evaluation or None
+        None for a row of the source scores.
+    options : ndarray, shape (answered, options), optional
+        Option probabilities.
+    """
+
+    name: str
+    items: IntArray
+    answers: FloatArray
+    evaluation: Evaluation | None = None
+    options: FloatArray | None = None
+    skipped: frozenset[int] = frozenset()
+
+
+class Together(Evaluation):
+    """Checkpoints as targets of one evaluation; their answers were asked elsewhere.
+
+    Measured errors are kept in `errors_in`.
+    """
+
+    errors_in: Path | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """Where measured errors are kept."""
+        return self.errors_in
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The checkpoints of a run, in order of their steps, and the sources that all rest on.
+
+    Attributes
+    ----------
+    name : str
+    scores : Scores
+        The source models and the checkpoints that ran all items.
+    checkpoints : tuple of Checkpoint
+    steps : ndarray, shape (checkpoints,)
+    evaluations : dict of str to Evaluation
+        Of each checkpoint that did not run all items.
+    """
+
+    name: str
+    scores: Scores
+    checkpoints: tuple[Checkpoint, ...]
+    steps: FloatArray
+    evaluations: dict[str, Evaluation]
+
+
+def read_run(
+    given: Scores | Sequence[Evaluation],
+    run: str | None,
+    steps: Mapping[str, float] | None,
+    folder: Path | None = None,
+) -> Run:
+    """Collect the checkpoints of a run.
+
+    Parameters
+    ----------
+    given : Scores or sequence of Evaluation
+        Checkpoints are the models of the run in a table, and all targets of evaluations.
+    run : str, optional
+        Family of the checkpoints in the table, or the start of their names.
+    steps : mapping of name to number, optional
+        Steps that the names do not tell.
+    folder : Path, optional
+        Where measured errors are kept.
+
+    Raises
+    ------
+    EvaluationError
+        Without checkpoints, for names that do not tell the steps, or if the evaluations have
+        different source scores.
+    """
+    evaluations = [] if isinstance(given, Scores) else list(given)
+    scores = given if isinstance(given, Scores) else _scores_of(evaluations)
+    if isinstance(scores, PackedScores):
+        raise EvaluationError(
+            "a pack holds no source models that checkpoints could join",
+            hint="start the evaluations from the scores that the pack was made from",
+        )
+    rows = [] if run is None else models_of(scores, run)
+    if run is not None and not len(rows) and not evaluations:
+        known = dict.fromkeys(scores.models[FAMILY]) if FAMILY in scores.models else {}
+        raise EvaluationError(
+            f"no model of the scores belongs to the run {run!r}",
+            hint=did_you_mean(
+                run,
+                [str(one) for one in known if one],
+                "give a family, or the start of the checkpoints' names",
+            ),
+        )
+    found = [_of_row(scores, row) for row in rows]
+    for evaluation in evaluations:
+        found += _of_evaluation(evaluation)
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EvaluationError(
+            f"checkpoint {twice!r} is there twice", hint="give each checkpoint a name of its own"
+        )
+    found = [one for one in found if len(one.items)]
+    if len(found) < 2:
+        raise EvaluationError(
+            f"{len(found)} checkpoints with answers, and a curve needs 2",
+            hint="record the answers of more checkpoints",
+        )
+    known_steps = _column(scores, rows) | dict(steps or {})
+    every = read_steps([one.name for one in found], _of_found(known_steps, names, found))
+    order = sorted(range(len(found)), key=lambda at: (every[at], at))
+    found, every = [found[at] for at in order], every[order]
+    full = [one for one in found if len(one.items) >= (1 - NEARLY_COMPLETE) * scores.n_items]
+    sources = _joined(scores, rows, full, run)
+    if sources.n_models < 2:
+        raise EvaluationError(
+            f"{sources.n_models} source models", hint="add results of other models, 20 or more"
+        )
+    partial = [one for one in found if one not in full]
+    name = run or _common_start([one.name for one in found])
+    return Run(name, sources, tuple(found), every, _again(sources, partial, folder))
+
+
+def _of_found(
+    steps: Mapping[str, float], names: Sequence[str], found: Sequence[Checkpoint]
+) -> dict[str, float]:
+    """Leave out the steps of checkpoints that have no answers yet."""
+    silent = set(names) - {one.name for one in found}
+    return {name: step for name, step in steps.items() if name not in silent}
+
+
+def models_of(scores: Scores, run: str) -> list[int]:
+    """Return the positions of a run's models: of this family, or whose names start with it."""
+    if FAMILY in scores.models:
+        of_family = np.flatnonzero((scores.models[FAMILY] == run).to_numpy())
+        if len(of_family):
+            return [int(at) for at in of_family]
+    return [
+        at
+        for at, name in enumerate(scores.model_ids)
+        if name.startswith(run) and (name == run or not name[len(run)].isalpha())
+    ]
+
+
+def _scores_of(evaluations: Sequence[Evaluation]) -> Scores:
+    if not evaluations:
+        raise EvaluationError(
+            "no checkpoints", hint="give evaluations of checkpoints, or scores and a run"
+        )
+    first = evaluations[0].scores
+    for other in evaluations[1:]:
+        same = (other.scores.fingerprint, other.scores.average)
+        if same != (first.fingerprint, first.average):
+            raise EvaluationError(
+                "the checkpoints were evaluated with different source scores",
+                hint="start all of them from the same scores file",
+            )
+    return first
+
+
+def _of_row(scores: Scores, row: int) -> Checkpoint:
+    values = scores.values[row]
+    items = np.flatnonzero(~np.isnan(values))
+    options = None
+    if scores.probabilities is not None:
+        options = np.asarray(scores.probabilities.of_model(row), dtype=np.float64)[items]
+    return Checkpoint(scores.model_ids[row], items, values[items], None, options)
+
+
+def _of_evaluation(evaluation: Evaluation) -> list[Checkpoint]:
+    found = []
+    for name in evaluation.targets:
+        told = evaluation.record.answers(name)
+        options = None if told.probabilities is None else told.probabilities[0]
+        skipped = evaluation.record.skipped(name)
+        found.append(Checkpoint(name, told.items, told.scores[0], evaluation, options, skipped))
+    return found
+
+
+def _column(scores: Scores, rows: Sequence[int]) -> dict[str, float]:
+    """Return the steps that the models' table has."""
+    if STEP not in scores.models or not rows:
+        return {}
+    told = scores.models[STEP].iloc[list(rows)]
+    told = told[told.notna() & (told.astype(str) != "")]
+    numbers = pd.to_numeric(told, errors="coerce")
+    wrong = [str(value) for value in told[numbers.isna()]]
+    if wrong:
+        raise EvaluationError(
+            f"the models' column `step` holds {some(wrong)}", hint="write numbers there"
+        )
+    return {str(name): float(step) for name, step in numbers.items()}
+
+
+def _common_start(names: Sequence[str]) -> str:
+    shortest = min(names, key=len)
+    n = next(
+        (at for at, letter in enumerate(shortest) if any(name[at] != letter for name in names)),
+        len(shortest),
+    )
+    return shortest[:n].rstrip("0123456789-_/ .=:") or "run"
+
+
+def _joined(
+    scores: Scores, rows: Sequence[int], full: Sequence[Checkpoint], run: str | None
+) -> Scores:
+    """Return the sources without the run's partly evaluated models, and with its whole ones.
+
+    The run is one family, so that its checkpoints are held out together when errors are measured.
+    """
+    new = [one for one in full if one.evaluation is not None]
+    whole = {one.name for one in full}
+    kept = [at for at in range(scores.n_models) if at not in set(rows)]
+    kept += [at for at in rows if scores.model_ids[at] in whole]
+    if not new and len(kept) == scores.n_models:
+        return scores if run is None or not rows else _as_family(scores, whole, run)
+    if not kept:
+        raise EvaluationError(
+            "there are no source models besides the run's checkpoints",
+            hint="add results of other models, 20 or more",
+        )
+    sources = scores.take(models=np.array(sorted(kept), dtype=np.intp))
+    if new:
+        values = np.full((len(new), scores.n_items), np.nan)
+        for row, one in enumerate(new):
+            values[row, one.items] = one.answers
+        models = pd.DataFrame(index=pd.Index([one.name for one in new], name="model"))
+        models = pd.concat([sources.models, models])
+        texts = {name: "" for name in models.columns if models[name].dtype == object}
+        sources = replace(
+            sources,
+            values=np.vstack([sources.values, values]),
+            models=models.fillna(texts),
+            probabilities=None,
+        )
+    return _as_family(sources, whole, run or "run")
+
+
+def _as_family(scores: Scores, names: set[str], run: str) -> Scores:
+    models = scores.models
+    family = models[FAMILY] if FAMILY in models else pd.Series("", index=models.index)
+    taken = set(family)
+    label = run
+    while label in taken and not set(models.index[family == label]) <= names:
+        label += "'"
+    own = models.index.isin(names)
+    return replace(scores, models=models.assign(**{FAMILY: family.where(~own, label)}))
+
+
+def _again(
+    sources: Scores, partial: Sequence[Checkpoint], folder: Path | None
+) -> dict[str, Evaluation]:
+    """Return an evaluation of each checkpoint from these sources and its own answers.
+
+    Checkpoints that are estimated alike share one, so that errors are measured once.
+    """
+    alike: dict[tuple[object, ...], list[Checkpoint]] = {}
+    for one in partial:
+        key: tuple[object, ...] = ("table", *np.sort(one.items).tolist())
+        if one.evaluation is not None:
+            made, subset = one.evaluation.provenance, one.evaluation.subset
+            own = () if subset is None else subset.items
+            key = (made.settings, made.budget, made.seed, *own)
+        alike.setdefault(key, []).append(one)
+    found: dict[str, Evaluation] = {}
+    for group in alike.values():
+        together = _together(sources, group)
+        together.errors_in = folder
+        for one in group:
+            together.record.add_round(one.name, one.items)
+            options = None if one.options is None else one.options[None]
+            together.record.tell(one.name, Answers(one.items, one.answers[None], options))
+            together.record.skip(one.name, sorted(one.skipped))
+            found[one.name] = together
+    return found
+
+
+def _together(sources: Scores, group: Sequence[Checkpoint]) -> Together:
+    names, evaluation = [one.name for one in group], group[0].evaluation
+    if evaluation is None:
+        subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))
+        return Together(sources, METHOD, len(subset.items), names, subset=subset)
+    made, method = evaluation.provenance, evaluation.method
+    chosen: str | Method = made.method if made.method in CATALOGUE else method
+    given = evaluation.subset if isinstance(method, StaticMethod) else None
+    if given is not None:
+        # The items are those of the method, whose choice is repeated when errors are measured.
+        own = made.model_copy(
+            update={"fingerprint": sources.fingerprint, "average": sources.average}
+        )
+        given = given.model_copy(update={"provenance": own})
+    stop = Stop(items=made.budget)
+    return Together(sources, chosen, targets=names, seed=made.seed, stop=stop, subset=given)

@@ -1,0 +1,120 @@
+"""Step numbers of checkpoints, from their names or from a column."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fewbench._names import did_you_mean, some
+from fewbench._types import FloatArray
+from fewbench.errors import EvaluationError
+
+KEYWORDS = {
+    "step": "step",
+    "steps": "step",
+    "iter": "iteration",
+    "iteration": "iteration",
+    "tokens": "token",
+    "tok": "token",
+    "checkpoint": "checkpoint",
+    "ckpt": "checkpoint",
+    "chkpt": "checkpoint",
+    "epoch": "epoch",
+    "ep": "epoch",
+}
+"""Words before a number, and its unit. The first unit that all names have is used."""
+_UNITS = tuple(dict.fromkeys(KEYWORDS.values()))
+_WORDS = "|".join(sorted(KEYWORDS, key=len, reverse=True))
+# A word and its number, as in step-1000, global_step1000, iter_0003000, ckpt-5B, epoch=2.5.
+_NAMED = re.compile(
+    rf"(?<![a-z])({_WORDS})[-_ .:=]{{0,2}}(\d+(?:\.\d+)?)([kmbt](?![a-z]))?(?![a-z])"
+)
+_LAST = re.compile(r"(\d+(?:\.\d+)?)([kmbt])?$")
+_TIMES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+_HOW = "name each one's step: --step NAME=NUMBER, or a column `step` of the models' table"
+
+
+def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -> FloatArray:
+    """Return the step of each checkpoint.
+
+    A number counts after a word such as step, iter, checkpoint, ckpt, tokens or epoch, with k, M,
+    B or T for thousands to trillions. If no name has such a word, names that differ only in the
+    number at their end will do.
+
+    Parameters
+    ----------
+    names : sequence of str
+    given : mapping of name to number, optional
+        Steps that are known; names are read only of the others.
+
+    Returns
+    -------
+    ndarray, shape (names,)
+
+    Raises
+    ------
+    EvaluationError
+        If a name has no step, or two; if names have different units; or if a given step is not a
+        finite number of 0 or more, or of an unknown name.
+
+    Examples
+    --------
+    >>> read_steps(["run/step-1000", "run/step-2k"]).tolist()
+    [1000.0, 2000.0]
+    >>> read_steps(["iter0003000-epoch1", "iter0006000-epoch1"]).tolist()
+    [3000.0, 6000.0]
+    """
+    known = dict(given or {})
+    for name, step in known.items():
+        if name not in names:
+            raise EvaluationError(
+                f"a step is given for {name!r}, which is no checkpoint",
+                hint=did_you_mean(name, names),
+            )
+        if not math.isfinite(step) or step < 0:
+            raise EvaluationError(
+                f"the step of {name!r} is {step:g}", hint="give a number of 0 or more"
+            )
+    left = [name for name in names if name not in known]
+    if left:
+        known |= dict(zip(left, _read(left), strict=True))
+    return np.array([known[name] for name in names], dtype=np.float64)
+
+
+def _read(names: Sequence[str]) -> list[float]:
+    found = [_units(name) for name in names]
+    for unit in _UNITS:
+        if not all(unit in one for one in found):
+            continue
+        for name, one in zip(names, found, strict=True):
+            if len(one[unit]) > 1:
+                numbers = " and ".join(f"{number:g}" for number in sorted(one[unit]))
+                raise EvaluationError(f"{name!r} has two {unit}s, {numbers}", hint=_HOW)
+        return [min(one[unit]) for one in found]
+    if any(found):
+        lacking = [name for name, one in zip(names, found, strict=True) if not one]
+        if lacking:
+            raise EvaluationError(f"no step in the name of {some(lacking)}", hint=_HOW)
+        units = dict.fromkeys(unit for one in found for unit in one)
+        raise EvaluationError(
+            f"the checkpoints' names have different units: {', '.join(units)}", hint=_HOW
+        )
+    return _numbers_at_the_end(names)
+
+
+def _units(name: str) -> dict[str, set[float]]:
+    """Return the numbers of each unit in a name."""
+    found: dict[str, set[float]] = {}
+    for word, number, times in _NAMED.findall(name.lower()):
+        found.setdefault(KEYWORDS[word], set()).add(float(number) * _TIMES[times])
+    return found
+
+
+def _numbers_at_the_end(names: Sequence[str]) -> list[float]:
+    ends = [_LAST.search(name.lower()) for name in names]
+    lacking = [name for name, end in zip(names, ends, strict=True) if end is None]
+    stems = {name[: end.start()] for name, end in zip(names, ends, strict=True) if end}
+    if lacking or len(stems) > 1 or len(names) == 1:
+        raise EvaluationError(f"no step in the name of {some(lacking or names)}", hint=_HOW)
+    return [float(end[1]) * _TIMES[end[2] or ""] for end in ends if end]
