@@ -175,13 +175,8 @@ class _Planner:
     """Runs the backtests of a plan."""
 
     def __init__(
-<<<<<<< HEAD
-        self, table: Scores, goal: str, wanted: float, level: float,
-        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, pool: Pool,
-=======
         self, table: Scores, goal: str, wanted: float, level: float, power: float,
-        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, jobs: int,
->>>>>>> track
+        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, pool: Pool,
         cache: Cache, progress: Progress | None,
     ) -> None:  # fmt: skip
         self.table, self.goal, self.wanted, self.level = table, goal, wanted, level
