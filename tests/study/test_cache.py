@@ -143,5 +143,5 @@ def test_an_unusable_place_is_named(tmp_path):
     pytest.importorskip("fsspec")
     with pytest.raises(StudyError, match="Protocol not known"):
         Cache("nowhere://x/y")
-    with pytest.raises(MissingExtraError, match="s3://bucket/cells"):
-        Cache("s3://bucket/cells")
+    with pytest.raises(MissingExtraError, match=r"oci://bucket/cells: .*ocifs"):
+        Cache("oci://bucket/cells")
