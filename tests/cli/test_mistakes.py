@@ -118,6 +118,7 @@ def prepared(tmp_path_factory, scores, long_csv):
         ("compare s.parquet -m random -n 4 --level 1.5", "level 1.5"),
         ("compare s.parquet -m random -n 4 --repeats 0", "1 or more"),
         ("compare s.parquet -m random -n 4 --workers 0", "1 or more"),
+        ("compare s.parquet -m random -n 4 --cluster spark://h:1", "cannot run on 'spark://h:1'"),
         (f"compare s.parquet -m random -n 4 {QUICK} --report run", "run is a folder"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o .", ". is a folder"),
         # import

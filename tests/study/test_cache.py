@@ -5,8 +5,10 @@ import sys
 import numpy as np
 import pytest
 
+from fewbench.errors import MissingExtraError, StudyError
 from fewbench.methods import find_method
 from fewbench.study import Split, SplitSettings, compare
+from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.testing import simulate
 
@@ -115,3 +117,31 @@ def test_a_stopped_study_goes_on(scores, tmp_path):
     assert seen[0] == (5, 9)  # random+mean is random by another name, and is not run twice
     assert seen[-1] == (9, 9)
     assert len(seen) == 5
+
+
+def test_several_processes_share_a_folder_or_a_url(scores, tmp_path, ran, assert_same):
+    settings = {"budgets": [5], "repeats": 2, "level": None}
+    pytest.importorskip("fsspec")
+    for place in (f"{tmp_path}/cells/", "memory://bucket/cells"):
+        ran.clear()
+        first = compare(scores, ["random-linear"], cache=place, **settings)
+        again = compare(scores, ["random-linear"], cache=place, **settings)
+        assert len(ran) == 2, place
+        assert_same(first, again)
+    (kept,) = (tmp_path / "cells").iterdir()
+    kept.rename(tmp_path / "cells" / "cells-other-1.jsonl")  # as if another machine had written it
+    ran.clear()
+    compare(scores, ["random-linear"], cache=tmp_path / "cells", **settings | {"repeats": 3})
+    assert len(ran) == 1
+
+
+def test_an_unusable_place_is_named(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("a")
+    with pytest.raises(StudyError, match="is a folder of something else"):
+        Cache(tmp_path / "notes")
+    pytest.importorskip("fsspec")
+    with pytest.raises(StudyError, match="Protocol not known"):
+        Cache("nowhere://x/y")
+    with pytest.raises(MissingExtraError, match=r"oci://bucket/cells: .*ocifs"):
+        Cache("oci://bucket/cells")

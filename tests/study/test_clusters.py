@@ -19,6 +19,7 @@ from fewbench.evaluation import Evaluation
 from fewbench.executors import Lost, open_pool
 from fewbench.executors.calls import Parcel, call
 from fewbench.executors.dask import DaskPool
+from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.study import compare
 from fewbench.testing import simulate
@@ -71,8 +72,13 @@ def pool(request):
 class TestDask:
     library, where = "distributed", "dask-local"
 
-    def test_the_same_numbers_though_a_worker_is_killed(self, pool, alone, assert_same):
-        pids, killed = list(pool.client.run(os.getpid).values()), []
+    def test_the_same_numbers_though_a_worker_is_killed(
+        self, pool, alone, assert_same, monkeypatch
+    ):
+        """The scores travel once, not with each cell."""
+        pids, killed, packed = list(pool.client.run(os.getpid).values()), [], []
+        real = Parcel.in_bytes
+        monkeypatch.setattr(Parcel, "in_bytes", lambda one: packed.append(one) or real(one))
 
         def kill(done, total):
             if done == 2 and not killed:
@@ -81,6 +87,7 @@ class TestDask:
 
         found = compare(TABLE, *GRID, **HOW, executor=pool, progress=kill)
         assert killed
+        assert [type(one) for one in packed] == [Scores]
         same(assert_same, alone, found)
 
     def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path):
@@ -212,14 +219,3 @@ def test_a_mapped_file_travels_as_its_name(tmp_path):
     state = pickle.dumps(options)
     assert len(state) < 2000
     assert pickle.loads(state).digest() == options.digest()
-
-
-def test_scores_travel_once_for_each_worker(monkeypatch):
-    """Not once for each cell: a cell is a few hundred bytes and the rows of its split."""
-    packed = []
-    real = Parcel.in_file.__func__
-    monkeypatch.setattr(
-        Parcel, "in_file", classmethod(lambda cls, *args: packed.append(1) or real(cls, *args))
-    )
-    compare(TABLE, *GRID, **HOW, workers=2)
-    assert packed == [1]

@@ -8,7 +8,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import Any
 
@@ -54,23 +54,38 @@ def connect_dask(place: str) -> "DaskPool":
             f"dask://{place}: no Dask scheduler answers there ({first_line(error)[:200]})",
             hint=f"check the address; start a cluster with {START}",
         ) from error
-    return DaskPool(client, f"dask://{place}", ends=[client])
+    ends = ExitStack()
+    ends.callback(_close, client)
+    return DaskPool(client, f"dask://{place}", ends)
 
 
 def start_dask(workers: int) -> "DaskPool":
     """Start a cluster of this machine with as many processes as workers."""
     library = _library()
-    settings = {"distributed.scheduler.allowed-failures": MOST_DEATHS - 1}
-    with _quiet(), import_module("dask").config.set(settings):
-        cluster = library.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
-        client = library.Client(cluster, set_as_default=False)
-    return DaskPool(client, "dask-local", ends=[client, cluster])
+    settings = {
+        "distributed.scheduler.allowed-failures": MOST_DEATHS - 1,
+        # Else a worker that ends twice within 15 s is closed for ever.
+        "distributed.deploy.lost-worker-timeout": "1 day",
+    }
+    with ExitStack() as ends:
+        ends.enter_context(import_module("dask").config.set(settings))
+        with _quiet():
+            cluster = library.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            ends.callback(_close, cluster)
+            client = library.Client(cluster, set_as_default=False)
+            ends.callback(_close, client)
+        return DaskPool(client, "dask-local", ends.pop_all())
+
+
+def _close(one: Any) -> None:
+    with _quiet(), suppress(OSError, TimeoutError):  # of a cluster that is gone
+        one.close(timeout=10)
 
 
 class DaskPool(Pool):
@@ -78,7 +93,7 @@ class DaskPool(Pool):
 
     is_remote = True
 
-    def __init__(self, client: Any, name: str = "Dask", ends: Sequence[Any] = ()) -> None:
+    def __init__(self, client: Any, name: str = "Dask", ends: ExitStack | None = None) -> None:
         self.client, self._name, self._ends = client, name, ends
 
     def each(
@@ -167,10 +182,8 @@ class DaskPool(Pool):
 
     def close(self) -> None:
         """End what was started; a client that was given stays open."""
-        with _quiet():
-            for one in self._ends:
-                with suppress(OSError, TimeoutError):  # of a cluster that is gone
-                    one.close(timeout=10)
+        if self._ends is not None:
+            self._ends.close()
 
 
 def _outcome(future: Any, killed: type[Exception]) -> tuple[Any, Any]:

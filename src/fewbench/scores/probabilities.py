@@ -63,8 +63,8 @@ class OptionProbabilities:
     def __getstate__(self) -> dict[str, Any]:
         """Send a mapped file to other processes as its name, not its content."""
         state: dict[str, Any] = dict(vars(self))
-        array: Any = self._array
-        if isinstance(array, np.memmap) and isinstance(array.base, mmap) and array.filename:
+        array, base = self._array, vars(self)["_array"].base  # a slice's base is an array
+        if isinstance(array, np.memmap) and isinstance(base, mmap) and array.filename:
             if array.mode != "r":
                 array.flush()
             order = "C" if array.flags.c_contiguous else "F"

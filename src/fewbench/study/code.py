@@ -23,7 +23,8 @@ BASE = ("fewbench.study.cell",)
 REGISTRIES = frozenset({"fewbench.methods.catalogue", "fewbench.methods.parts"})
 """Modules that import every method to find one by its name."""
 CHOICE, INTERVALS = "fewbench.evaluation.auto", "fewbench.evaluation.intervals"
-IGNORED = frozenset({"fewbench._version", "fewbench.study.cache", "fewbench.study.code"})
+WHERE = {f"fewbench.executors{name}" for name in ("", ".calls", ".local")}
+IGNORED = frozenset({"fewbench._version", "fewbench.study.code", *WHERE})
 """Modules on which no number depends."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "ot": "POT", "umap": "umap-learn"}
 
