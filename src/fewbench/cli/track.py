@@ -72,8 +72,9 @@ def track(
     ] = METHOD,
     level: Annotated[float, typer.Option(help="Level of the band and of the verdicts.")] = 0.9,
     neighbors: Annotated[
-        bool, typer.Option(help="Let neighbors in time move the estimates of checkpoints.")
-    ] = True,
+        bool,
+        typer.Option("--neighbors", help="Let neighbors in time move the estimates."),
+    ] = False,
     half_width: Annotated[
         float | None,
         typer.Option(
@@ -116,6 +117,10 @@ def track(
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column
     `step` of the models, or from --step.
     """
+    if not path.exists():
+        raise EvaluationError(
+            f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
+        )
     followed = path.is_dir() and is_tracked(path)
     if add is not None:
         _add(path, add, answers, steps, Columns(None, item, score), scores)

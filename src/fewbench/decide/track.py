@@ -210,7 +210,7 @@ def track(
     steps: Mapping[str, float] | None = None,
     scores: Scores | None = None,
     level: float = 0.9,
-    neighbors: bool = True,
+    neighbors: bool = False,
     half_width: float | None = None,
     change: float | None = None,
 ) -> Track:
@@ -235,7 +235,7 @@ def track(
     level : float
         Level of the band and of the verdicts.
     neighbors : bool
-        Whether the curve uses neighbors in time; else each checkpoint's own estimate.
+        Whether neighbors in time move the curve; else it is each checkpoint's own estimate.
     half_width, change : float, optional
         Say how many items the next checkpoint needs for a band of this half width, or to find a
         change of this size in 80 % of cases, on the scale of the scores.
@@ -385,16 +385,20 @@ class _Tracker:
         if n < SCANT:
             return math.hypot(self.errors[i], self.errors[j]), SCANT
         apart = one.answers[first] - other.answers[second]
-        mean_square = (float(apart @ apart) + PRIOR * self._typical) / (n + PRIOR)
+        # Items may be chosen because models disagree there: relative to the source models.
+        typical = float(self._disagreement.mean())
+        expected = float(self._disagreement[items].sum())
+        prior = PRIOR * max(typical, 1e-9)
+        mean_square = typical * (float(apart @ apart) + prior) / (expected + prior)
         # What their estimated difference explains is no noise, but it may not explain all.
         noise = max(mean_square - (self.alone[i] - self.alone[j]) ** 2, LEAST * mean_square)
         uneven = n_items * float(self.scores.item_weights @ self.scores.item_weights)
         return math.sqrt(noise * uneven * max(0.0, 1 / n - 1 / n_items)), n - 1
 
     @cached_property
-    def _typical(self) -> float:
-        """Mean square difference of two source models on an item."""
-        return float(2 * self.scores.filled.var(axis=0).mean())
+    def _disagreement(self) -> FloatArray:
+        """Mean square difference of two source models on each item."""
+        return np.asarray(2 * self.scores.filled.var(axis=0))
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
