@@ -76,4 +76,4 @@ def test_checkpoints_in_the_scores_file(ok, tmp_path):
     text = ok("track", path, "--run", "run")
     assert "real changes (at 90% for all 5 together, Holm):" in text
     assert "known" in text
-    assert "neighbors in time are not used" in text
+    assert "neighbors in time cannot help" in text

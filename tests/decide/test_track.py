@@ -59,6 +59,7 @@ def test_steps_are_read_from_names(names, steps):
         (["step-1", "epoch-2"], None, "different units: step, epoch"),
         (["step-1-step-2", "step-3"], None, "has two steps, 1 and 2"),
         (["a-7b", "b-13b"], None, "no step in the name"),
+        (["step1000x", "step-1_000"], None, "no step in the name of 'step1000x'"),
         (["step-1", "b"], {"step-1": 1.0, "c": 2.0}, "no checkpoint"),
         (["a", "b"], {"a": 1.0, "b": np.nan}, "the step of 'b' is nan"),
     ],
@@ -93,7 +94,8 @@ def test_neighbors_help_where_changes_are_small_and_never_hide_a_sudden_one():
     assert np.isnan(few.left_out).all()
 
 
-def test_whole_checkpoints_join_the_sources_and_the_others_err_less():
+def test_whole_checkpoints_join_the_sources_and_the_others_err_less(monkeypatch):
+    monkeypatch.setattr("fewbench.evaluation.intervals.DIVISIONS", 1)  # to save time
     errors = []
     for seed in range(2):
         sources, run = parts(simulate_run(9, 400, n_models=24, seed=seed), 24)
@@ -212,13 +214,16 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
     with pytest.raises(FewbenchError, match="a curve needs 2"):
         fewbench.track(folder)
     add("late/b", 2, step=300)
-    add("org/run", 1, step=150, is_whole=True)
+    add("org/run", 1, step=150)
+    add("org/run", 1, is_whole=True)  # takes the place of the part
     found = fewbench.track(folder)
     assert [one.checkpoint for one in found.points] == ["step-100", "org/run", "late/b"]
     assert [one.is_known for one in found.points] == [False, True, False]
     lines = folder / "late_b" / "answers.jsonl"
     with lines.open("ab") as file:
         file.write(b'{"target": "late/b", "ite')
+    fewbench.add_checkpoint(folder, "step-900")
+    assert "'step-900': no answers yet" in fewbench.track(folder).warnings
     run_elsewhere = Evaluation(sources, "random", 10, ["step-400"])
     run_elsewhere.tell("step-400", dict.fromkeys(run_elsewhere.ask()["step-400"], 1.0))
     run_elsewhere.save(folder / "by hand", path)

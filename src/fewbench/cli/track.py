@@ -359,10 +359,9 @@ def _changes(found: Track) -> list[str]:
 
 def _neighbors(found: Track) -> str:
     if found.neighbor_error is None or found.own_error is None:
-        return "neighbors in time are not used: too few checkpoints, or all scores are known"
+        return "neighbors in time cannot help: too few steps, or all scores are known"
     said = (
         f"backtest: neighbors in time predict a checkpoint's own estimate within "
         f"{number(found.neighbor_error)} (its standard error is {number(found.own_error)})"
     )
-    used = "used" if found.is_smoothed else "not used"
-    return f"{said}; they are {used}"
+    return f"{said}; " + ("they are used" if found.is_smoothed else "--neighbors uses them")

@@ -480,6 +480,8 @@ class _Tracker:
         for said, names in by_text.items():
             everyone = len(names) == len(self.estimates)
             found.append(said if everyone else f"{some(names)}: {said}")
+        if self.run.silent:
+            found.append(f"{some(self.run.silent)}: no answers yet")
         scant = [one.name for one in self.run.checkpoints if len(one.items) < SCANT]
         if scant:
             found.append(
