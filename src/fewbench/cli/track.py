@@ -313,20 +313,22 @@ def describe(found: Track) -> str:
         f"probability {number(best.chance_best, 2)}",
         "",
     ]
+    header = ["checkpoint", "step", "score", f"{found.level:.0%} interval", "items", "P(best)"]
     rows = [
         [
             one.checkpoint,
             f"{one.step:,.10g}",
             number(one.score),
             "known" if one.is_known else f"{one.interval.low:.3f} .. {one.interval.high:.3f}",
-            number(one.alone),
             f"{one.items_run:,}",
             number(one.chance_best, 2),
         ]
         for one in found.points
     ]
-    header = ["checkpoint", "step", "score", f"{found.level:.0%} interval", "alone", "items"]
-    lines.append(table([*header, "P(best)"], rows))
+    if found.is_smoothed:
+        header.append("alone")
+        rows = [[*row, number(one.alone)] for row, one in zip(rows, found.points, strict=True)]
+    lines.append(table(header, rows))
     lines += ["intervals hold for each checkpoint by itself", ""]
     lines += _changes(found)
     lines.append(_neighbors(found))
