@@ -2,10 +2,10 @@
 
     python benchmarks/tracking.py FOLDER_OF_TABLES [--repeats 10] [--out rows.jsonl]
 
-Runs with known truth: lineages of the bundled zoo (14 classifiers each; sources: 60 models of other
+Runs with known truth: lineages of the bundled zoo (14 classifiers each; sources: 40 models of other
 lineages), simulated runs (12 checkpoints that rise by 20 or by 4 points; 40 sources), and series of
 llmub_mmlu (the sizes of a developer's models as steps, three prompts each; sources: the other
-developers; 2,000 items). Every repeat draws runs, sources and items anew.
+developers; 1,000 items). Every repeat draws a run of each kind, sources and items anew.
 
 Columns, means over repeats: `alone`: mean absolute error of each checkpoint's own estimate;
 `sources`: the same with two whole checkpoints (the first and the middle one) among the sources;
@@ -28,6 +28,7 @@ import pandas as pd
 import fewbench
 from fewbench.datasets import load_zoo
 from fewbench.decide.track import holm_adjusted
+from fewbench.evaluation import intervals
 from fewbench.readers.npz import read_npz
 from fewbench.testing import simulate_run
 
@@ -47,9 +48,9 @@ def runs(folder, repeat):
     rng = np.random.default_rng([repeat, 1])
     zoo = load_zoo()
     family = zoo.models["family"].to_numpy()
-    for own in rng.permutation(np.unique(family))[:2]:
+    for own in rng.permutation(np.unique(family))[:1]:
         of = np.flatnonzero(family == own)
-        others = np.sort(rng.permutation(np.flatnonzero(family != own))[:60])
+        others = np.sort(rng.permutation(np.flatnonzero(family != own))[:40])
         checkpoints = zoo.take(models=of)
         steps = {name: int(name[-2:]) for name in checkpoints.model_ids}
         yield "zoo", zoo.take(models=others), checkpoints, steps
@@ -58,8 +59,8 @@ def runs(folder, repeat):
         sources, own = table.take(models=range(40)), table.take(models=range(40, 52))
         yield kind, sources, own, {name: at for at, name in enumerate(own.model_ids)}
     table = read_npz(folder / "llmub_mmlu.npz").scores
-    table = table.take(items=np.sort(rng.permutation(table.n_items)[:2000]))
-    for developer in rng.permutation(list(SERIES))[:2]:
+    table = table.take(items=np.sort(rng.permutation(table.n_items)[:1000]))
+    for developer in rng.permutation(list(SERIES))[:1]:
         place = {}
         for step, size in enumerate(SERIES[developer]):
             start = f"{developer}-{size}"
@@ -89,7 +90,7 @@ def followed(sources, checkpoints, steps, method, n, seed, whole):
     if whole:
         n_items = sources.n_items
         given.append(evaluated(sources, checkpoints, whole, "random", n_items, seed))
-    return fewbench.track(given, steps=steps, level=LEVEL)
+    return fewbench.track(given, steps=steps, level=LEVEL, neighbors=True)
 
 
 def verdicts(found, truth):
@@ -193,6 +194,7 @@ def summed(rows):
 
 def main():
     """Run what is not in the file yet, and print the table."""
+    intervals.DIVISIONS = 1  # of the sources, for their errors: a third of the time
     given = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     given.add_argument("folder", type=Path)
     given.add_argument("--repeats", type=int, default=10)

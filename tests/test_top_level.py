@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import fewbench
-from fewbench.testing import simulate
+from fewbench.testing import simulate, simulate_run
 from fewbench.transfer.journal import repair_measurement
 
 TABLE = simulate(20, 60, 3, seed=1)
@@ -33,6 +33,11 @@ def results():
         "versus": (fewbench.versus(*TABLE.model_ids[:2], scores=TABLE), (4, 6), "Versus: "),
         "gate": (fewbench.gate(evaluation, at_least=0.0), (1, 5), "Gate: new: pass"),
         "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 8), "Ranking at 90%"),
+        "track": (
+            fewbench.track(simulate_run(3, 40, n_models=4), run="run"),
+            (3, 9),
+            "Track of run: best run/step-",
+        ),
         "plan": (
             fewbench.plan(TABLE, budget=5, methods="random-ridge", target="like", repeats=3),
             (1, 25),
@@ -60,6 +65,7 @@ def shown():
         "versus",
         "gate",
         "rank",
+        "track",
         "plan",
     ],
 )

@@ -72,8 +72,9 @@ def track(
     ] = METHOD,
     level: Annotated[float, typer.Option(help="Level of the band and of the verdicts.")] = 0.9,
     neighbors: Annotated[
-        bool, typer.Option(help="Let neighbors in time move the estimates of checkpoints.")
-    ] = True,
+        bool,
+        typer.Option("--neighbors", help="Let neighbors in time move the estimates."),
+    ] = False,
     half_width: Annotated[
         float | None,
         typer.Option(
@@ -116,6 +117,10 @@ def track(
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column
     `step` of the models, or from --step.
     """
+    if not path.exists():
+        raise EvaluationError(
+            f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
+        )
     followed = path.is_dir() and is_tracked(path)
     if add is not None:
         _add(path, add, answers, steps, Columns(None, item, score), scores)
@@ -308,20 +313,22 @@ def describe(found: Track) -> str:
         f"probability {number(best.chance_best, 2)}",
         "",
     ]
+    header = ["checkpoint", "step", "score", f"{found.level:.0%} interval", "items", "P(best)"]
     rows = [
         [
             one.checkpoint,
             f"{one.step:,.10g}",
             number(one.score),
             "known" if one.is_known else f"{one.interval.low:.3f} .. {one.interval.high:.3f}",
-            number(one.alone),
             f"{one.items_run:,}",
             number(one.chance_best, 2),
         ]
         for one in found.points
     ]
-    header = ["checkpoint", "step", "score", f"{found.level:.0%} interval", "alone", "items"]
-    lines.append(table([*header, "P(best)"], rows))
+    if found.is_smoothed:
+        header.append("alone")
+        rows = [[*row, number(one.alone)] for row, one in zip(rows, found.points, strict=True)]
+    lines.append(table(header, rows))
     lines += ["intervals hold for each checkpoint by itself", ""]
     lines += _changes(found)
     lines.append(_neighbors(found))
@@ -354,10 +361,9 @@ def _changes(found: Track) -> list[str]:
 
 def _neighbors(found: Track) -> str:
     if found.neighbor_error is None or found.own_error is None:
-        return "neighbors in time are not used: too few checkpoints, or all scores are known"
+        return "neighbors in time cannot help: too few steps, or all scores are known"
     said = (
         f"backtest: neighbors in time predict a checkpoint's own estimate within "
         f"{number(found.neighbor_error)} (its standard error is {number(found.own_error)})"
     )
-    used = "used" if found.is_smoothed else "not used"
-    return f"{said}; they are {used}"
+    return f"{said}; " + ("they are used" if found.is_smoothed else "--neighbors uses them")

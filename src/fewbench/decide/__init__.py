@@ -2,8 +2,9 @@
 
 from fewbench.decide.gate import Check, Gate, gate
 from fewbench.decide.rank import Ranked, Ranking, rank
-from fewbench.decide.track import Change, Point, Track, track
+from fewbench.decide.track import track
 from fewbench.decide.track_folder import add_checkpoint, start_track
+from fewbench.decide.track_result import Change, Point, Track
 from fewbench.decide.versus import TaskDifference, Versus, versus
 
 __all__ = [

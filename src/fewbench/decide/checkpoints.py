@@ -4,6 +4,7 @@ Checkpoints that ran all items join the source models: a later checkpoint answer
 others are estimated again from their recorded answers, so all estimates rest on the same sources.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from fewbench.decide.steps import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.calibration import NEARLY_COMPLETE
+from fewbench.evaluation.journal import Told
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
 from fewbench.scores import Scores
 from fewbench.scores.packed import PackedScores
@@ -61,6 +63,16 @@ class Together(Evaluation):
         """Where measured errors are kept."""
         return self.errors_in
 
+    def take(self, one: Checkpoint) -> None:
+        """Record a checkpoint's answers, and what was said of them."""
+        options = None if one.options is None else one.options[None]
+        self.record.add_round(one.name, one.items)
+        self.record.tell(one.name, Answers(one.items, one.answers[None], options))
+        self.record.skip(one.name, sorted(one.skipped))
+        if one.evaluation is not None:
+            told = (entry for entry in one.evaluation._entries if isinstance(entry, Told))
+            self._entries += [entry for entry in told if entry.target == one.name]
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -75,6 +87,8 @@ class Run:
     steps : ndarray, shape (checkpoints,)
     evaluations : dict of str to Evaluation
         Of each checkpoint that did not run all items.
+    silent : tuple of str
+        Checkpoints without answers, which are left out.
     """
 
     name: str
@@ -82,6 +96,7 @@ class Run:
     checkpoints: tuple[Checkpoint, ...]
     steps: FloatArray
     evaluations: dict[str, Evaluation]
+    silent: tuple[str, ...] = ()
 
 
 def read_run(
@@ -136,6 +151,7 @@ def read_run(
         raise EvaluationError(
             f"checkpoint {twice!r} is there twice", hint="give each checkpoint a name of its own"
         )
+    silent = tuple(one.name for one in found if not len(one.items))
     found = [one for one in found if len(one.items)]
     if len(found) < 2:
         raise EvaluationError(
@@ -143,7 +159,8 @@ def read_run(
             hint="record the answers of more checkpoints",
         )
     known_steps = _column(scores, rows) | dict(steps or {})
-    every = read_steps([one.name for one in found], _of_found(known_steps, names, found))
+    told_steps = {name: step for name, step in known_steps.items() if name not in silent}
+    every = read_steps([one.name for one in found], told_steps)
     order = sorted(range(len(found)), key=lambda at: (every[at], at))
     found, every = [found[at] for at in order], every[order]
     full = [one for one in found if len(one.items) >= (1 - NEARLY_COMPLETE) * scores.n_items]
@@ -154,15 +171,7 @@ def read_run(
         )
     partial = [one for one in found if one not in full]
     name = run or _common_start([one.name for one in found])
-    return Run(name, sources, tuple(found), every, _again(sources, partial, folder))
-
-
-def _of_found(
-    steps: Mapping[str, float], names: Sequence[str], found: Sequence[Checkpoint]
-) -> dict[str, float]:
-    """Leave out the steps of checkpoints that have no answers yet."""
-    silent = set(names) - {one.name for one in found}
-    return {name: step for name, step in steps.items() if name not in silent}
+    return Run(name, sources, tuple(found), every, _again(sources, partial, folder), silent)
 
 
 def models_of(scores: Scores, run: str) -> list[int]:
@@ -301,12 +310,12 @@ def _again(
     found: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
-        together.errors_in = folder
+        if folder is not None:
+            made = together.provenance
+            kept = repr((made.fingerprint, made.settings, made.budget, made.seed))
+            together.errors_in = folder / f"errors-{hashlib.sha256(kept.encode()).hexdigest()[:12]}"
         for one in group:
-            together.record.add_round(one.name, one.items)
-            options = None if one.options is None else one.options[None]
-            together.record.tell(one.name, Answers(one.items, one.answers[None], options))
-            together.record.skip(one.name, sorted(one.skipped))
+            together.take(one)
             found[one.name] = together
     return found
 
@@ -325,5 +334,6 @@ def _together(sources: Scores, group: Sequence[Checkpoint]) -> Together:
             update={"fingerprint": sources.fingerprint, "average": sources.average}
         )
         given = given.model_copy(update={"provenance": own})
-    stop = Stop(items=made.budget)
+    limits = evaluation.stop
+    stop = Stop(items=made.budget, half_width=limits.half_width, level=limits.level)
     return Together(sources, chosen, targets=names, seed=made.seed, stop=stop, subset=given)

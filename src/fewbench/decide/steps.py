@@ -28,7 +28,7 @@ _UNITS = tuple(dict.fromkeys(KEYWORDS.values()))
 _WORDS = "|".join(sorted(KEYWORDS, key=len, reverse=True))
 # A word and its number, as in step-1000, global_step1000, iter_0003000, ckpt-5B, epoch=2.5.
 _NAMED = re.compile(
-    rf"(?<![a-z])({_WORDS})[-_ .:=]{{0,2}}(\d+(?:\.\d+)?)([kmbt](?![a-z]))?(?![a-z])"
+    rf"(?<![a-z])({_WORDS})[-_ .:=]{{0,2}}(\d+(?:\.\d+)?)([kmbt](?![a-z]))?(?![a-z\d]|[_,]\d)"
 )
 _LAST = re.compile(r"(\d+(?:\.\d+)?)([kmbt])?$")
 _TIMES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}

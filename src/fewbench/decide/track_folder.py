@@ -27,6 +27,8 @@ from fewbench.scores import Scores, open_scores
 HEADER, STEPS = "track.json", "steps.jsonl"
 WHOLE = "random"
 """Method of a checkpoint that runs all items: it learns nothing from the sources."""
+ALL = "+all"
+"""End of the name of such a checkpoint's folder: some of the items may have been run before."""
 
 
 class TrackHeader(BaseModel):
@@ -150,7 +152,8 @@ def add_checkpoint(
     scores : Scores, optional
         The source models, if their file was moved.
     is_whole : bool
-        Whether the checkpoint runs all items. It then joins the source models.
+        Whether the checkpoint runs all items. It then joins the source models, and takes the place
+        of an evaluation of some items.
 
     Raises
     ------
@@ -159,7 +162,7 @@ def add_checkpoint(
     """
     root = Path(folder)
     header = read_header(root)
-    place = root / _folder_name(name)
+    place = root / (_folder_name(name) + (ALL if is_whole else ""))
     if step is not None:
         line = _Step(checkpoint=name, step=step).model_dump_json()
         Lines(root / STEPS).append(line.encode())
@@ -199,7 +202,11 @@ def open_folder(folder: Path, scores: Scores | None = None) -> Opened:
     if scores is None and header is not None:
         scores = _scores_of(header, folder)
     places = sorted(path.parent for path in folder.glob(f"*/{EVALUATION}"))
-    evaluations = [_opened(place, scores) for place in places]
+    opened = {place.name: _opened(place, scores) for place in places}
+    for name in [name for name in opened if f"{name}{ALL}" in opened]:  # the one with more answers
+        part, whole = (_answered(opened[one]) for one in (name, f"{name}{ALL}"))
+        del opened[name if whole >= part else f"{name}{ALL}"]
+    evaluations = list(opened.values())
     steps = {}
     for number, line in Lines(folder / STEPS).read():
         found = parse_json(_Step, line, f"{folder / STEPS}: line {number}", EvaluationError)
@@ -212,6 +219,10 @@ def _opened(place: Path, scores: Scores | None) -> Evaluation:
         return Evaluation.open(place)
     average = Journal(place).header().provenance.average
     return Evaluation.open(place, scores.averaged(average))
+
+
+def _answered(evaluation: Evaluation) -> int:
+    return sum(len(evaluation.record.answered(name)) for name in evaluation.targets)
 
 
 def _scores_of(header: TrackHeader, folder: Path) -> Scores:

@@ -1,0 +1,79 @@
+"""fewbench track."""
+
+import csv
+import json
+
+import pytest
+
+from fewbench.scores import save_scores
+from fewbench.testing import simulate_run
+
+TABLE = simulate_run(5, 60, n_models=14, rise=0.4, seed=1)
+ONE = ["--item", "id", "--score", "points"]
+
+
+@pytest.fixture
+def sources(tmp_path):
+    return save_scores(TABLE.take(models=range(14)), tmp_path / "scores.parquet")
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Write a checkpoint's answers to all items, or to some."""
+
+    def write(row, items=None):
+        path = tmp_path / f"answers-{row}.csv"
+        values = TABLE.to_frame().iloc[14 + row]
+        with path.open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["id", "points"])
+            rows.writerows([item, values.get(item, 1)] for item in items or TABLE.item_ids)
+        return path
+
+    return write
+
+
+def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
+    start = ok("track", sources, "-n", "20", "-m", "random", "-o", "follow")
+    assert "all checkpoints run the same 20 items" in start
+    items = ok("track", "follow", "--add", "step-100").split()
+    assert len(items) == 20
+    said = ok("track", "follow", "--add", "step-100", told(0, items[:15]), *ONE)
+    assert "recorded 15 answers of step-100. Next: fewbench ask" in said
+    assert "recorded 5 answers" in ok("track", "follow", "--add", "step-100", told(0, items), *ONE)
+    assert "recorded 60 answers" in ok("track", "follow", "--add", "step-200", told(1), *ONE)
+    ok("track", "follow", "--add", "last", told(4, items), *ONE, "--step", "500")
+    text = ok("track", "follow", "--change", "0.1", "-o", "curve.csv")
+    assert text.startswith("best: last (")
+    assert "the next checkpoint needs about " in text
+    with open(tmp_path / "curve.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["checkpoint"] for row in rows] == ["step-100", "step-200", "last"]
+    assert [row["is_known"] for row in rows] == ["False", "True", "False"]
+    found = json.loads(ok("track", "follow", "--json", "--neighbors"))
+    assert [one["step"] for one in found["points"]] == [100, 200, 500]
+    assert found["changes"][-1]["verdict"] in {"better", "undecided"}
+    for words, said in (
+        (("follow", "-o", "curve.csv"), "already exists"),
+        (("follow", "-n", "30"), "is set"),
+        (("follow", told(1)), "answers of which checkpoint"),
+        (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
+        (("follow", "--step", "7"), "NAME=NUMBER"),
+        (("follow", "--add", "x", "--step", "soon"), "is no number"),
+        ((sources,), "add --run NAME"),
+        ((sources, "-n", "5"), "no folder"),
+        ((sources, "--run", "x", "-o", "y"), "-n ITEMS"),
+        ((sources, "-n", "5", "-o", "follow"), "already holds"),
+        (("nowhere",), "nowhere"),
+    ):
+        wrong = cli("track", *words)
+        assert (wrong.code, said in wrong.err) == (2, True), (words, wrong.err)
+        assert "Traceback" not in wrong.err
+
+
+def test_checkpoints_in_the_scores_file(ok, tmp_path):
+    path = save_scores(TABLE, tmp_path / "all.parquet")
+    text = ok("track", path, "--run", "run")
+    assert "real changes (at 90% for all 5 together, Holm):" in text
+    assert "known" in text
+    assert "neighbors in time cannot help" in text
