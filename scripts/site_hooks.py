@@ -166,7 +166,7 @@ def command_lines(words: str, command: Any) -> Iterator[str]:
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
     shown = [one for one in shown if one.name != "help"]
     if shown:
-        yield from ("| | |", "|---|---|")
+        yield from ("| argument or option | |", "|---|---|")
         yield from (parameter_line(one) for one in shown)
 
 
