@@ -39,8 +39,14 @@ TITLES = {
 
 
 def on_config(config: Any) -> Any:
-    """Add the pages of methods and of the reference to their sections."""
+    """Add the pages of methods and of the reference, and how-to pages that mkdocs.yml lacks."""
     sections = {name: pages for section in config.nav for name, pages in section.items()}
+    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
+    for folder in ("docs", "docs/how-to"):
+        for path in sorted((ROOT / folder).glob("*.md")):
+            page = path.relative_to(ROOT / "docs").as_posix()
+            if page not in named:
+                sections["How to"].append(page)
     for path in sorted((ROOT / "docs/methods").glob("*.md")):
         if path.name != "README.md":
             sections["Methods"].append(f"methods/{path.name}")
@@ -166,7 +172,7 @@ def command_lines(words: str, command: Any) -> Iterator[str]:
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
     shown = [one for one in shown if one.name != "help"]
     if shown:
-        yield from ("| | |", "|---|---|")
+        yield from ("| argument or option | |", "|---|---|")
         yield from (parameter_line(one) for one in shown)
 
 
