@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted
+from fewbench._names import counted, some
 from fewbench.charts import estimating as figures
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.report.frame import Charts, render_page
@@ -84,10 +84,24 @@ def render_estimates(
         state=told.state,
         parts=[_part(one, told, charts, digits, at) for at, one in enumerate(ranked)],
         several=several,
+        warned_of=_warned(ranked),
         several_rows=[_summary(one, digits) for one in ranked],
         spent=_spent(told.run),
         command=f"fewbench estimate {told.folder}" if told.folder else "",
     )
+
+
+def _warned(estimates: Sequence[Estimate]) -> list[str]:
+    """Each warning once, with the targets that it is about."""
+    about: dict[str, list[str]] = {}
+    for one in estimates:
+        for warning in one.warnings:
+            about.setdefault(warning, []).append(one.target)
+    every = len(estimates)
+    return [
+        f"{'all targets' if len(names) == every else some(names)}: {warning}"
+        for warning, names in about.items()
+    ]
 
 
 def _digits(scores: Scores | None) -> int:
