@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def render_estimates(
         warned_of=_warned(ranked),
         several_rows=[_summary(one, digits) for one in ranked],
         spent=_spent(told.run),
-        command=f"fewbench estimate {told.folder}" if told.folder else "",
+        command=f"fewbench estimate {quote(told.folder)}" if told.folder else "",
     )
 
 
