@@ -53,7 +53,7 @@ def test_mistakes(run, cli, scores):
         (("gate", "run:new", "--not-below", "run:new"), "its own baseline"),
         (("versus", "run:new", "model-1"), "did you mean"),
         (("versus", "a", "b"), "no scores"),
-        (("versus", "run:new", "model-01", "-o", "x.html"), ".json or .csv"),
+        (("versus", "run:new", "model-01", "-o", "x.txt"), ".json or .csv"),
         (("versus", "run:new", "model-01", "--adjust", "x"), "holm or bh"),
     ):
         found = cli(*words)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fewbench.report.frame import body_of
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -77,7 +78,7 @@ def test_json_and_files(cli, ok, graded, tmp_path):
     assert made["forecasts"][0]["items"] == 20
     said = cli(*words, "-o", "plan.html")  # from the cache
     assert "wrote plan.html" in said.err
-    page = (tmp_path / "plan.html").read_text()
+    page = body_of((tmp_path / "plan.html").read_text())
     assert made["answer"] in page
     assert "Error and items" in page
     assert "Number of source models" in page

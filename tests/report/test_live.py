@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
+import shutil
+import subprocess
 import threading
 import time
 from urllib.parse import urlsplit
@@ -12,9 +15,14 @@ import pytest
 
 import fewbench
 from fewbench.errors import FewbenchError
+from fewbench.report.estimate_page import Told, render_estimates
 from fewbench.report.live import LivePage, view
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 def ask(url, method="GET", path=None, host=None):
@@ -120,3 +128,27 @@ def until(find, holds, seconds=30):
 
 def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.browser
+def test_an_open_page_shows_what_is_new_and_that_the_run_has_ended(run, tmp_path):
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine")
+    evaluation, _ = run
+    asked = evaluation.ask()["new"]
+    evaluation.tell("new", dict.fromkeys(asked, 1.0))
+    told = Told(scores=evaluation.scores, evaluation=evaluation)
+    fresh = render_estimates(evaluation.estimate(), told, version=2)
+    with LivePage() as page:
+        opened = subprocess.Popen(
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+             "--disable-background-networking", f"--user-data-dir={tmp_path / 'profile'}",
+             "--virtual-time-budget=120000", "--dump-dom", page.url],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        until(lambda: True, lambda _: page.is_open)
+        page.show(fresh, is_done=True)
+        shown = opened.communicate(timeout=100)[0]
+    assert "The run has ended." in shown
+    assert "scores 1.000" in " ".join(shown.replace("</b>", "").split())
+    assert re.search(r'class="chart vega-embed".*?<svg', shown, re.DOTALL)

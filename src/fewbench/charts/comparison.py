@@ -375,7 +375,9 @@ def true_and_estimated_ranks(run: pd.DataFrame, cells: pd.DataFrame, split: str)
     ]  # fmt: skip
     last = int(run["of"].max())
     scale = alt.Scale(domain=[last, 1], nice=False)
-    ticks = [1, *(t for t in range(0, last, max(1, round(last / 4))) if t > 1)]
+    step = max(1, round(last / 4))
+    step = step if step < 5 else 5 * round(step / 5)
+    ticks = [1, *(t for t in range(0, last + 1, step) if t > 1)]
     x = alt.X("true rank:Q", scale=scale, axis=alt.Axis(values=ticks))
     y = alt.Y("rank:Q", scale=scale, axis=alt.Axis(values=ticks, title="estimated rank"))
     base, line, color = _panel(data, cells, (last, last), (1, 1), x, y)

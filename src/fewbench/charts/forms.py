@@ -43,7 +43,7 @@ def intervals(
     y = alt.Y("name:N", sort=[row["name"] for row in values],
               axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=160))  # fmt: skip
     color = alt.Color("color:N", scale=None)
-    scale, axis = alt.Scale(zero=False), alt.Axis(title=title, tickCount=6)
+    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=6)
     bar = base.transform_filter("isValid(datum.low)").mark_rule(
         strokeWidth=5, strokeCap="round", opacity=0.35
     ).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, color=color)  # fmt: skip
@@ -73,7 +73,7 @@ def pairs(rows: Rows, names: tuple[str, str], title: str, told: str) -> Any | No
     base = alt.Chart(theme.rows(values))
     y = alt.Y("name:N", sort=[row["name"] for row in values],
               axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=140))  # fmt: skip
-    scale, axis = alt.Scale(zero=False), alt.Axis(title=title, tickCount=5)
+    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=5)
     joined = base.mark_rule(color=LIGHT["soft"]).encode(
         x=alt.X("one:Q", scale=scale, axis=axis), x2="other:Q", y=y
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted
+from fewbench._names import counted, some
+from fewbench._types import FloatArray
 from fewbench.charts import estimating as figures
+from fewbench.errors import PackError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.report.frame import Charts, render_page
 from fewbench.report.words import seconds
@@ -84,10 +87,24 @@ def render_estimates(
         state=told.state,
         parts=[_part(one, told, charts, digits, at) for at, one in enumerate(ranked)],
         several=several,
+        warned_of=_warned(ranked),
         several_rows=[_summary(one, digits) for one in ranked],
         spent=_spent(told.run),
-        command=f"fewbench estimate {told.folder}" if told.folder else "",
+        command=f"fewbench estimate {quote(told.folder)}" if told.folder else "",
     )
+
+
+def _warned(estimates: Sequence[Estimate]) -> list[str]:
+    """Each warning once, with the targets that it is about."""
+    about: dict[str, list[str]] = {}
+    for one in estimates:
+        for warning in one.warnings:
+            about.setdefault(warning, []).append(one.target)
+    every = len(estimates)
+    return [
+        f"{'all targets' if len(names) == every else some(names)}: {warning}"
+        for warning, names in about.items()
+    ]
 
 
 def _digits(scores: Scores | None) -> int:
@@ -205,27 +222,44 @@ def _tasks(one: Estimate, scores: Scores) -> list[dict[str, Any]]:
 
 
 def _items(one: Estimate, told: Told, digits: int) -> dict[str, Any] | None:
-    """The items that were asked: what was answered, and what the method expected."""
+    """The items that were asked: what was answered, and what was to be expected.
+
+    Expected is the method's own expectation, or, of methods that have none, the mean score of the
+    source models.
+    """
     if told.evaluation is None or one.target not in told.evaluation.targets:
         return None
+    scores = told.evaluation.scores
     table = told.evaluation.items(one.target)
     table = table[table["status"] != ""]
+    by_method = bool(table["expected"].notna().any())
+    if not by_method:
+        table = table.assign(expected=_means(scores, list(table.index)))
     table = table.assign(off=(table["score"] - table["expected"]).abs())
     table = table.sort_values("off", ascending=False, kind="stable", na_position="last")
-    expects = bool(table["expected"].notna().any())
     rows = []
     for item, row in table.head(MOST_ITEMS).iterrows():
-        words = [str(item), str(row["task"]), row["status"]]
-        words.append("–" if row["score"] != row["score"] else f"{row['score']:.4g}")
-        if expects:
-            known = row["expected"] == row["expected"]
-            words.append(f"{row['expected']:.{digits}f}" if known else "–")
-            words.append(f"{row['off']:.{digits}f}" if row["off"] == row["off"] else "–")
+        score = "–" if row["score"] != row["score"] else f"{row['score']:.4g}"
+        words = [str(item), str(row["task"]), row["status"], score]
+        for name in ("expected", "off"):
+            words.append("–" if row[name] != row[name] else f"{row[name]:.{digits}f}")
         rows.append(words)
-    heads = [("Item", False), ("Task", False), ("Status", False), ("Score", True)]
-    if expects:
-        heads += [("Expected", True), ("Difference", True)]
-    return {"heads": heads, "rows": rows, "of": len(table), "expects": expects}
+    expected = "Expected" if by_method else "Source models"
+    heads = [("Item", False), ("Task", False), ("Status", False), ("Score", True),
+             (expected, True), ("Difference", True)]  # fmt: skip
+    return {"heads": heads, "rows": rows, "of": len(table), "by_method": by_method}
+
+
+def _means(scores: Scores, items: list[str]) -> FloatArray:
+    """Mean scores of the source models on items; a pack may not hold all of them."""
+    try:
+        known = scores.values[:, scores.positions(items)]
+    except PackError:
+        return np.full(len(items), np.nan)
+    counts = (~np.isnan(known)).sum(axis=0)
+    sums = np.nansum(known, axis=0)
+    means = np.divide(sums, counts, out=np.full(len(items), np.nan), where=counts > 0)
+    return scores.scale.from_unit(means)
 
 
 def _facts(one: Estimate, told: Told, fixed: Any, gain: float | None) -> dict[str, str]:

@@ -35,7 +35,7 @@ EVERY = 1.0  # seconds between looks at a folder
 
 
 class LivePage:
-    """One page, served until it is closed.
+    """One page, served until it is closed; `is_open` says whether anyone has opened it.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class LivePage:
         self._token = secrets.token_urlsafe(24)
         self._lock = threading.Lock()
         self._page, self._state, self._version = "", b"", 0
-        self._is_done, self._has_readers = False, False
+        self._is_done, self.is_open = False, False
         self._has_fetched = threading.Event()
         try:
             self._server = ThreadingHTTPServer((HOST, port), _handler(self))
@@ -99,7 +99,7 @@ class LivePage:
 
     def linger(self, most: float) -> None:
         """Wait until an open page has fetched the last state, at most so many seconds."""
-        if self._has_readers:
+        if self.is_open:
             self._has_fetched.wait(most)
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class LivePage:
         ):
             return HTTPStatus.FORBIDDEN, "text/plain", b"forbidden"
         with self._lock:
-            self._has_readers = True
+            self.is_open = True
             if rest == "":
                 return HTTPStatus.OK, "text/html; charset=utf-8", self._page.encode()
             if rest != "state":

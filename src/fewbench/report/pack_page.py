@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from fewbench._names import counted
@@ -19,7 +20,7 @@ def render_pack(pack: Pack) -> str:
     """The page of a pack: what it holds, how good it is, and how to use it."""
     made, charts = pack.to_dict(), Charts()
     sections = [_benchmark(at, one, pack, charts) for at, one in enumerate(made["benchmarks"])]
-    path = pack.source if pack.source.suffix else f"{pack.source}.few"
+    path = quote(str(pack.source if pack.source.suffix else f"{pack.source}.few"))
     about = {
         key.capitalize(): str(made[key]) for key in ("name", "license", "cite") if made.get(key)
     }

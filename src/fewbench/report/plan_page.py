@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol
 
 from fewbench.charts import planning as figures
@@ -77,7 +78,7 @@ def render_plan(plan: Planned, source: str = "") -> str:
             ("range", True), ("interval", True), ("random needs", True),
             ("Because", False)]  # fmt: skip
     first = made["forecasts"][0]
-    start = f"fewbench start {source or 'SCORES'} --method {first['method']} "
+    start = f"fewbench start {quote(source or 'SCORES')} --method {quote(first['method'])} "
     start += f"--budget {first['items']} -o DIR"
     sections = [
         Section(

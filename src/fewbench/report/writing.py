@@ -39,7 +39,7 @@ def write_report(
     >>> write_report([1, 2], "page.html")
     Traceback (most recent call last):
     ...
-    fewbench.errors.FewbenchError: there is no page for a list
+    fewbench.errors.FewbenchError: there is no page for a list ...
     """
     return write_page(render_report(result, level=level, **told), path)
 
