@@ -4,8 +4,8 @@
 
 Simulated right and wrong answers, written as an .npz file. Then each step in a process of its own:
 import, audit, and an evaluation of one target (100 items, estimate and 90 % interval) by `fewbench`
-and by `greedy-ridge`. The limit is on each step's most memory: that of the process without a table,
-and 3 times the table as float64 (4.1 GB for 5,000 models × 30,000 items). With --growth also at
+and by `greedy-ridge`. The limit is on each step's most memory: 1 GB for the process and its work,
+and 3 times the table as float64 (4.4 GB for 5,000 models × 30,000 items). With --growth also at
 four smaller sizes: exponents of time in models and items, and what they give for 10,000 models ×
 1 million items. With --options also option probabilities, 40 models × 5,000 items × 1,000 options
 as half floats (400 MB): imported, saved and used by a process that may take no more than that of
@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 BUDGET = 100
-BASE_GB, TABLES = 0.5, 3.0
+BASE_GB, TABLES = 1.0, 3.0
 STEPS = ("simulate", "import", "audit", "fewbench", "greedy-ridge")
 SIZES = ((1250, 7500), (1250, 30_000), (5000, 7500), (2500, 15_000))
 AIM = (10_000, 1_000_000)

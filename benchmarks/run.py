@@ -6,7 +6,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FULL = {"bench_disagreement.py", "bench_fewbench.py", "bench_readers.py", "bench_tailored.py"}
-QUICK = {"bench_kmedoids.py": ["--quick"], "bench_collaborative.py": ["--quick"]}
+QUICK = {
+    "bench_kmedoids.py": ["--quick"],
+    "bench_collaborative.py": ["--quick"],
+    "bench_large.py": ["--models", "1250", "--items", "7500", "--options"],
+}
 
 
 def main() -> None:

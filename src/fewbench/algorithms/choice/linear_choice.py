@@ -9,10 +9,11 @@ a column changes M by a rank-one matrix, so all candidates are judged together w
 """
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
-from fewbench._blocks import Matrix, again, by_columns, row_blocks, total
+from fewbench._blocks import Matrix, by_columns, is_large, row_blocks, total, whole
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 
@@ -20,6 +21,7 @@ _DECIMALS = (
     10  # of errors and shares explained, so that rounding does not part equally good columns
 )
 PENALTIES = np.logspace(-4, 1, 6)
+PIECE = 8  # rows
 _LEAST = 1e-9  # an own share below this would divide by rounding
 
 
@@ -38,12 +40,12 @@ def forward_selection(x: Matrix, y: FloatArray, k: int, alpha: float) -> IntArra
     [0, 1]
     """
     mean = by_columns(x, lambda part: part.mean(axis=0))
-    each = again(row_blocks(x), lambda rows: x[rows] - mean)
+    along = _products_with(x, mean)
     y = y - y.mean()
     scale = float(y @ y)
     maker = np.eye(len(x))
-    told = total(part.T @ y[rows] for rows, part in each())
-    spread = total((part**2).sum(axis=0) for _, part in each()) + alpha
+    told = along(y)
+    spread = total(((x[rows] - mean) ** 2).sum(axis=0) for rows in row_blocks(x)) + alpha
     free = np.ones(x.shape[1], dtype=bool)
     chosen: list[int] = []
     while len(chosen) < k and scale > 0:
@@ -54,13 +56,25 @@ def forward_selection(x: Matrix, y: FloatArray, k: int, alpha: float) -> IntArra
         column = x[:, best] - mean[best]
         left = maker @ column
         size = alpha + float(column @ left)
-        shared = total(part.T @ left[rows] for rows, part in each())
+        shared = along(left)
         maker -= np.outer(left, left) / size
         told = told - shared * (told[best] / size)
         spread = np.maximum(spread - shared**2 / size, alpha)
         chosen.append(best)
         free[best] = False
     return np.array(chosen, dtype=np.intp)
+
+
+def _products_with(x: Matrix, mean: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return a function that multiplies all centred columns with a vector, shape (columns,)."""
+    if not is_large(x.shape[0] * x.shape[1]):
+        centred = whole(x) - mean
+        return lambda vector: np.asarray(centred.T @ vector)
+    # Read anew each time, in pieces that stay in the processor's cache.
+    pieces = [slice(at, at + PIECE) for at in range(0, len(x), PIECE)]
+    return lambda vector: np.asarray(
+        total(vector[rows] @ x[rows] for rows in pieces) - mean * vector.sum()
+    )
 
 
 def ridge_forward(
