@@ -7,7 +7,7 @@ Commands and functions mirror each other:
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
-- versus: `versus` · gate: `gate` · rank: `rank`
+- versus: `versus`, `run_versus` · gate: `gate` · rank: `rank`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -19,7 +19,7 @@ from fewbench._version import __version__
 if TYPE_CHECKING:
     from fewbench.audit import Audit
     from fewbench.audit import audit as audit_scores
-    from fewbench.decide import Gate, Ranking, Versus, gate, rank, versus
+    from fewbench.decide import Gate, Ranking, Versus, gate, rank, run_versus, versus
     from fewbench.errors import FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
@@ -85,6 +85,7 @@ __all__ = [
     "refresh_pack",
     "run",
     "run_lm_eval",
+    "run_versus",
     "save_scores",
     "select_items",
     "versus",
@@ -95,7 +96,7 @@ __all__ = [
 # pydantic, which most modules need, take longer to import than a program may want to wait.
 _NAMES = {
     "audit": ("Audit",),
-    "decide": ("Gate", "Ranking", "Versus", "gate", "rank", "versus"),
+    "decide": ("Gate", "Ranking", "Versus", "gate", "rank", "run_versus", "versus"),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated

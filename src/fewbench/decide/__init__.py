@@ -1,6 +1,7 @@
 """Decisions from estimates: which model is better, which are best, whether one passes."""
 
 from fewbench.decide.gate import Check, Gate, gate
+from fewbench.decide.live import run_versus
 from fewbench.decide.rank import Ranked, Ranking, rank
 from fewbench.decide.versus import TaskDifference, Versus, versus
 
@@ -13,5 +14,6 @@ __all__ = [
     "Versus",
     "gate",
     "rank",
+    "run_versus",
     "versus",
 ]

@@ -43,6 +43,8 @@ from fewbench.scores import Scores
 LIKELY = 0.5
 """Probability of being beyond sources that show nothing of errors there, from which no interval is
 given: verdicts would be wrong too often."""
+FEWEST_GROUPS = 20
+"""Independent source models below which a random sample that both ran is judged by itself."""
 STEP = 0.8
 """The method is judged at the budget, or at the budget times a power of this."""
 
@@ -130,6 +132,11 @@ class Contrast:
             and evaluation.method.together > 1
         )
 
+    @property
+    def keeps_pairs(self) -> bool:
+        """Whether both ran the same items, as paired sampling does."""
+        return self.is_together or self.is_paired_sample
+
     def paired_error(self, n: int) -> float:
         """Return the standard error that n random items would give, run by both."""
         return paired_error(self._disagreement, self.difference, n, self.scores.n_items)
@@ -215,10 +222,10 @@ class Contrast:
             has = f"{first.name} has {counted(len(first.items), 'answer')}"
             return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
         found = self._interval(level)
-        if self.is_paired_sample:
-            low, high = self._betting(level)
-            if high - low < found.high - found.low or found.kind == "bounds":
-                found = Judged(low, high, "betting", None)
+        # One rule, whatever the widths are: the narrower of two holds less often than either.
+        few = self.is_paired_sample and self.residuals.groups < FEWEST_GROUPS
+        if few or (self.is_paired_sample and found.kind == "bounds"):
+            found = Judged(*self._betting(level), "betting", None)
         least, most = self.bounds
         return Judged(
             max(least, min(found.low, middle)),
