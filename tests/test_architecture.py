@@ -32,7 +32,7 @@ BELOW = {
     "evaluation": {"evaluation", "methods", "scores", "algorithms"},
     "study": {"study", "evaluation", "methods", "scores", "algorithms", "fewbench"},
     "packs": {"packs", "study", "evaluation", "methods", "scores"},
-    "decide": {"decide", "study", "evaluation", "methods", "scores"},
+    "decide": {"decide", "study", "evaluation", "runners", "methods", "scores", "algorithms"},
     "readers": {"readers", "scores"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "audit", "scores"},

@@ -91,7 +91,7 @@ def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     assert not set(sources.positions(more)) & set(evaluation.record.asked(names[0]).tolist())
     evaluation.ask_more(dict.fromkeys(names, more))
     opened = Evaluation.open(tmp_path / "run", sources)
-    assert opened.ask() == dict.fromkeys(names, list(more))
+    assert opened.ask() == {name: list(more) for name in names}
     play(opened)
     wider = found.interval.high - found.interval.low
     found = fewbench.versus((opened, names[0]), names[1])

@@ -43,8 +43,6 @@ from fewbench.scores import Scores
 LIKELY = 0.5
 """Probability of being beyond sources that show nothing of errors there, from which no interval is
 given: verdicts would be wrong too often."""
-FEWEST_GROUPS = 20
-"""Independent source models below which a random sample that both ran is judged by itself."""
 STEP = 0.8
 """The method is judged at the budget, or at the budget times a power of this."""
 
@@ -223,8 +221,7 @@ class Contrast:
             return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
         found = self._interval(level)
         # One rule, whatever the widths are: the narrower of two holds less often than either.
-        few = self.is_paired_sample and self.residuals.groups < FEWEST_GROUPS
-        if few or (self.is_paired_sample and found.kind == "bounds"):
+        if self.is_paired_sample and found.kind == "bounds":
             found = Judged(*self._betting(level), "betting", None)
         least, most = self.bounds
         return Judged(

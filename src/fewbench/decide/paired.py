@@ -123,6 +123,7 @@ def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:
     """
     if wanted <= 0 or not math.isfinite(half):
         return n_items
-    distance = wanted
-    each = 1 / n_items + (1 / n - 1 / n_items) * (distance / half) ** 2
+    if half <= 0:
+        return n
+    each = 1 / n_items + (1 / n - 1 / n_items) * (wanted / half) ** 2
     return min(n_items, max(1, math.ceil(1 / each - 1e-9)))
