@@ -142,7 +142,8 @@ class Contrast:
     @cached_property
     def _disagreement(self) -> float:
         items = np.intersect1d(self.one.items, self.other.items)
-        return disagreement(items, *self.common, self.difference, self.scores)
+        estimates = float(self.one.estimates[0]), float(self.other.estimates[0])
+        return disagreement(items, *self.common, estimates, self.scores)
 
     @cached_property
     def looks(self) -> tuple[int, ...]:
