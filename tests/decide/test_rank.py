@@ -67,7 +67,7 @@ def test_items_go_where_they_settle_the_best(sources, targets, play, tmp_path):
     spent = {"allocated": 0, "equal": 0}
     settled = {"allocated": 0, "equal": 0}
     order = np.argsort(-targets.full_scores(), kind="stable")
-    for at in range(4):
+    for at in range(2):
         names = [targets.model_ids[one] for one in order[at::4]]
         for how in spent:
             evaluation = Evaluation(sources, "greedy-ridge", 20, names)

@@ -324,7 +324,9 @@ class Contrast:
         """Return weights, and ends of the difference, of the cases with a side beyond."""
         cases = []
         weight = {side.name: self.places.get(side.name, (0.0,))[0] for side in self.open}
-        middle, unit = self.difference, float(self.units[0])
+        # Without the slack of an earlier look: the ends are stretched by it later.
+        slack_of_look = self._slack if self.sequential else 1.0
+        middle, unit = self.difference, float(self.units[0]) / slack_of_look
         if len(self.open) == 1:
             (side,) = self.open
             if weight[side.name] > 0:
