@@ -97,7 +97,7 @@ def single_looks(held):
     }  # fmt: skip
 
 
-def cell(table, regime, repeat):
+def cell(table, regime, repeat, folder):
     """Return one row per pair of a table, regime and repeat."""
     rest, drawn = split(table, regime, repeat)
     sources, targets = table.take(models=rest), table.take(models=drawn)
@@ -117,7 +117,7 @@ def cell(table, regime, repeat):
     for n in ONCE:
         play(own, targets, n)
         apart_at[n] = [own.prediction(name).scores[0] for name in own.targets]
-    held = measure(find_method(METHOD), sources, MOST, repeat, looks(MOST))
+    held = measure(find_method(METHOD), sources, MOST, repeat, looks(MOST), folder)
     alone = single_looks(held)
     rows = []
     for i, j in near:
@@ -235,7 +235,7 @@ def main():
                     started = time.process_time()
                     scores = read_npz(wanted.folder / f"{name}.npz").scores.complete()
                     drawn = np.random.default_rng([repeat, 9]).permutation(scores.n_models)[:MODELS]
-                    found = cell(scores.take(models=np.sort(drawn)), regime, repeat)
+                    found = cell(scores.take(models=np.sort(drawn)), regime, repeat, wanted.cache)
                     with written_whole(path) as temporary:
                         temporary.write_text(json.dumps(found))
                     print(f"{path.stem}: {time.process_time() - started:.0f} s", flush=True)

@@ -38,7 +38,10 @@ BELOW = {
         "fewbench",
     },
     "packs": {"packs", "study", "evaluation", "methods", "scores", "executors"},
-    "decide": {"decide", "charts", "study", "evaluation", "methods", "scores"},
+    "decide": {
+        *("decide", "charts", "study", "evaluation", "runners", "methods", "scores"),
+        "algorithms",
+    },
     "readers": {"readers", "scores", "executors"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "audit", "scores", "executors"},

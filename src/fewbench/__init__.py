@@ -7,7 +7,7 @@ Commands and functions mirror each other:
 - select: `select_items` · start, ask, tell, estimate: `Evaluation` · run: `run`,
   `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
-- view: `view` · versus: `versus` · gate: `gate` · rank: `rank` · track: `track`,
+- view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · track: `track`,
   `start_track`, `add_checkpoint`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         add_checkpoint,
         gate,
         rank,
+        run_versus,
         start_track,
         track,
         versus,
@@ -100,6 +101,7 @@ __all__ = [
     "refresh_pack",
     "run",
     "run_lm_eval",
+    "run_versus",
     "save_scores",
     "select_items",
     "start_track",
@@ -115,7 +117,7 @@ _NAMES = {
     "audit": ("Audit",),
     "decide": (
         *("Gate", "Ranking", "Track", "Versus", "add_checkpoint", "gate", "rank"),
-        *("start_track", "track", "versus"),
+        *("run_versus", "start_track", "track", "versus"),
     ),
     "errors": ("FewbenchError",),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),

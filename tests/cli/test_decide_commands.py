@@ -1,6 +1,10 @@
 """fewbench versus and gate."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +72,73 @@ def test_a_ranking(run, ok, cli, tmp_path):
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
     assert [one["target"] for one in found["targets"]] == ["new", "step:2"]
     assert "the best 2 of 2" in cli("rank", "run", "--top", "2").err
+
+
+def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, asked):
+    ok("start", scores, "--for", "difference", "-n", "12", "-t", "a", "-t", "b", "-o", "run")
+    for at in range(3):  # rounds of 5, 10 and 12
+        items = asked()
+        assert items["a"] == items["b"]
+        for name in ("a", "b"):
+            right = {item: (i + at + (name == "a")) % 2 for i, item in enumerate(items[name])}
+            ok("tell", "run", answers(right), *ONE, "-t", name)
+    assert not asked()
+    text = ok("versus", "run:a", "run:b", "--next", "3", "--ask")
+    said = next(line for line in text.splitlines() if line.startswith("next items for both: "))
+    more = said.removeprefix("next items for both: ").split(", ")
+    assert ok("ask", "run").split() == more
+    for name in ("a", "b"):
+        ok("tell", "run", answers(dict.fromkeys(more, 1)), *ONE, "-t", name)
+    assert json.loads(ok("versus", "run:a", "run:b", "--json"))["items_common"] == 15
+    text = ok("rank", "run", "--next", "4", "--ask")
+    assert sum(len(items) for items in asked().values()) == 4, text
+    for words, said in (
+        (("start", scores, "--for", "fun", "-n", "5", "-o", "x"), "score or difference"),
+        (("start", scores, "--for", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
+        (("versus", "a", "b", "--", "python"), "needs a folder"),
+    ):
+        assert said in cli(*words).err
+
+
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    right = asked["target"] == "new" or int(asked["item"].split("-")[1]) % 4 == 0
+    print(json.dumps({"item": asked["item"], "score": int(right)}), flush=True)
+"""
+
+
+def test_two_models_run_until_one_is_better(ok, scores, tmp_path):
+    (tmp_path / "answer.py").write_text(PROGRAM)
+    words = ("versus", "new", "old", "--run", "live", "--scores", scores, "-n", "40", "--json")
+    found = json.loads(ok(*words, "--", sys.executable, "answer.py"))
+    assert (found["verdict"], found["items_a"]) == ("better", found["items_b"])
+    assert found["items_a"] < 40
+    assert "new is better" in ok("versus", "live:new", "live:old", "--sequential")
+
+
+def test_the_example_workflow(scores, tmp_path):
+    """The steps of the documentation's workflow, with another number of items and model."""
+    yaml = pytest.importorskip("yaml")
+    page = (Path(__file__).parents[2] / "docs" / "decide.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
+    assert workflow[True] == ["pull_request"]  # YAML 1.1 reads `on` as true
+    steps = workflow["jobs"]["gate"]["steps"]
+    script = steps[-1]["run"].replace("-n 320", "-n 10").replace("released-model", "model-09")
+    (tmp_path / "scores.parquet").write_bytes(scores.read_bytes())
+    (tmp_path / "answer.py").write_text(
+        "import sys\nprint('item,score')\n"
+        "for line in open(sys.argv[1]):\n    print(line.strip() + ',1')\n"
+    )
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name, words in (("fewbench", "-m fewbench"), ("python", "")):
+        (bin_ / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        (bin_ / name).chmod(0o755)
+    summary = tmp_path / "summary.md"
+    own = {"PATH": f"{bin_}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
+    bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]  # as GitHub runs it
+    done = subprocess.run(bash, env=os.environ | own, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "### fewbench gate: pass" in summary.read_text()

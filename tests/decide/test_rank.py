@@ -60,3 +60,35 @@ def test_known_models_and_mistakes(sources, targets, play):
     apart = full[order[0]] - full[order[1]] > 1e-9
     assert (known[1] in places[known[0]].level_with) != apart
     assert not set(found.next_targets) & set(known)
+
+
+def test_items_go_where_they_settle_the_best(sources, targets, play, tmp_path):
+    """Against equal shares: fewer answers until the best is settled, summed over several sets."""
+    spent = {"allocated": 0, "equal": 0}
+    settled = {"allocated": 0, "equal": 0}
+    order = np.argsort(-targets.full_scores(), kind="stable")
+    for at in range(2):
+        names = [targets.model_ids[one] for one in order[at::4]]
+        for how in spent:
+            evaluation = Evaluation(sources, "greedy-ridge", 20, names)
+            evaluation.save(tmp_path / f"{how}-{at}")
+            play(evaluation)
+            for _ in range(6):
+                found = fewbench.rank(evaluation, next_items=50)
+                if found.is_settled:
+                    settled[how] += 1
+                    break
+                more = found.next_items
+                assert sum(map(len, more.values())) == 50
+                if how == "equal":
+                    rest = np.random.default_rng(0).permutation(sources.n_items)
+                    more = {
+                        name: [sources.item_ids[i] for i in rest
+                               if i not in set(evaluation.record.asked(name))][:10]
+                        for name in names
+                    }  # fmt: skip
+                evaluation.ask_more(more)
+                play(evaluation)
+            spent[how] += sum(one.items_run for one in fewbench.rank(evaluation).targets)
+    assert settled["allocated"] >= settled["equal"]
+    assert spent["allocated"] < spent["equal"]

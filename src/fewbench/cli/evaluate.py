@@ -75,6 +75,14 @@ def start(
         Path | None,
         typer.Option(help="Use the items and method of a file from `fewbench select -o`."),
     ] = None,
+    purpose: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="What items are chosen for: score, or difference (all targets run the same items; "
+            "see fewbench versus).",
+        ),
+    ] = "score",
     seed: Seed = 0,
     average: AverageOption = None,
     check: Annotated[
@@ -95,12 +103,15 @@ def start(
     fewbench start scores.parquet -m greedy-ridge -n 50 -t step-1000 -t step-2000 -o run
     fewbench start scores.parquet -m random --half-width 0.03 -o run
     fewbench start scores.parquet --subset subset.json -o run
+    fewbench start scores.parquet --for difference -n 160 -t new -t old -o run
     fewbench start mmlu-100.few -o run
     """
     check_output_folder(output, inputs=[scores_path])
     Journal(output).check_free()
     chosen = None
     limits = (half_width, cost)
+    if purpose != "score":
+        method = _for_difference(purpose, method, target or ["target"], subset)
     if subset is not None:
         try:
             chosen = Subset.from_json(subset.read_bytes())
@@ -157,6 +168,21 @@ def start(
         f"{output}: {method} on {scores.n_models} models × {scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"
     )
+
+
+def _for_difference(
+    purpose: str, method: str | None, targets: list[str], subset: Path | None
+) -> str:
+    from fewbench.decide.live import difference_method
+
+    if purpose != "difference":
+        raise EvaluationError(f"unknown purpose {purpose!r}", hint="use --for score or difference")
+    if method not in (None, "fewbench") or subset is not None:
+        raise EvaluationError(
+            "--for difference chooses items by fewbench's own method",
+            hint="leave out --method and --subset",
+        )
+    return difference_method(len(targets))
 
 
 def ask(

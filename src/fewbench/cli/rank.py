@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fewbench._files import written_whole
-from fewbench._names import as_cell, some
+from fewbench._names import as_cell, counted, some
 from fewbench.cli.options import Json, open_evaluation
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
@@ -29,6 +29,20 @@ def rank(
     ] = None,
     top: Annotated[int, typer.Option(help="How many best targets you want to find.", min=1)] = 1,
     level: Annotated[float, typer.Option(help="Level of the rank ranges, all together.")] = 0.9,
+    further: Annotated[
+        int | None,
+        typer.Option(
+            "--next",
+            help="Choose so many items, over all targets, that settle the best --top.",
+            min=1,
+        ),
+    ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="With --next: also ask for them. fewbench ask DIR then lists them."
+        ),
+    ] = False,
     scores: Annotated[
         Path | None, typer.Option("--scores", help="Scores file, if it was moved.")
     ] = None,
@@ -47,6 +61,7 @@ def rank(
     fewbench rank run
     fewbench rank run-a run-b --model old-model
     fewbench rank run --top 3 --json
+    fewbench rank run --next 50 --ask              50 more items, where they settle the best
     """
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
@@ -55,7 +70,13 @@ def rank(
     check_outputs(output, inputs=[scores, *folders], force=force)
     evaluations = [open_evaluation(folder, scores) for folder in folders]
     with at_work(MEASURING):
-        found = rank_targets(*evaluations, models=model or (), top=top, level=level)
+        found = rank_targets(
+            *evaluations, models=model or (), top=top, level=level, next_items=further
+        )
+    if ask:
+        for evaluation in evaluations:
+            own = {name: found.next_items.get(name, ()) for name in evaluation.targets}
+            evaluation.ask_more(own)
     print(found.to_json() if as_json else describe(found))
     if output is None:
         return
@@ -93,4 +114,6 @@ def describe(found: Ranking) -> str:
     lines.append("level with: number of targets that may be as good, at this level for all pairs")
     if found.next_targets:
         lines.append(f"Next: run more items of {' and '.join(found.next_targets)}")
+    for target, items in found.next_items.items():
+        lines.append(f"{target}, {counted(len(items), 'item')} next: {', '.join(items)}")
     return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])

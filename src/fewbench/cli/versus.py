@@ -2,25 +2,26 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fewbench._files import written_whole
 from fewbench._names import as_cell
-from fewbench.cli.options import Json, load
-from fewbench.cli.outputs import Force, check_outputs
-from fewbench.cli.progress import at_work
-from fewbench.cli.sides import Sides
+from fewbench.cli.options import Json, Seed, load
+from fewbench.cli.outputs import Force, check_output_folder, check_outputs
+from fewbench.cli.progress import at_work, status_line
+from fewbench.cli.sides import Named, Sides
 from fewbench.cli.text import number, say, table
 from fewbench.decide import Versus
 from fewbench.decide import versus as compare_two
 from fewbench.decide.versus import ADJUSTS
 from fewbench.errors import EvaluationError
+from fewbench.evaluation import Evaluation
 
 MEASURING = "measuring errors of differences on held-out source models …"
 FORMATS = (".json", ".csv", ".html")
-SHOWN = 10
+SHOWN, SHOWN_NEXT = 10, 5
 
 
 def versus(
@@ -28,6 +29,10 @@ def versus(
         str, typer.Argument(metavar="A", help="Folder of an evaluation, DIR:TARGET, or a model.")
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="What to compare with; as A.")],
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROGRAM…", help="With --run: program and arguments, after --."),
+    ] = None,
     scores: Annotated[
         Path | None,
         typer.Option("--scores", help="Scores file: of two source models, or if it was moved."),
@@ -53,6 +58,28 @@ def versus(
     items: Annotated[
         bool, typer.Option("--items", help="Also print all items that the two score differently.")
     ] = False,
+    further: Annotated[
+        int | None,
+        typer.Option(
+            "--next", help="Print so many items for both to run next, one id per line.", min=1
+        ),
+    ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option("--ask", help="Also ask for these items: fewbench ask DIR then lists them."),
+    ] = False,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Run A and B by the program after --, as fewbench run command does, in this "
+            "folder, until the difference is decided. Needs --scores.",
+        ),
+    ] = None,
+    budget: Annotated[
+        int, typer.Option("--budget", "-n", help="With --run: most items of each.", min=1)
+    ] = 160,
+    seed: Seed = 0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -74,28 +101,37 @@ def versus(
     fewbench versus run old-model                  a target and a source model
     fewbench versus run old-model --margin 0.01    not worse by more than 0.01?
     fewbench versus model-a model-b --scores scores.parquet
+    fewbench versus new old --run run --scores scores.parquet -n 160 -- python answer.py
     """
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
             f"cannot write {output}", hint="name a file that ends in .html, .json or .csv"
         )
-    sides = Sides(scores)
-    one, other = sides.read(a), sides.read(b)
-    inputs = [Path(name) for name in (a, b) if Path(name).is_dir()]
-    check_outputs(output, inputs=[scores, *inputs], force=force)
-    named = None
-    if isinstance(one, str) and isinstance(other, str) and scores is not None:
-        named = load(scores)
-    with at_work(MEASURING):
-        found = compare_two(
-            *(one, other),
-            scores=named,
-            level=level,
-            margin=margin,
-            adjust=adjust,  # type: ignore[arg-type]
-            sequential=sequential,
-        )
-    print(found.to_json() if as_json else describe(found, items))
+    settings: dict[str, Any] = {"level": level, "margin": margin, "adjust": adjust}
+    if run is not None or program:
+        if run is None or not program or scores is None:
+            raise EvaluationError(
+                "a run needs a folder, the source models and a program",
+                hint="as in --run DIR --scores SCORES -- python answer.py",
+            )
+        check_outputs(output, inputs=[scores], force=force)
+        check_output_folder(run, inputs=[scores])
+        found = _run(a, b, program, run, scores, budget, seed, settings)
+    else:
+        sides = Sides(scores)
+        one, other = sides.read(a), sides.read(b)
+        inputs = [Path(name) for name in (a, b) if Path(name).is_dir()]
+        check_outputs(output, inputs=[scores, *inputs], force=force)
+        named = None
+        if isinstance(one, str) and isinstance(other, str) and scores is not None:
+            named = load(scores)
+        with at_work(MEASURING):
+            found = compare_two(
+                *(one, other), scores=named, sequential=sequential, next_items=further, **settings
+            )
+        if ask:
+            _ask((one, other), found)
+    print(found.to_json() if as_json else describe(found, items, further))
     if output is None:
         return
     with written_whole(output) as temporary:
@@ -110,7 +146,47 @@ def versus(
     say(f"wrote {output}")
 
 
-def describe(found: Versus, items: bool = False) -> str:
+def _run(
+    a: str,
+    b: str,
+    program: list[str],
+    folder: Path,
+    scores: Path,
+    budget: int,
+    seed: int,
+    settings: dict[str, Any],
+) -> Versus:
+    from fewbench.decide import run_versus
+    from fewbench.runners.command import CommandRunner
+
+    with status_line(f"running {a} and {b}") as update:
+        return run_versus(
+            load(scores),
+            CommandRunner(program),
+            budget,
+            names=(a, b),
+            folder=folder,
+            scores_path=scores,
+            seed=seed,
+            on_progress=lambda run, target: update(
+                f"{target}: {len(run.evaluation.record.answered(target)):,} of {budget:,} items"
+            ),
+            **settings,
+        )
+
+
+def _ask(sides: tuple[Named, Named], found: Versus) -> None:
+    """Ask the targets for the items to run next."""
+    first = next((one[0] if isinstance(one, tuple) else one for one in sides), None)
+    for side, name in zip(sides, (found.a, found.b), strict=True):
+        evaluation = side[0] if isinstance(side, tuple) else side
+        if isinstance(side, str) and isinstance(first, Evaluation) and name in first.targets:
+            evaluation = first
+        if isinstance(evaluation, Evaluation):
+            evaluation.ask_more({name: found.next_items})
+
+
+def describe(found: Versus, items: bool = False, further: int | None = None) -> str:
     """Return a comparison as text: the answer, the numbers, the tasks, the items."""
     digits = _digits(found)
 
@@ -141,6 +217,10 @@ def describe(found: Versus, items: bool = False) -> str:
             f"random sampling of {plain.items:,} items would give ±{score(plain.paired)} (both on "
             f"the same items) or ±{score(plain.unpaired)} (unpaired)"
         )
+        lines.append(
+            f"for an interval as narrow as this one, it needs {plain.items_paired:,} items, or "
+            f"{plain.items_unpaired:,} (unpaired)"
+        )
     if found.mcnemar is not None:
         test = found.mcnemar
         lines.append(
@@ -151,6 +231,10 @@ def describe(found: Versus, items: bool = False) -> str:
         lines.append(
             f"if the difference stays as it is, {needed(found.items_needed, found.items_total)}"
         )
+    if found.next_items:
+        shown = found.next_items if further else found.next_items[:SHOWN_NEXT]
+        more = "" if len(shown) == len(found.next_items) else " … (--next N lists N of them)"
+        lines.append(f"next items for both: {', '.join(shown)}{more}")
     if found.tasks:
         lines += ["", *_tasks(found, digits)]
     if found.deciding:

@@ -1,6 +1,7 @@
 """Decisions from estimates: which model is better, which are best, whether one passes."""
 
 from fewbench.decide.gate import Check, Gate, gate
+from fewbench.decide.live import run_versus
 from fewbench.decide.rank import Ranked, Ranking, rank
 from fewbench.decide.track import track
 from fewbench.decide.track_folder import add_checkpoint, start_track
@@ -20,6 +21,7 @@ __all__ = [
     "add_checkpoint",
     "gate",
     "rank",
+    "run_versus",
     "start_track",
     "track",
     "versus",

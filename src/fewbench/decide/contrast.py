@@ -130,6 +130,11 @@ class Contrast:
             and evaluation.method.together > 1
         )
 
+    @property
+    def keeps_pairs(self) -> bool:
+        """Whether both ran the same items, as paired sampling does."""
+        return self.is_together or self.is_paired_sample
+
     def paired_error(self, n: int) -> float:
         """Return the standard error that n random items would give, run by both."""
         return paired_error(self._disagreement, self.difference, n, self.scores.n_items)
@@ -137,7 +142,8 @@ class Contrast:
     @cached_property
     def _disagreement(self) -> float:
         items = np.intersect1d(self.one.items, self.other.items)
-        return disagreement(items, *self.common, self.difference, self.scores)
+        estimates = float(self.one.estimates[0]), float(self.other.estimates[0])
+        return disagreement(items, *self.common, estimates, self.scores)
 
     @cached_property
     def looks(self) -> tuple[int, ...]:
@@ -215,10 +221,9 @@ class Contrast:
             has = f"{first.name} has {counted(len(first.items), 'answer')}"
             return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
         found = self._interval(level)
-        if self.is_paired_sample:
-            low, high = self._betting(level)
-            if high - low < found.high - found.low or found.kind == "bounds":
-                found = Judged(low, high, "betting", None)
+        # One rule, whatever the widths are: the narrower of two holds less often than either.
+        if self.is_paired_sample and found.kind == "bounds":
+            found = Judged(*self._betting(level), "betting", None)
         least, most = self.bounds
         return Judged(
             max(least, min(found.low, middle)),
@@ -319,7 +324,9 @@ class Contrast:
         """Return weights, and ends of the difference, of the cases with a side beyond."""
         cases = []
         weight = {side.name: self.places.get(side.name, (0.0,))[0] for side in self.open}
-        middle, unit = self.difference, float(self.units[0])
+        # Without the slack of an earlier look: the ends are stretched by it later.
+        slack_of_look = self._slack if self.sequential else 1.0
+        middle, unit = self.difference, float(self.units[0]) / slack_of_look
         if len(self.open) == 1:
             (side,) = self.open
             if weight[side.name] > 0:

@@ -5,22 +5,28 @@ import math
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import fit_curves, score_logits
 from fewbench.scores import Scores
 
 PRIOR = 2.0
 """So many items count for the source models' disagreement beside that of the two."""
-MOST_PAIRS = 60
-"""Source models whose disagreements are averaged."""
+ALIKE = 1e-9
+"""Standard deviation of logits below which all sources score the same."""
+BELOW, ABOVE, NODES = 1.0, 4.0, 61
 
 
 def disagreement(
-    items: IntArray, first: FloatArray, second: FloatArray, difference: float, scores: Scores
+    items: IntArray,
+    first: FloatArray,
+    second: FloatArray,
+    estimates: tuple[float, float],
+    scores: Scores,
 ) -> float:
     """Estimate the mean squared difference of two models over all items.
 
-    The disagreement on the common items, relative to that of source models on the same items,
-    times that of source models on all items. The items were chosen, so their own mean is no
-    estimate.
+    The disagreement on the common items, relative to what two models of their ability would show on
+    the same items, times what these would show on all items. The items were chosen, so their own
+    mean is no estimate.
 
     Parameters
     ----------
@@ -28,26 +34,40 @@ def disagreement(
         Positions of the items that both answered.
     first, second : ndarray, shape (n,)
         Their scores there, in [0, 1].
-    difference : float
-        Estimated difference of their full scores: they disagree at least as much.
+    estimates : tuple of float
+        Estimated full scores. They disagree at least by their difference.
     scores : Scores
         The sources.
     """
-    by_item = scores.remember("disagreement", lambda: _by_item(scores))
+    by_item = _by_item(sum(estimates) / 2, scores)
     typical = float(by_item.mean())
     expected = float(by_item[items].sum())
     own = float(((first - second) ** 2).sum())
     found = typical * (own + PRIOR * typical) / (expected + PRIOR * typical) if typical > 0 else 0.0
-    least = abs(difference)  # of right and wrong answers
+    least = abs(estimates[0] - estimates[1])  # of right and wrong answers
     return min(1.0, max(found, least if scores.is_binary else least**2))
 
 
-def _by_item(scores: Scores) -> FloatArray:
-    """Return the mean squared difference of two sources on each item, shape (items,)."""
-    rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, MOST_PAIRS)).astype(np.intp)
-    if len(rows) < 2:
+def _by_item(score: float, scores: Scores) -> FloatArray:
+    """Return the mean squared difference of two models with this full score, shape (items,).
+
+    2 P (1 - P), with P the items' characteristic curves at the standardized logit of the score.
+    """
+    logits = score_logits(scores.full_scores(), scores.n_items)
+    if logits.std() < ALIKE:
         return np.full(scores.n_items, 0.5)
-    return np.asarray(2 * scores.filled[rows].var(axis=0, ddof=1))
+    abilities = (logits - logits.mean()) / logits.std()
+    grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
+
+    def curves() -> FloatArray:
+        return fit_curves(scores.filled, abilities).expected(grid).astype(np.float32)
+
+    chances = scores.remember("curves", curves)
+    ability = (score_logits(np.array([score]), scores.n_items)[0] - logits.mean()) / logits.std()
+    place = float(np.clip((ability - grid[0]) / (grid[1] - grid[0]), 0, NODES - 1))
+    below = min(int(place), NODES - 2)
+    at = (1 - place + below) * chances[below] + (place - below) * chances[below + 1]
+    return np.asarray(2 * at * (1 - at), dtype=np.float64)
 
 
 def paired_error(mean_square: float, difference: float, n: int, n_items: int) -> float:

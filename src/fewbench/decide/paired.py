@@ -18,6 +18,9 @@ class Plain(BaseModel):
     paired, unpaired : float
         Half widths of its interval if both are run on the same items, and if each is run on items
         of its own; on the scale of the scores.
+    items_paired, items_unpaired : int
+        How many items each of these designs needs for an interval as narrow as the one that was
+        found.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -25,6 +28,8 @@ class Plain(BaseModel):
     items: int
     paired: float
     unpaired: float
+    items_paired: int
+    items_unpaired: int
 
 
 class McNemar(BaseModel):
@@ -45,8 +50,11 @@ class McNemar(BaseModel):
     p_value: float
 
 
-def plain_sampling(contrast: Contrast, level: float) -> Plain | None:
-    """Return what random sampling would give; None if nothing was run for this difference."""
+def plain_sampling(contrast: Contrast, level: float, half: float) -> Plain | None:
+    """Return what random sampling would give; None if nothing was run for this difference.
+
+    `half` is the half width that was found, in [0, 1].
+    """
     from scipy.special import ndtri
 
     scores, n_items = contrast.scores, contrast.scores.n_items
@@ -56,10 +64,13 @@ def plain_sampling(contrast: Contrast, level: float) -> Plain | None:
     z, left = float(ndtri(0.5 + level / 2)), max(0.0, 1 / n - 1 / n_items)
     apart = sum(_variance(float(side.estimates[0]), scores) for side in contrast.open)
     span = scores.scale.high - scores.scale.low
+    paired, unpaired = z * contrast.paired_error(n), z * math.sqrt(apart * left)
     return Plain(
         items=n,
-        paired=span * z * contrast.paired_error(n),
-        unpaired=span * z * math.sqrt(apart * left),
+        paired=span * paired,
+        unpaired=span * unpaired,
+        items_paired=items_of_width(paired, half, n, n_items),
+        items_unpaired=items_of_width(unpaired, half, n, n_items),
     )
 
 
@@ -77,6 +88,7 @@ def mcnemar(first: FloatArray, second: FloatArray) -> McNemar:
 
     Examples
     --------
+    >>> import numpy as np
     >>> found = mcnemar(np.array([1.0, 1, 1, 1, 1, 0]), np.array([0.0, 0, 0, 0, 0, 0]))
     >>> found.only_a, found.only_b, found.p_value
     (5, 0, 0.0625)
@@ -98,9 +110,20 @@ def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
     >>> items_needed(0.06, 0.03, 50, 1000)
     174
     """
-    if distance <= 0 or not math.isfinite(half):
+    return max(n, items_of_width(half, distance, n, n_items))
+
+
+def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:
+    """Return how many items give another half width, if n of them give this one.
+
+    Examples
+    --------
+    >>> items_of_width(0.03, 0.06, 200, 1000)
+    59
+    """
+    if wanted <= 0 or not math.isfinite(half):
         return n_items
-    if half <= distance:
+    if half <= 0:
         return n
-    each = 1 / n_items + (1 / n - 1 / n_items) * (distance / half) ** 2
-    return min(n_items, math.ceil(1 / each - 1e-9))
+    each = 1 / n_items + (1 / n - 1 / n_items) * (wanted / half) ** 2
+    return min(n_items, max(1, math.ceil(1 / each - 1e-9)))

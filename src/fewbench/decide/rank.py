@@ -10,13 +10,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._types import FloatArray
+from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.contrast import Contrast
+from fewbench.decide.further import further_items
 from fewbench.decide.held_out import HeldOut
 from fewbench.decide.sides import Given, Side, scores_of, side
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
+from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +75,9 @@ class Ranking(BaseModel):
     next_targets : tuple of str
         The targets to run more items of to settle the best `top`: the least sure one among them,
         and its closest challenger.
+    next_items : dict of str to tuple of str
+        The items that each target runs next to settle the best `top`, the most telling first, if
+        `next_items` says how many. Targets that need none are left out.
     warnings : tuple of str
     """
 
@@ -82,6 +88,7 @@ class Ranking(BaseModel):
     top: int
     is_settled: bool
     next_targets: tuple[str, ...]
+    next_items: dict[str, tuple[str, ...]] = {}
     warnings: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
@@ -121,6 +128,7 @@ def rank(
     models: Sequence[str] = (),
     top: int = 1,
     level: float = 0.9,
+    next_items: int | None = None,
 ) -> Ranking:
     """Rank the targets of evaluations.
 
@@ -137,6 +145,9 @@ def rank(
         How many best targets you want to find.
     level : float
         Level of the rank ranges, all together.
+    next_items : int, optional
+        How many items to give out, over all targets, to settle the best `top`. Ask for them with
+        `Evaluation.ask_more`.
 
     Raises
     ------
@@ -216,6 +227,9 @@ def rank(
         top=top,
         is_settled=is_settled,
         next_targets=() if is_settled else _next(sides, errors, top),
+        next_items={}
+        if is_settled or next_items is None
+        else _next_items(sides, errors, top, next_items, scores),
         warnings=tuple(dict.fromkeys(warnings)),
     )
 
@@ -236,17 +250,7 @@ def _chances(sides: list[Side], errors: FloatArray) -> FloatArray:
     Scores are drawn as independent normals whose differences have the pairs' standard errors as
     closely as independent ones can (least squares on variances).
     """
-    n = len(sides)
-    finite = np.where(np.isfinite(errors), errors, 1.0)
-    pairs = list(itertools.combinations(range(n), 2))
-    design = np.zeros((len(pairs), n))
-    for row, (i, j) in enumerate(pairs):
-        design[row, [i, j]] = 1.0
-    from scipy.optimize import nnls
-
-    variances, _ = nnls(design, np.array([finite[i, j] ** 2 for i, j in pairs]))
-    if n == 2:  # one equation: any split of the variance gives the same
-        variances = np.full(2, finite[0, 1] ** 2 / 2)
+    n, variances = len(sides), own_variances(errors)
     rng = np.random.default_rng(0)
     units = np.array([float(one.estimates[0]) for one in sides])
     drawn = units + rng.standard_normal((DRAWS, n)) * np.sqrt(variances)
@@ -267,3 +271,29 @@ def _next(sides: list[Side], errors: FloatArray, top: int) -> tuple[str, ...]:
             if error > 0:
                 best = min(best, (float(units[i] - units[j]) / error, i, j))
     return tuple(sides[at].name for at in best[1:] if not sides[at].is_known)
+
+
+def _next_items(
+    sides: list[Side], errors: FloatArray, top: int, total: int, scores: Scores
+) -> dict[str, tuple[str, ...]]:
+    """Return the items that each target runs next; targets run the same ones where they can."""
+    given = allocate(
+        np.array([float(one.estimates[0]) for one in sides]),
+        errors,
+        np.array([len(one.items) for one in sides]),
+        np.array([one.is_known for one in sides]),
+        *(top, total, scores.n_items),
+    )
+    chosen = [at for at in range(len(sides)) if given[at]]
+    if not chosen:
+        return {}
+    common = further_items([sides[at] for at in chosen], int(given.max()), scores)
+    found = {}
+    for at in chosen:
+        items = common[: given[at]]
+        if len(items) < given[at]:  # the others ran the rest
+            own = further_items([sides[at]], int(given[at]), scores)
+            more = own[~np.isin(own, items)][: given[at] - len(items)]
+            items = np.concatenate([items, more])
+        found[sides[at].name] = tuple(scores.item_ids[items].tolist())
+    return found

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._types import FloatArray
 from fewbench.decide.contrast import Contrast
+from fewbench.decide.further import MOST, further_items
+from fewbench.decide.held_out import HeldOut
 from fewbench.decide.paired import McNemar, Plain, items_needed, mcnemar, plain_sampling
 from fewbench.decide.sides import Given, scores_of, side
 from fewbench.errors import EvaluationError
@@ -93,6 +95,9 @@ class Versus(BaseModel):
         If both ran the same random sample of right and wrong answers.
     items_needed : int or None
         About how many items of each would decide it, if the difference stays as it is.
+    next_items : tuple of str
+        Items that both run next to decide it, the most telling first: as many as `items_needed`
+        says, at most 200. Targets only: a source model has run all.
     tasks : tuple of TaskDifference
         Empty with one task.
     adjust : str
@@ -126,6 +131,7 @@ class Versus(BaseModel):
     plain: Plain | None
     mcnemar: McNemar | None = None
     items_needed: int | None = None
+    next_items: tuple[str, ...] = ()
     tasks: tuple[TaskDifference, ...] = ()
     adjust: Adjust = "holm"
     deciding: tuple[ItemDifference, ...] = ()
@@ -214,6 +220,7 @@ def versus(
     margin: float | None = None,
     adjust: Adjust = "holm",
     sequential: bool = False,
+    next_items: int | None = None,
 ) -> Versus:
     """Compare the full scores of two models.
 
@@ -236,6 +243,8 @@ def versus(
     sequential : bool
         Whether you look again after more answers and stop at a verdict. The interval is then wide
         enough for all looks together.
+    next_items : int, optional
+        How many items to choose that both run next (default: as many as decide it, at most 200).
 
     Raises
     ------
@@ -251,6 +260,30 @@ def versus(
     >>> round(found.difference, 3), found.verdict, found.kind
     (0.06, 'better', 'known')
     """
+    return compare_given(
+        *(a, b, {}),
+        level=level,
+        margin=margin,
+        adjust=adjust,
+        sequential=sequential,
+        scores=scores,
+        next_items=next_items,
+    )
+
+
+def compare_given(
+    a: Given,
+    b: Given,
+    held: dict[tuple[object, ...], HeldOut],
+    *,
+    level: float,
+    margin: float | None,
+    adjust: Adjust,
+    sequential: bool,
+    scores: Scores | None = None,
+    next_items: int | None = None,
+) -> Versus:
+    """Compare as `versus` does; errors that are measured are added to `held`, or taken from it."""
     check_level(level)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
@@ -259,7 +292,8 @@ def versus(
     one, other = side(a, found, (b,)), side(b, found, (a,))
     if (one.name, one.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{one.name!r} is compared with itself", hint="name two models")
-    return compare_sides(Contrast(one, other, found, sequential), level, margin, adjust)
+    contrast = Contrast(one, other, found, sequential, held)
+    return compare_sides(contrast, level, margin, adjust, next_items)
 
 
 def check_margin(margin: float | None, scores: Scores) -> None:
@@ -272,7 +306,13 @@ def check_margin(margin: float | None, scores: Scores) -> None:
         )
 
 
-def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust: Adjust) -> Versus:
+def compare_sides(
+    contrast: Contrast,
+    level: float,
+    margin: float | None,
+    adjust: Adjust,
+    next_items: int | None = None,
+) -> Versus:
     """Return the comparison of two sides."""
     one, other, scores = contrast.one, contrast.other, contrast.scores
     scale = scores.scale
@@ -292,12 +332,13 @@ def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust
     elif not_worse:
         verdict = "not worse"
     warnings = contrast.warnings(level)
-    plain = plain_sampling(contrast, level)
     half = span * (judged.high - judged.low) / 2
-    if plain is not None and judged.kind != "betting" and half > plain.paired:
+    plain = plain_sampling(contrast, level, half / span)
+    needed = _needed(contrast, verdict, judged.low, judged.high, unit_margin)
+    if plain is not None and half > plain.paired and not contrast.keeps_pairs:
         warnings += (
             "random sampling of the same items for both would be more precise here: if you only "
-            "need the difference, start both as targets of one evaluation with --method random",
+            "need the difference, start both as targets of one evaluation with --for difference",
         )
     is_pair_of_answers = scores.is_binary and contrast.is_paired_sample
     return Versus(
@@ -322,7 +363,8 @@ def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust
         items_total=scores.n_items,
         plain=plain,
         mcnemar=mcnemar(*contrast.common) if is_pair_of_answers else None,
-        items_needed=_needed(contrast, verdict, judged.low, judged.high, unit_margin),
+        items_needed=needed,
+        next_items=_next_items(contrast, needed, next_items),
         tasks=_tasks(contrast, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,
         deciding=_deciding(contrast),
@@ -333,6 +375,16 @@ def compare_sides(contrast: Contrast, level: float, margin: float | None, adjust
 def _interval(sign: float, low: float, high: float) -> Interval:
     ends = sorted((sign * low, sign * high))
     return Interval(low=ends[0], high=ends[1])
+
+
+def _next_items(contrast: Contrast, needed: int | None, wanted: int | None) -> tuple[str, ...]:
+    """Return as many items as are wanted, or needed, for both to run next."""
+    if not contrast.open or (needed is None and wanted is None):
+        return ()
+    n = min(len(side.items) for side in contrast.open)
+    n = min(MOST, (needed or n) - n) if wanted is None else wanted
+    chosen = further_items(contrast.open, n, contrast.scores)
+    return tuple(contrast.scores.item_ids[chosen].tolist())
 
 
 def _needed(

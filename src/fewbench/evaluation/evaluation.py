@@ -393,6 +393,35 @@ class Evaluation:
                 asked[target] = self.scores.item_ids[items[:at_most]].tolist()
         return asked
 
+    def ask_more(self, items: Mapping[str, Sequence[str]]) -> None:
+        """Ask targets for further items, beyond the budget and the method's own choice.
+
+        `ask` lists them, and `tell` takes their answers. Items that were asked already are left
+        out.
+
+        Parameters
+        ----------
+        items : mapping of target to item ids
+
+        Raises
+        ------
+        AnswersError
+            If a name is not a target.
+        ScoresError
+            If an item is not in the scores.
+        """
+        for target in items:
+            self._check_target(target)
+        wanted = {target: self.scores.positions(list(ids)) for target, ids in items.items()}
+        with self._alone():
+            for target, positions in wanted.items():
+                new = positions[~np.isin(positions, self.record.asked(target))]
+                if len(new):
+                    self.record.add_round(target, new)
+                    ids = tuple(self.scores.item_ids[new].tolist())
+                    self._note(Asked(targets=(target,), items=ids))
+                    self._written[target] = len(self.record.rounds(target))
+
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""
         return self._waiting(self.ask())

@@ -1,0 +1,101 @@
+"""Where to spend the next items: over targets, to settle which are the best."""
+
+import itertools
+import math
+
+import numpy as np
+
+from fewbench._types import BoolArray, FloatArray, IntArray
+
+STEPS = 50
+"""The items are given out in about so many steps."""
+
+
+def own_variances(errors: FloatArray) -> FloatArray:
+    """Return variances of independent scores whose differences have these standard errors.
+
+    As closely as independent ones can (least squares on variances, none below 0).
+
+    Parameters
+    ----------
+    errors : ndarray, shape (n, n)
+        Standard errors of the differences; infinite if unknown.
+
+    Examples
+    --------
+    >>> own_variances(np.array([[0, 5, 13], [5, 0, 12.6], [13, 12.6, 0.0]])).round(1).tolist()
+    [17.6, 7.4, 151.4]
+    """
+    from scipy.optimize import nnls
+
+    n = len(errors)
+    finite = np.where(np.isfinite(errors), errors, 1.0)
+    if n == 2:  # one equation: any split of the variance gives the same
+        return np.full(2, finite[0, 1] ** 2 / 2)
+    pairs = list(itertools.combinations(range(n), 2))
+    design = np.zeros((len(pairs), n))
+    for row, (i, j) in enumerate(pairs):
+        design[row, [i, j]] = 1.0
+    return np.asarray(nnls(design, np.array([finite[i, j] ** 2 for i, j in pairs]))[0])
+
+
+def allocate(
+    scores: FloatArray,
+    errors: FloatArray,
+    answered: IntArray,
+    known: BoolArray,
+    top: int,
+    total: int,
+    n_items: int,
+) -> IntArray:
+    """Return how many of `total` further items each target runs, to settle the best `top`.
+
+    Step by step, the pair across the boundary that is least sure gets more, the one of the two
+    whose variance falls more. A target's variance falls as that of a random sample: with
+    1/n - 1/N. (Least sure pairs first: Kalyanakrishnan et al. 2012, LUCB; Chen et al. 2000, OCBA.)
+
+    Parameters
+    ----------
+    scores : ndarray, shape (targets,)
+        Estimated full scores, the best first.
+    errors : ndarray, shape (targets, targets)
+        Standard errors of the differences.
+    answered : ndarray of int, shape (targets,)
+    known : ndarray of bool, shape (targets,)
+        Whether the score is known, so that a target needs no items.
+    top, total, n_items : int
+
+    Examples
+    --------
+    >>> errors = np.full((3, 3), 0.05)
+    >>> n, known = np.full(3, 20), np.zeros(3, dtype=bool)
+    >>> allocate(np.array([0.7, 0.69, 0.3]), errors, n, known, 1, 40, 1000).tolist()
+    [20, 20, 0]
+    """
+    variances = np.maximum(own_variances(errors), 1e-12)
+    n, given = answered.astype(np.float64), np.zeros(len(scores), dtype=np.intp)
+    start = np.maximum(1 / np.maximum(n, 1) - 1 / n_items, 1e-12)
+
+    def at(number: FloatArray) -> FloatArray:
+        left = np.maximum(1 / np.maximum(number, 1) - 1 / n_items, 0) / start
+        return np.asarray(np.where(known, 0.0, variances * left))
+
+    step = max(1, total // STEPS)
+    while total > 0:
+        room = np.where(known, 0, n_items - n - given)
+        best: tuple[float, int, int] | None = None
+        now = at(n + given)
+        for i, j in itertools.product(range(top), range(top, len(scores))):
+            if room[i] <= 0 and room[j] <= 0:
+                continue
+            sure = float(scores[i] - scores[j]) / math.sqrt(max(now[i] + now[j], 1e-18))
+            if best is None or sure < best[0]:
+                best = sure, i, j
+        if best is None:
+            break
+        gains = now - at(n + given + np.minimum(step, room))
+        which = max(best[1:], key=lambda one: (room[one] > 0, gains[one]))
+        more = int(min(step, room[which], total))
+        given[which] += more
+        total -= more
+    return given

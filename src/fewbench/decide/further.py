@@ -1,0 +1,60 @@
+"""Which items to run next, so that a decision becomes sure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewbench._seeds import child_seed
+from fewbench._types import IntArray
+from fewbench.algorithms.kriging import Run, next_together
+from fewbench.decide.sides import Side
+from fewbench.methods.kriging import source_kriging
+from fewbench.scores import Scores
+
+MOST = 200
+"""Most items that a result names without being asked."""
+
+
+def further_items(sides: Sequence[Side], n: int, scores: Scores) -> IntArray:
+    """Choose items that all these targets run next; positions, the first ones first.
+
+    Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
+    chose the items so far. A random sample stays one. Items that were asked and not answered come
+    first.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        Targets of evaluations.
+    n : int
+        At most so many, of those that none of the targets has answered.
+    scores : Scores
+        The sources.
+    """
+    evaluations = [one.evaluation for one in sides if one.evaluation is not None]
+    open_ = [
+        at
+        for one in sides
+        if one.evaluation is not None
+        for at in one.evaluation.record.open(one.name).tolist()
+    ]
+    answered = np.unique(np.concatenate([one.items for one in sides]))
+    first = np.array([at for at in dict.fromkeys(open_) if at not in set(answered.tolist())][:n])
+    first = first.astype(np.intp)
+    closed = np.union1d(answered, first)
+    more = min(n - len(first), scores.n_items - len(closed))
+    if more <= 0:
+        return first
+    seed = evaluations[0].provenance.seed
+    if all(one.method.plain_sampling for one in evaluations):
+        rest = np.setdiff1d(np.arange(scores.n_items), closed)
+        rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
+        return np.concatenate([first, rng.permutation(rest)[:more]])
+    if scores.n_models < 2:
+        return first
+    model = source_kriging(scores, seed, len(closed) + more, closed)
+    runs = [Run(model) for _ in sides]
+    for run, one in zip(runs, sides, strict=True):
+        run.hear(np.searchsorted(model.candidates, one.items), one.answers)
+    chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
+    return np.concatenate([first, model.candidates[chosen]])

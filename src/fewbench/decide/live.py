@@ -1,0 +1,146 @@
+"""Run two models on items chosen for their difference, until it is clear which is better."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fewbench.decide.held_out import HeldOut, looks
+from fewbench.decide.versus import Adjust, Versus, compare_given
+from fewbench.errors import EvaluationError
+from fewbench.evaluation import Stop
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.scores import Scores
+
+if TYPE_CHECKING:
+    from fewbench.runners.driving import OnProgress, Runner
+    from fewbench.runners.function import Answer
+    from fewbench.runners.run import Run
+
+DECIDED = "the difference is decided"
+
+
+def difference_method(n_targets: int) -> str:
+    """Return the method whose items are chosen for the differences of so many targets.
+
+    One target is compared with known scores: items for its own score are those for the difference.
+
+    >>> difference_method(2), difference_method(1)
+    ('fewbench(together=2)', 'fewbench')
+    """
+    return "fewbench" if n_targets == 1 else f"fewbench(together={n_targets})"
+
+
+def run_versus(
+    scores: Scores,
+    answer: "Mapping[str, Answer] | Runner",
+    budget: int = 160,
+    *,
+    names: tuple[str, str] | None = None,
+    folder: str | Path | None = None,
+    scores_path: str | Path | None = None,
+    level: float = 0.9,
+    margin: float | None = None,
+    adjust: Adjust = "holm",
+    seed: int = 0,
+    on_progress: "OnProgress | None" = None,
+) -> Versus:
+    """Run two models on the same items and stop as soon as the difference is decided.
+
+    Looks after 10, 20, 40, … items of each, up to the budget; the level holds for all looks
+    together.
+
+    Parameters
+    ----------
+    scores : Scores
+        Scores of the source models.
+    answer : mapping of name to callable, or Runner
+        Two functions: each takes an item id and returns its score, on the scale of the sources. Or
+        a runner of any kind that runs both.
+    budget : int
+        Most items of each.
+    names : tuple of str, optional
+        The models A and B, if a runner is given (default: the names of the functions).
+    folder : path, optional
+        Keep every answer there. The same call goes on after a stop or a crash.
+    scores_path : path, optional
+        File of the scores, recorded in the folder.
+    level, margin, adjust
+        As for `versus`. With a margin, a verdict of equivalence also ends the run.
+    seed : int
+        Random seed.
+    on_progress : callable, optional
+        Called with (run, target) after each batch.
+
+    Raises
+    ------
+    EvaluationError
+        Unless there are two models, or if none could be run.
+    RunError
+        From the runner, or if the folder holds another run.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> table = simulate(42, 120, seed=1)
+    >>> sources, new = table.take(models=range(40)), table.take(models=[40, 41])
+    >>> rows = {name: dict(zip(new.item_ids, row)) for name, row in zip("ab", new.values)}
+    >>> found = run_versus(sources, {name: rows[name].get for name in "ab"}, 20)
+    >>> found.items_a == found.items_b == found.items_common
+    True
+    """
+    from fewbench.runners.driving import run_with
+    from fewbench.runners.function import FunctionRunner
+
+    runner: Runner
+    if isinstance(answer, Mapping):
+        names = names or tuple(answer)  # type: ignore[assignment]
+        runner = FunctionRunner(answer)
+    else:
+        runner = answer
+    if names is None or len(set(names)) != 2:
+        raise EvaluationError("not two models", hint="give two functions, or names=(A, B)")
+    a, b = names
+    ended: list[Evaluation] = []
+    held: dict[tuple[object, ...], HeldOut] = {}
+    seen = 0
+
+    def compared(evaluation: Evaluation) -> Versus:
+        return compare_given(
+            *((evaluation, a), b, held), level=level, margin=margin, adjust=adjust, sequential=True
+        )
+
+    def look(run: "Run", target: str) -> None:
+        nonlocal seen
+        if on_progress is not None:
+            on_progress(run, target)
+        evaluation = run.evaluation
+        ended[:] = [evaluation]
+        answered = min(len(evaluation.record.answered(name)) for name in (a, b))
+        reached = sum(n <= answered for n in looks(budget))
+        if reached <= seen:
+            return
+        seen = reached
+        if is_decided(compared(evaluation)):
+            run.halt(DECIDED)
+
+    run_with(
+        runner,
+        scores,
+        difference_method(2),
+        Stop(items=budget),
+        folder=folder,
+        targets=(a, b),
+        on_progress=look,
+        scores_path=scores_path,
+        seed=seed,
+    )
+    if not ended:
+        if folder is None:
+            raise EvaluationError("no item was run", hint="see the reasons that the runner gave")
+        ended.append(Evaluation.open(folder, scores))  # all was run before
+    return compared(ended[0])
+
+
+def is_decided(found: Versus) -> bool:
+    """Return whether more items would not change the verdict."""
+    return found.verdict in ("better", "worse", "equivalent")

@@ -1,0 +1,101 @@
+"""Items chosen for a difference, in advance and while two models run."""
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.decide.contrast import Contrast
+from fewbench.decide.held_out import looks
+from fewbench.decide.sides import side
+from fewbench.errors import FewbenchError
+from fewbench.evaluation import Evaluation
+
+METHOD = "fewbench(together=2)"
+MOST = 80
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory):
+    """A folder that keeps the errors of held-out pairs."""
+    return tmp_path_factory.mktemp("kept")
+
+
+def paired_off(targets, evaluation, i, j, n):
+    """Mean error of the same number of random items, over many draws."""
+    apart = targets.values[i] - targets.values[j]
+    rng = np.random.default_rng([i, j])
+    draws = [apart[rng.permutation(len(apart))[:n]].mean() for _ in range(200)]
+    return np.abs(np.array(draws) - apart.mean()).mean()
+
+
+def test_pairs_run_the_same_items_and_looking_again_keeps_the_level(sources, targets, play, kept):
+    order = np.argsort(targets.full_scores(), kind="stable")
+    truth, errors, plain, wrong, right, held = targets.full_scores(), [], [], 0, 0, []
+    pairs = [
+        *zip(order[:-1:2], order[1::2], strict=True),
+        *zip(order[:5], order[5:10], strict=True),
+    ]
+    known = {}
+    for at, (i, j) in enumerate(pairs):
+        names = [targets.model_ids[i], targets.model_ids[j]]
+        evaluation = Evaluation(sources, METHOD, MOST, names, seed=0)
+        if at == 0:
+            evaluation.save(kept / "run")
+        apart, decided = truth[i] - truth[j], 0
+        for n in looks(MOST):
+            play(evaluation, upto=n)
+            sides = [side((evaluation, name), sources) for name in names]
+            found = Contrast(*sides, sources, True, known).interval(0.9)
+            decided = decided or int(found.low > 0) - int(found.high < 0)
+            held.append(found.low <= apart <= found.high)
+        assert set(evaluation.record.asked(names[0])) == set(evaluation.record.asked(names[1]))
+        wrong += decided * apart < 0
+        right += decided * apart > 0
+        errors.append(abs(sides[0].estimates[0] - sides[1].estimates[0] - apart))
+        plain.append(paired_off(targets, evaluation, i, j, MOST))
+    assert np.mean(errors) < 0.9 * np.mean(plain)
+    assert wrong <= 1
+    assert right >= 4
+    assert np.mean(held) >= 0.9
+
+
+def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
+    order = np.argsort(targets.full_scores(), kind="stable")
+    names = [targets.model_ids[at] for at in (order[-1], order[0])]
+    rows = {name: targets.to_frame().loc[name] for name in names}
+    models = {name: (lambda item, row=rows[name]: float(row[item])) for name in names}
+    found = fewbench.run_versus(sources, models, MOST, folder=tmp_path / "run")
+    assert (found.a, found.verdict) == (names[0], "better")
+    assert found.items_a == found.items_b == found.items_common < MOST
+    assert found.looks == looks(MOST)
+    again = fewbench.run_versus(sources, models, MOST, folder=tmp_path / "run")
+    assert again.verdict == "better"
+    with pytest.raises(FewbenchError, match="not two models"):
+        fewbench.run_versus(sources, {names[0]: models[names[0]]}, MOST)
+
+
+@pytest.mark.parametrize("method", [METHOD, "random", "greedy-ridge"])
+def test_the_items_to_run_next_are_new_and_can_be_asked_for(
+    method, sources, targets, play, tmp_path
+):
+    order = np.argsort(targets.full_scores(), kind="stable")
+    names = [targets.model_ids[at] for at in order[9:11]]
+    evaluation = Evaluation(sources, method, 20, names)
+    evaluation.save(tmp_path / "run")
+    play(evaluation)
+    found = fewbench.versus((evaluation, names[0]), names[1])
+    assert found.verdict == "undecided"
+    assert len(found.next_items) == min(200, found.items_needed - 20)
+    more = fewbench.versus((evaluation, names[0]), names[1], next_items=30).next_items
+    assert len(set(more)) == 30
+    assert not set(sources.positions(more)) & set(evaluation.record.asked(names[0]).tolist())
+    evaluation.ask_more(dict.fromkeys(names, more))
+    opened = Evaluation.open(tmp_path / "run", sources)
+    assert opened.ask() == {name: list(more) for name in names}
+    play(opened)
+    wider = found.interval.high - found.interval.low
+    found = fewbench.versus((opened, names[0]), names[1])
+    assert found.items_common == 50
+    assert found.interval.high - found.interval.low < wider
+    with pytest.raises(FewbenchError, match="is not a target"):
+        opened.ask_more({"nobody": more})
