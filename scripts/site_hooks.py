@@ -50,7 +50,7 @@ def on_config(config: Any) -> Any:
     for path in sorted((ROOT / "docs/methods").glob("*.md")):
         if path.name != "README.md":
             sections["Methods"].append(f"methods/{path.name}")
-    python = [{TITLES[name]: f"reference/python/{name}.md"} for name in python_names()]
+    python = [{title(name): f"reference/python/{name}.md"} for name in python_names()]
     sections["Reference"][:0] = [{"Commands": "reference/commands.md"}, {"Python": python}]
     return config
 
@@ -119,13 +119,18 @@ def python_names() -> dict[str, list[str]]:
             module = getattr(fewbench, name).__module__
             by_package.setdefault(module.split(".")[1], []).append(name)
     by_package["methods"].append("CATALOGUE")
-    return {name: by_package[name] for name in sorted(by_package, key=lambda name: TITLES[name])}
+    return {name: by_package[name] for name in sorted(by_package, key=title)}
+
+
+def title(package: str) -> str:
+    """Return the title of a package's page."""
+    return TITLES.get(package, package.capitalize())
 
 
 def python_page(package: str, names: list[str]) -> str:
     """Return a page of the Python reference; functions first."""
     ordered = sorted(names, key=lambda name: inspect.isclass(getattr(fewbench, name)))
-    lines = [f"# {TITLES[package]}", ""]
+    lines = [f"# {title(package)}", ""]
     for name in ordered:
         value = getattr(fewbench, name)
         if name == "CATALOGUE":
