@@ -51,7 +51,8 @@ def connect_ray(place: str) -> "RayPool":
             ) from error
         raise ClusterError(
             f"ray://{place}: no Ray client server answers there ({first_line(error)[:200]})",
-            hint=f"check the address; start a cluster with {START}; the client port is 10001",
+            hint=f"check the address; start a cluster with {START}; the client port is 10001; if "
+            "the cluster asks for a token, set RAY_AUTH_MODE=token here too",
         ) from error
     return RayPool(library, f"ray://{place}", is_own=True)
 
