@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fewbench.charts import deciding as figures
 from fewbench.charts import estimating
-from fewbench.decide import Gate, Ranking, Versus
+from fewbench.decide import Gate, Ranking, Track, Versus
 from fewbench.report.frame import Charts
 from fewbench.report.sections import Section, Table, placed, render_sections
 
@@ -123,56 +121,75 @@ def render_gate(found: Gate) -> str:
     )  # fmt: skip
 
 
-def render_track(found: Any) -> str:
-    """The page of a training run: its score by step, and what changed.
-
-    Parameters
-    ----------
-    found : Track
-        Or anything with `run`, `level`, `points` (`checkpoint`, `step`, `score`, `interval`,
-        `items_run`), `changes` (`before`, `after`, `difference`, `interval`, `p_adjusted`,
-        `verdict`), `best`, `items_total` and `warnings`.
-    """
+def render_track(found: Track) -> str:
+    """The page of a training run: its score by step, and what changed."""
     charts = Charts()
-    points = [
-        {"step": one.step, "score": one.score, "low": one.interval.low, "high": one.interval.high}
-        for one in found.points
-    ]
+    best, last = found[found.best], found.points[-1]
     head: Head = [("Checkpoint", False), ("Step", True), ("Score", True), ("Interval", True),
-                  ("Items run", True)]  # fmt: skip
+                  ("Items run", True), ("P(best)", True)]  # fmt: skip
     rows = [
-        [one.checkpoint, f"{one.step:,g}", f"{one.score:.4g}",
-         f"{one.interval.low:.4g} to {one.interval.high:.4g}", f"{one.items_run:,}"]
+        [one.checkpoint, f"{one.step:,.10g}", f"{one.score:.4g}",
+         "known" if one.is_known else f"{one.interval.low:.4g} to {one.interval.high:.4g}",
+         f"{one.items_run:,}", f"{one.chance_best:.2f}"]
         for one in found.points
     ]  # fmt: skip
+    notes = [
+        f"The line is the estimate. The band is its {found.level:.0%} interval, which holds for "
+        "each checkpoint by itself."
+    ]
+    if any(one.is_known for one in found.points):
+        notes.append("Diamonds are checkpoints that ran all items: their scores are known.")
+    if found.is_smoothed:
+        notes.append("Neighbors in time move the estimates.")
     sections = [
         Section(
-            "course", "Score by step",
-            [f"The line is the estimate, the band its {found.level:.0%} interval."],
-            charts=placed(charts, ("", estimating.tracked(points))),
+            "course", "Score by step", notes,
+            charts=placed(charts, ("", estimating.tracked(found.curve()))),
             tables=[Table("steps", "Checkpoints", head, rows, "a checkpoint")],
         )
     ]  # fmt: skip
     if found.changes:
-        head = [("From", False), ("To", False), ("Difference", True), ("Interval", True),
-                ("adjusted p", True), ("Verdict", False)]  # fmt: skip
-        rows = [
-            [one.before, one.after, f"{one.difference:.4g}",
-             f"{one.interval.low:.4g} to {one.interval.high:.4g}", f"{one.p_adjusted:.3g}",
-             one.verdict] for one in found.changes
-        ]  # fmt: skip
-        sections.append(
-            Section(
-                "changes", "Changes",
-                ["From one checkpoint to the next; p values are adjusted for their number."],
-                tables=[Table("changes-table", "Changes", head, rows, "a checkpoint or verdict")],
-            )
-        )  # fmt: skip
-    last = found.points[-1]
+        sections.append(_changes(found))
+    facts = {
+        "Source models": f"{found.sources:,}, with the checkpoints that ran all items",
+        "Items of the benchmark": f"{found.items_total:,}",
+    }
+    if found.items_needed is not None:
+        facts["Items that the next checkpoint needs"] = f"about {found.items_needed:,}"
+    sections.append(Section("basis", "What it rests on", facts=facts))
+    lesser = []
+    if last is not best:
+        ends = f"{found.level:.0%} interval {last.interval.low:.4g} to {last.interval.high:.4g}"
+        lesser.append(
+            f"The last one, {last.checkpoint}, scores {last.score:.4g} "
+            f"({'known' if last.is_known else ends})."
+        )
+    real = len(found.real_changes)
+    lesser.append(
+        f"{real} of {len(found.changes)} tested changes {'is' if real == 1 else 'are'} real "
+        f"(at {found.level:.0%}, all together)."
+        if found.changes
+        else "One checkpoint has no change to test."
+    )
     return render_sections(
         charts, over="track", title=found.run or "A training run",
-        answer=f"{last.checkpoint} scores {last.score:.4g} "
-        f"({found.level:.0%} interval {last.interval.low:.4g} to {last.interval.high:.4g})",
-        lesser=[f"The best of {len(found.points)} checkpoints is {found.best}."],
-        warnings=found.warnings, sections=sections,
+        answer=f"{best.checkpoint} is the best with probability {best.chance_best:.2f}: "
+        f"it scores {best.score:.4g}",
+        lesser=lesser, warnings=found.warnings, sections=sections,
+    )  # fmt: skip
+
+
+def _changes(found: Track) -> Section:
+    head: Head = [("From", False), ("To", False), ("Difference", True), ("Interval", True),
+                  ("adjusted p", True), ("Verdict", False)]  # fmt: skip
+    rows = [
+        [one.before, one.after, f"{one.difference:+.4g}",
+         f"{one.interval.low:.4g} to {one.interval.high:.4g}", f"{one.p_adjusted:.3g}",
+         one.verdict] for one in found.changes
+    ]  # fmt: skip
+    return Section(
+        "changes", "Changes",
+        ["Each checkpoint against the one before, and the last one against the first and against "
+         "the best before it. p values are adjusted by Holm for the number of changes."],
+        tables=[Table("changes-table", "Changes", head, rows, "a checkpoint or verdict")],
     )  # fmt: skip
