@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -101,6 +102,8 @@ def track(
     else:
         of = given
     found = read_run(of, run, steps, kept_in)
+    if run is None and kept_in is not None:
+        found = replace(found, name=kept_in.resolve().name)
     span = found.scores.scale.high - found.scores.scale.low
     for name, wanted in (("half width", half_width), ("change", change)):
         if wanted is not None and not 0 < wanted < span:
