@@ -43,6 +43,12 @@ from fewbench.scores import Scores
 LIKELY = 0.5
 """Probability of being beyond sources that show nothing of errors there, from which no interval is
 given: verdicts would be wrong too often."""
+ROUNDING = 1e-12
+"""Differences below this are of sums in another order: the scores are equal."""
+OFTEN, BEYOND = 1.09, 0.35
+"""A sequential interval is wider by the factor if one looks after every answer: of normal errors,
+10 % of wrong verdicts at the looks would be 15 %. Beyond the budget it is wider by the answers'
+ratio to the power: looks at each doubling then add 1 %."""
 STEP = 0.8
 """The method is judged at the budget, or at the budget times a power of this."""
 
@@ -71,6 +77,8 @@ class Contrast:
         The sources of both.
     sequential : bool
         Whether the interval must hold at all looks together, so that one may stop at any of them.
+    often : bool
+        Whether one may look after every answer, not only once at each look.
     held : dict, optional
         Errors that were measured for other contrasts; shared and extended.
     """
@@ -82,12 +90,14 @@ class Contrast:
         scores: Scores,
         sequential: bool,
         held: dict[tuple[object, ...], HeldOut] | None = None,
+        often: bool = False,
     ) -> None:
         self.one, self.other, self.scores = one, other, scores
         self._measured = {} if held is None else held
         self._unmeasured: list[str] = []  # beyond the sources, who show nothing of errors there
-        self.sequential = sequential
-        self.differences = one.estimates - other.estimates
+        self.sequential, self._often = sequential, often
+        apart = one.estimates - other.estimates
+        self.differences = np.where(np.abs(apart) < ROUNDING, 0.0, apart)
         self.units: FloatArray = np.hypot(
             np.where(one.is_known, 0.0, one.spreads), np.where(other.is_known, 0.0, other.spreads)
         )
@@ -180,7 +190,28 @@ class Contrast:
                 every = looks(side.evaluation.provenance.budget)
                 reached = sum(n <= len(side.items) for n in every)
                 found = max(found, float(slack(len(every))[max(0, reached - 1)]))
-        return found
+        return found * self._unplanned
+
+    @cached_property
+    def _unplanned(self) -> float:
+        """How much wider the interval is for looks that were not planned."""
+        over = [
+            len(side.items) / side.evaluation.provenance.budget
+            for side in self._over_budget
+            if side.evaluation
+        ]
+        return (OFTEN if self._often else 1.0) * float(max([1.0, *over]) ** BEYOND)
+
+    @property
+    def _over_budget(self) -> list[Side]:
+        """Targets with more answers than the looks were planned for."""
+        return [
+            side
+            for side in self.open
+            if side.evaluation is not None
+            and self.sequential
+            and len(side.items) > side.evaluation.provenance.budget
+        ]
 
     def _at(self, side: Side) -> tuple[int, ...]:
         assert side.evaluation is not None
@@ -217,9 +248,10 @@ class Contrast:
         if not self.open:
             return Judged(middle, middle, "known", None)
         first = min(self.open, key=lambda side: len(side.items))
-        if self.sequential and len(first.items) < FEWEST:
+        opening = min(FEWEST, *self.looks) if self.looks else 0
+        if len(first.items) < opening:
             has = f"{first.name} has {counted(len(first.items), 'answer')}"
-            return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
+            return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {opening}",))
         found = self._interval(level)
         # One rule, whatever the widths are: the narrower of two holds less often than either.
         if self.is_paired_sample and found.kind == "bounds":
@@ -289,22 +321,27 @@ class Contrast:
             return 0.0, 0.0
         each = 1 - (1 - level) / max(1, len(self.looks))
         half = float(t.ppf(0.5 + each / 2, max(n - 1, 1))) * self.paired_error(n)
-        return share, max(1.0, ratio) * half
+        return share, max(1.0, ratio) * half * (self._unplanned if self.sequential else 1.0)
 
     def _betting(self, level: float) -> tuple[float, float]:
         """Interval from the paired differences of a random sample, valid for any scores.
 
-        At several looks, the share of misses is divided among them (Bonferroni).
+        If it must hold at all looks, it holds after every answer, in the order of the questions.
         """
-        each = 1 - (1 - level) / max(1, len(self.looks))
         apart = self.common[0] - self.common[1]
-        low, high = betting_interval((apart + 1) / 2, self.scores.n_items, each)
+        side = self.open[0]
+        assert side.evaluation is not None
+        asked = side.evaluation.record.asked(side.name)
+        drawn = np.searchsorted(np.sort(side.items), asked[np.isin(asked, side.items)])
+        low, high = betting_interval(
+            (apart[drawn] + 1) / 2, self.scores.n_items, level, any_time=self.sequential
+        )
         return 2 * low - 1, 2 * high - 1
 
     @cached_property
-    def places(self) -> dict[str, tuple[float, float, Frontier]]:
+    def places(self) -> dict[Side, tuple[float, float, Frontier]]:
         """Probability to be beyond the sources, distance and frontier, where there is one."""
-        found: dict[str, tuple[float, float, Frontier]] = {}
+        found: dict[Side, tuple[float, float, Frontier]] = {}
         for side in self.open if not self.is_together else ():
             evaluation = side.evaluation
             if evaluation is None or evaluation.method.plain_sampling:
@@ -317,30 +354,30 @@ class Contrast:
                 if chance >= LIKELY:
                     self._unmeasured.append(side.name)
             elif (weight := frontier.weight(chance)) > 0:
-                found[side.name] = (weight, distance, frontier)
+                found[side] = (weight, distance, frontier)
         return found
 
     def _beyond(self, level: float) -> list[tuple[float, tuple[float, float]]]:
         """Return weights, and ends of the difference, of the cases with a side beyond."""
         cases = []
-        weight = {side.name: self.places.get(side.name, (0.0,))[0] for side in self.open}
+        weight = {side: self.places.get(side, (0.0,))[0] for side in self.open}
         # Without the slack of an earlier look: the ends are stretched by it later.
         slack_of_look = self._slack if self.sequential else 1.0
         middle, unit = self.difference, float(self.units[0]) / slack_of_look
         if len(self.open) == 1:
             (side,) = self.open
-            if weight[side.name] > 0:
-                _, distance, frontier = self.places[side.name]
+            if weight[side] > 0:
+                _, distance, frontier = self.places[side]
                 spread = float(side.spreads[0])
                 below, above = (spread * end for end in frontier.ends(distance, level))
                 if side is self.other:
                     below, above = -above, -below
-                cases.append((weight[side.name], (middle + below, middle + above)))
+                cases.append((weight[side], (middle + below, middle + above)))
             return cases
         # The two are compared because they are close: if one is beyond, likely both are.
-        a, b = weight[self.one.name], weight[self.other.name]
+        a, b = weight[self.one], weight[self.other]
         if (both := min(a, b)) > 0:
-            half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
+            half = unit * _pairs_beyond(self.places[self.one][2].past, level)
             # Errors follow the distance beyond the sources; the further side's may be larger.
             first, second = (self._trend(side, level) for side in (self.one, self.other))
             below, above = min(first - second, 0.0) - half, max(first - second, 0.0) + half
@@ -355,7 +392,7 @@ class Contrast:
 
     def _trend(self, side: Side, level: float) -> float:
         """Return the error that the frontier expects at a side's distance beyond the sources."""
-        _, distance, frontier = self.places[side.name]
+        _, distance, frontier = self.places[side]
         return float(side.spreads[0]) * sum(frontier.ends(distance, level)) / 2
 
     def _one_beyond(self, side: Side, level: float) -> tuple[float, float]:
@@ -364,7 +401,7 @@ class Contrast:
         The two were not measured together: their half widths are added as independent errors.
         """
         other = self.other if side is self.one else self.one
-        _, distance, frontier = self.places[side.name]
+        _, distance, frontier = self.places[side]
         low, high = (float(side.spreads[0]) * end for end in frontier.ends(distance, level))
         inside = _conformal(np.abs(frontier.inside.relative), frontier.inside.groups, level)
         half = math.hypot((high - low) / 2, inside * float(other.spreads[0]))
@@ -374,9 +411,15 @@ class Contrast:
         """Return reasons to doubt the interval."""
         found = [*self.one.notes, *self.other.notes, *self.interval(level).warnings]
         found += [
-            f"{name} answers better than nearly all source models. The interval uses the errors on "
-            "the strongest source models, estimated from weaker ones"
-            for name, (weight, _, _) in self.places.items()
+            f"{side.name} has {counted(len(side.items), 'answer')}, more than the budget. The "
+            "interval is wider there, but looking often makes more verdicts wrong than stated: "
+            "start with a larger budget if you want to look again"
+            for side in self._over_budget
+        ]
+        found += [
+            f"{side.name} answers better than nearly all source models. The interval uses the "
+            "errors on the strongest source models, estimated from weaker ones"
+            for side, (weight, _, _) in self.places.items()
             if weight >= SAID_FROM
         ]
         if self.is_together:

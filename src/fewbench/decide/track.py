@@ -264,6 +264,9 @@ class _Tracker:
         error, freedom = np.array([self._difference_error(*pair) for pair in pairs]).T
         ratio = np.divide(np.abs(apart), error, out=np.full(len(pairs), np.inf), where=error > 0)
         p_values = np.where(np.abs(apart) < 1e-12, 1.0, 2 * t.sf(ratio, freedom))
+        n = len(self.names)
+        if len(pairs) > n - 1 + (n > 2):  # the best before was chosen among all before
+            p_values[-1] = min(1.0, float(p_values[-1]) * (n - 1))
         half = t.ppf(0.5 + self.level / 2, freedom) * error
         tested = np.flatnonzero(error > 0)  # two known scores need no test
         adjusted = p_values.copy()

@@ -11,7 +11,7 @@ from fewbench.decide.contrast import Contrast
 from fewbench.decide.further import MOST, further_items
 from fewbench.decide.held_out import HeldOut
 from fewbench.decide.paired import McNemar, Plain, items_needed, mcnemar, plain_sampling
-from fewbench.decide.sides import Given, scores_of, side
+from fewbench.decide.sides import Given, labels, scores_of, side
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
@@ -67,7 +67,7 @@ class Versus(BaseModel):
     Attributes
     ----------
     a, b : str
-        The models.
+        The models; two targets of one name with their folders' names.
     score_a, score_b : float
         Their full scores, estimated or known.
     difference, interval, level
@@ -86,13 +86,14 @@ class Versus(BaseModel):
     units : int or None
         Number of independent source models, or pairs of them, behind the interval.
     looks : tuple of int
-        Numbers of answers at which the interval holds together; empty if it holds once.
+        Numbers of answers at which the interval holds together, for one look at each or soon after;
+        empty if it holds once.
     items_a, items_b, items_common, items_total : int
         Items answered by A, by B, by both, and all.
     plain : Plain or None
         What random sampling of as many items would give.
     mcnemar : McNemar or None
-        If both ran the same random sample of right and wrong answers.
+        If both ran the same random sample of right and wrong answers. For one look.
     items_needed : int or None
         About how many items of each would decide it, if the difference stays as it is.
     next_items : tuple of str
@@ -242,7 +243,7 @@ def versus(
         Adjustment of the tasks' p values for their number.
     sequential : bool
         Whether you look again after more answers and stop at a verdict. The interval is then wide
-        enough for all looks together.
+        enough for looks after 10, 20, 40, … answers together, up to the budget.
     next_items : int, optional
         How many items to choose that both run next (default: as many as decide it, at most 200).
 
@@ -341,9 +342,10 @@ def compare_sides(
             "need the difference, start both as targets of one evaluation with --for difference",
         )
     is_pair_of_answers = scores.is_binary and contrast.is_paired_sample
+    a, b = labels(one, other)
     return Versus(
-        a=one.name,
-        b=other.name,
+        a=a,
+        b=b,
         score_a=float(scale.from_unit(one.estimates[0])),
         score_b=float(scale.from_unit(other.estimates[0])),
         difference=sign * contrast.difference,
