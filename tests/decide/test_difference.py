@@ -5,7 +5,7 @@ import pytest
 
 import fewbench
 from fewbench.decide.contrast import Contrast
-from fewbench.decide.held_out import looks
+from fewbench.decide.residuals import looks
 from fewbench.decide.sides import side
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation

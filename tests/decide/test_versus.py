@@ -8,8 +8,8 @@ import pytest
 
 import fewbench
 from fewbench.decide.contrast import Contrast
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.sides import side
-from fewbench.decide.versus import _adjusted
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
@@ -107,8 +107,10 @@ def test_margins_verdicts_and_chances_agree(played, targets, sources):
 
 def test_tasks_are_adjusted_for_their_number(played, targets):
     p_values = np.array([0.01, 0.04, 0.03, 0.5])
-    assert _adjusted(p_values, "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert _adjusted(p_values, "bh").tolist() == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert adjusted_p_values(p_values, "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert adjusted_p_values(p_values, "bh").tolist() == pytest.approx(
+        [0.04, 0.16 / 3, 0.16 / 3, 0.5]
+    )
     evaluation = played("greedy-ridge")
     order = np.argsort(targets.full_scores())
     worst, best = (targets.model_ids[at] for at in (order[0], order[-1]))
@@ -132,7 +134,7 @@ def test_false_verdicts_on_tasks_are_rare(played, sources, targets):
             _, p_values = contrast.task_tests(0.9)
             apart = truth[i] - truth[j]
             against = np.sign(contrast.differences[1:]) != np.sign(apart)
-            wrong += bool((against & (_adjusted(p_values, "holm") <= 0.1)).any())
+            wrong += bool((against & (adjusted_p_values(p_values, "holm") <= 0.1)).any())
             pairs += 1
     assert wrong / pairs <= 0.05
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
 from fewbench.decide.contrast import Contrast, Judged
-from fewbench.decide.held_out import HeldOut
 from fewbench.decide.paired import items_needed
+from fewbench.decide.residuals import HeldOut
 from fewbench.decide.sides import Given, Side, fixed, labels, scores_of, side
 from fewbench.decide.versus import check_margin
 from fewbench.errors import EvaluationError

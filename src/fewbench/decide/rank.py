@@ -14,7 +14,7 @@ from fewbench._types import FloatArray
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.contrast import Contrast
 from fewbench.decide.further import further_items
-from fewbench.decide.held_out import HeldOut
+from fewbench.decide.residuals import HeldOut
 from fewbench.decide.sides import Given, Side, scores_of, side
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
