@@ -136,7 +136,8 @@ def describe(found: Gate, folder: str = "DIR") -> str:
     ]
     if found.looks:
         lines.append(
-            f"the level holds for all looks together ({', '.join(map(str, found.looks))} answers)"
+            f"the level holds however often you look, from {found.looks[0]} to {found.looks[-1]} "
+            "answers"
         )
     lines += [f"warning: {said}" for said in found.warnings]
     if found.verdict == "undecided":
