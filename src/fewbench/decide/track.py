@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fewbench._blocks import by_columns
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.decide.checkpoints import Run, read_run
@@ -238,7 +239,7 @@ class _Tracker:
     @cached_property
     def _disagreement(self) -> FloatArray:
         """Mean square difference of two source models on each item."""
-        return np.asarray(2 * self.scores.filled.var(axis=0))
+        return np.asarray(by_columns(self.scores.filled_cells, lambda part: 2 * part.var(axis=0)))
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
