@@ -67,7 +67,7 @@ def test_mistakes(run, cli, scores):
 
 def test_a_ranking(run, ok, cli, tmp_path):
     text = ok("rank", "run", "--model", "model-01", "-o", "ranks.csv")
-    assert text.startswith("best 1: 'new'")
+    assert text.startswith("best: 'new'")
     assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
     assert [one["target"] for one in found["targets"]] == ["new", "step:2"]

@@ -112,7 +112,11 @@ def rank(
 def describe(found: Ranking) -> str:
     """Return a ranking as text."""
     best = some([one.target for one in found.targets[: found.top]])
-    lines = [f"best {found.top}: {best}" + ("" if found.is_settled else ", not sure yet"), ""]
+    settled = "settled" if found.is_settled else "not settled"
+    lines = [
+        f"best{'' if found.top == 1 else f' {found.top}'}: {best} ({settled} at {found.level:.0%})",
+        "",
+    ]
     wanted = "P(best)" if found.top == 1 else f"P(best {found.top})"
     rows = [
         [

@@ -1,13 +1,12 @@
 """fewbench versus: which of two models is better."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fewbench._files import written_whole
-from fewbench._names import as_cell
+from fewbench._names import as_cell, score_digits
 from fewbench.cli.options import Json, Seed, load
 from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work, status_line
@@ -21,7 +20,7 @@ from fewbench.evaluation import Evaluation
 
 MEASURING = "measuring errors of differences on held-out source models …"
 FORMATS = (".json", ".csv", ".html")
-SHOWN, SHOWN_NEXT = 10, 5
+SHOWN_NEXT = 5
 
 
 def versus(
@@ -261,8 +260,7 @@ def needed(items: int, n_items: int) -> str:
 
 
 def _digits(found: Versus) -> int:
-    largest = max(abs(found.score_a), abs(found.score_b), 1e-9)
-    return max(0, 3 - max(0, round(math.log10(largest))))
+    return score_digits(found.score_a, found.score_b)
 
 
 def _yes(value: bool | None) -> str:
@@ -305,8 +303,7 @@ def _items(found: Versus, every: bool) -> list[str]:
         f"{n:,} of {found.items_common:,} common items differ: {found.a} scores higher on "
         f"{for_a:,}, {found.b} on {n - for_a:,}"
     )
-    shown = found.deciding if every else found.deciding[:SHOWN]
     if not every:
-        return [said + ("" if n <= SHOWN else " (--items lists them)")]
-    rows = [[one.item, one.task, f"{one.a:g}", f"{one.b:g}"] for one in shown]
+        return [f"{said} (--items lists them)"]
+    rows = [[one.item, one.task, f"{one.a:g}", f"{one.b:g}"] for one in found.deciding]
     return [said, table(["item", "task", found.a, found.b], rows, left=2)]

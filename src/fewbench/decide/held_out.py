@@ -147,7 +147,7 @@ def _measure(method: Method, scores: Scores, budget: int, seed: int, at: Sequenc
 
 
 def _distances(sources: Scores, targets: Scores, said: Replay) -> FloatArray:
-    answers = [row[items] for row, items in zip(targets.values, said.items, strict=True)]
+    answers = [targets.cells[row, items] for row, items in enumerate(said.items)]
     return place(sources, said.items, answers).distance
 
 

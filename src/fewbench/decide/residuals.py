@@ -212,7 +212,7 @@ def over_sampling(held: HeldOut, at: Sequence[int], distance: float, scores: Sco
     off = np.abs((held.distances[i] + held.distances[j]) / 2 - distance)
     kept = off <= np.median(off)
     i, j = i[kept], j[kept]
-    rows, full = scores.filled, scores.full_scores()
+    rows, full = scores.filled_cells, scores.full_scores()
     a, b = held.models[i], held.models[j]
     square = ((rows[a] - rows[b]) ** 2).mean(axis=1) - (full[a] - full[b]) ** 2
     left = np.array([max(1 / n - 1 / scores.n_items, 0) for n in at])

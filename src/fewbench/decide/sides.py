@@ -158,7 +158,7 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Side:
 
 def _known(name: str, scores: Scores) -> Side:
     row = int(scores.model_positions([name])[0])
-    values = scores.values[row]
+    values = scores.cells[row]
     missing = float(np.isnan(values).mean())
     if missing > NEARLY_COMPLETE:
         raise EvaluationError(

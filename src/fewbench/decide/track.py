@@ -4,11 +4,13 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from fewbench._blocks import by_columns
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.decide.checkpoints import Run, read_run
@@ -103,6 +105,8 @@ def track(
     else:
         of = given
     found = read_run(of, run, steps, kept_in)
+    if run is None and kept_in is not None:
+        found = replace(found, name=kept_in.resolve().name)
     span = found.scores.scale.high - found.scores.scale.low
     for name, wanted in (("half width", half_width), ("change", change)):
         if wanted is not None and not 0 < wanted < span:
@@ -235,7 +239,7 @@ class _Tracker:
     @cached_property
     def _disagreement(self) -> FloatArray:
         """Mean square difference of two source models on each item."""
-        return np.asarray(2 * self.scores.filled.var(axis=0))
+        return np.asarray(by_columns(self.scores.filled_cells, lambda part: 2 * part.var(axis=0)))
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""

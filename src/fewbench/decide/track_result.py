@@ -1,10 +1,11 @@
 """What `track` returns: the points of a run's curve, and the changes between them."""
 
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 
 if TYPE_CHECKING:
@@ -149,6 +150,31 @@ class Track(BaseModel):
         ]
         columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
         return pd.DataFrame(rows, columns=[*columns, "verdict"])
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the scores with their intervals by step.
+
+        Diamonds are checkpoints that ran all items. EvaluationError below two checkpoints.
+        """
+        from fewbench.charts.estimating import tracked
+
+        if (chart := tracked(self.curve())) is None:
+            raise EvaluationError("no curve of one checkpoint", hint="add a second checkpoint")
+        return chart
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Return the points as plain values: name, step, score, low, high, is_known."""
+        return [
+            {
+                "name": one.checkpoint,
+                "step": one.step,
+                "score": one.score,
+                "low": one.interval.low,
+                "high": one.interval.high,
+                "is_known": one.is_known,
+            }
+            for one in self.points
+        ]
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
