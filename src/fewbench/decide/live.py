@@ -11,6 +11,7 @@ from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Stop
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
@@ -117,14 +118,18 @@ def run_versus(
             on_progress(run, target)
         evaluation = run.evaluation
         ended[:] = [evaluation]
-        answered = min(len(evaluation.record.answered(name)) for name in (a, b))
-        reached = sum(n <= answered for n in looks(budget))
+        reached = _reached(evaluation, (a, b), budget)
         if reached <= seen:
             return
         seen = reached
         if is_decided(compared(evaluation)):
             run.halt(DECIDED)
 
+    kept = _kept(folder, scores, (a, b), budget, seed)
+    if kept is not None:
+        seen = _reached(kept, (a, b), budget)
+        if seen and is_decided(found := compared(kept)):
+            return found  # as when it ended: more answers are not needed
     run_with(
         runner,
         scores,
@@ -141,6 +146,24 @@ def run_versus(
             raise EvaluationError("no item was run", hint="see the reasons that the runner gave")
         ended.append(Evaluation.open(folder, scores))  # all was run before
     return compared(ended[0])
+
+
+def _reached(evaluation: Evaluation, names: tuple[str, str], budget: int) -> int:
+    """Return how many looks both have the answers for."""
+    answered = min(len(evaluation.record.answered(name)) for name in names)
+    return sum(n <= answered for n in looks(budget))
+
+
+def _kept(
+    folder: str | Path | None, scores: Scores, names: tuple[str, str], budget: int, seed: int
+) -> Evaluation | None:
+    """Return the evaluation of the same call that a folder holds; another one is refused later."""
+    if folder is None or not (Path(folder) / HEADER).is_file():
+        return None
+    evaluation = Evaluation.open(folder, scores)
+    made = evaluation.provenance
+    same = (set(evaluation.targets), made.budget, made.seed) == (set(names), budget, seed)
+    return evaluation if same and made.method == difference_method(2) else None
 
 
 def is_decided(found: Versus) -> bool:
