@@ -60,6 +60,7 @@ def test_pairs_run_the_same_items_and_looking_again_keeps_the_level(sources, tar
 
 
 def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
+    sources = sources.take(models=range(26))
     order = np.argsort(targets.full_scores(), kind="stable")
     names = [targets.model_ids[at] for at in (order[-1], order[0])]
     rows = {name: targets.to_frame().loc[name] for name in names}
@@ -70,6 +71,10 @@ def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
     assert found.looks == looks(40)
     answered = dict.fromkeys(names, lambda item: 1 / 0)  # nothing is run again
     assert fewbench.run_versus(sources, answered, 40, folder=tmp_path / "run") == found
+    models[names[0]] = lambda item: 1 / 0 if int(item[-1]) % 3 else 1.0
+    assert any(
+        "failed and left" in one for one in fewbench.run_versus(sources, models, 12).warnings
+    )
     with pytest.raises(FewbenchError, match="not two models"):
         fewbench.run_versus(sources, {names[0]: models[names[0]]}, 40)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fewbench._names import counted
 from fewbench.decide.multiple import Adjust
 from fewbench.decide.residuals import HeldOut, looks
 from fewbench.decide.versus import compare_given
@@ -17,6 +18,7 @@ from fewbench.scores import Scores
 if TYPE_CHECKING:
     from fewbench.runners.driving import OnProgress, Runner
     from fewbench.runners.function import Answer
+    from fewbench.runners.result import RunResult
     from fewbench.runners.run import Run
 
 DECIDED = "the difference is decided"
@@ -130,7 +132,7 @@ def run_versus(
         seen = _reached(kept, (a, b), budget)
         if seen and is_decided(found := compared(kept)):
             return found  # as when it ended: more answers are not needed
-    run_with(
+    ran = run_with(
         runner,
         scores,
         difference_method(2),
@@ -145,7 +147,22 @@ def run_versus(
         if folder is None:
             raise EvaluationError("no item was run", hint="see the reasons that the runner gave")
         ended.append(Evaluation.open(folder, scores))  # all was run before
-    return compared(ended[0])
+    found = compared(ended[0])
+    return found.model_copy(update={"warnings": (*found.warnings, *_failures(ran))})
+
+
+def _failures(ran: "RunResult") -> list[str]:
+    """Say which items failed, and why the run ended early."""
+    found = [
+        f"{name}: {counted(len(one.failed), 'item')} failed and left out "
+        f"({next(iter(one.failed.values()))}). If a model fails where it would be wrong, "
+        "the difference is wrong, too"
+        for name, one in ran.targets.items()
+        if one.failed
+    ]
+    if ran.stopped not in (None, DECIDED):
+        found.append(f"the run ended early: {ran.stopped}")
+    return found
 
 
 def _reached(evaluation: Evaluation, names: tuple[str, str], budget: int) -> int:
