@@ -24,10 +24,16 @@ from fewbench.executors.calls import (
     check_address,
     in_worker,
     lost_cluster,
+    packed_call,
 )
 
 LOOK = 0.01  # seconds between two looks for results
 NO_WORKERS = 120.0  # seconds without any worker after which a cluster counts as lost
+NO_INTERRUPT = """
+def dask_setup(worker):
+    import signal
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # else each prints how Ctrl-C interrupted it
+"""
 START = "dask scheduler, and dask worker HOST:PORT --nthreads 1 on each machine"
 
 
@@ -66,6 +72,7 @@ def start_dask(workers: int) -> "DaskPool":
         "distributed.scheduler.allowed-failures": MOST_DEATHS - 1,
         # Else a worker that ends twice within 15 s is closed for ever.
         "distributed.deploy.lost-worker-timeout": "1 day",
+        "distributed.worker.preload": [NO_INTERRUPT],
     }
     with ExitStack() as ends:
         ends.enter_context(import_module("dask").config.set(settings))
@@ -132,9 +139,8 @@ class DaskPool(Pool):
                 held = self.client.submit(_itself, parcel, key=f"fewbench-shared-{parcel.token}")
                 for position in positions:
                     how = {"key": (key, position), "pure": False}
-                    futures[self.client.submit(call, function, held, items[position], **how)] = (
-                        position
-                    )
+                    packed = packed_call(function, items[position])
+                    futures[self.client.submit(call, held, packed, **how)] = position
             coming = library.as_completed(futures, loop=self.client.loop)
             for future in self._as_they_come(coming):
                 position = futures.pop(future)
