@@ -104,6 +104,11 @@ class TestDask:
             assert isinstance(other, DaskPool)
             assert dict(other.each(pow, 2, [3])) == {0: 8}
         assert pool.client.status == "running"
+        with (
+            pytest.raises(ClusterError, match="a LocalCluster of Dask"),
+            open_pool(pool.client.cluster),
+        ):
+            pass
 
     def test_the_same_numbers_though_a_worker_is_killed(
         self, pool, alone, assert_same, monkeypatch

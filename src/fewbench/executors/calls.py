@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import pickle
 import socket
 import threading
 from abc import ABC, abstractmethod
@@ -167,8 +166,10 @@ def call(parcel: Parcel, packed: bytes) -> Any:
     Calls in threads of one process wait for one another: limits on the threads of numerical
     libraries hold for the whole process.
     """
+    import joblib
+
     try:
-        function, item = pickle.loads(packed)
+        function, item = joblib.load(io.BytesIO(packed))
     except (ImportError, AttributeError) as error:
         raise ClusterError(
             f"worker on {socket.gethostname()}: {first_line(error)}",

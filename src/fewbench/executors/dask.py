@@ -65,6 +65,18 @@ def connect_dask(place: str) -> "DaskPool":
     return DaskPool(client, f"dask://{place}", ends)
 
 
+def with_client(client: Any) -> "DaskPool":
+    """Use a client that the caller has; ClusterError if it is something else, or closed."""
+    if not isinstance(client, _library().Client) or client.asynchronous:
+        raise ClusterError(
+            f"a {type(client).__name__} of Dask cannot make calls",
+            hint="pass a client that is not asynchronous, such as distributed.Client(cluster)",
+        )
+    if client.status != "running":
+        raise ClusterError(f"the Dask client is {client.status}", hint="make a new client")
+    return DaskPool(client)
+
+
 def start_dask(workers: int) -> "DaskPool":
     """Start a cluster of this machine with as many processes as workers."""
     library = _library()
