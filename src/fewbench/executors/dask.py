@@ -175,6 +175,11 @@ class DaskPool(Pool):
         finally:
             if futures and self.client.status == "running":
                 self.client.cancel(list(futures), force=True)
+        if isinstance(raised, RuntimeError) and "deserialization of the task graph" in str(raised):
+            raise ClusterError(
+                f"{self._name}: the scheduler cannot read the calls",
+                hint="install the same fewbench where the scheduler runs, too",
+            ) from raised
         if raised is not None:
             raise in_worker(raised, self._name) from raised
 
