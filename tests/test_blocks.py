@@ -100,10 +100,10 @@ def test_a_table_in_bytes_is_the_same_table(kind, small_blocks, tmp_path):
 
 
 def test_a_damaged_table_of_models_is_an_error():
-    """It lies in the metadata, where Parquet has no checksum; used unchecked, it ends the process."""
+    """Parquet has no checksum of metadata; used unchecked, the table ends the process."""
     models = simulate(3, 9).models
     packed = base64.b64decode(item_files._packed(models))
-    ends = np.cumsum([0, *map(len, models.index)]).astype(np.int32)  # of ids in Arrow's text
+    ends = np.cumsum([0, *map(len, models.index)]).astype(np.int64)  # as Arrow has them
     damaged = packed.replace(ends.tobytes(), (ends * 2**20).tobytes())
     assert damaged != packed
     with pytest.raises(ValueError, match="offset"):
