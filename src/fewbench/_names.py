@@ -1,5 +1,6 @@
 """How names and numbers of things appear in messages."""
 
+import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -58,3 +59,13 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     ('1 model', '1,200 models', '2 families')
     """
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def score_digits(*scores: float) -> int:
+    """Return the decimals that scores are printed with: three for shares, fewer for larger ones.
+
+    >>> score_digits(0.61, 0.7), score_digits(61.0), score_digits(1200.0)
+    (3, 1, 0)
+    """
+    largest = max((abs(one) for one in scores if math.isfinite(one)), default=0.0)
+    return max(0, 3 - max(0, round(math.log10(max(largest, 1e-9)))))

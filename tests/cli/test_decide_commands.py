@@ -67,7 +67,7 @@ def test_mistakes(run, cli, scores):
 
 def test_a_ranking(run, ok, cli, tmp_path):
     text = ok("rank", "run", "--model", "model-01", "-o", "ranks.csv")
-    assert text.startswith("best 1: 'new'")
+    assert text.startswith("best: 'new'")
     assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
     assert [one["target"] for one in found["targets"]] == ["new", "step:2"]
@@ -96,6 +96,8 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
         (("start", scores, "--for", "fun", "-n", "5", "-o", "x"), "score or difference"),
         (("start", scores, "--for", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
         (("versus", "a", "b", "--", "python"), "needs a folder"),
+        (("versus", "a", "b", "--run", "x", "--ask", "--", "python"), "leave them out"),
+        (("rank", "run", "--ask"), "add --next"),
     ):
         assert said in cli(*words).err
 

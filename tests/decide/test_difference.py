@@ -5,7 +5,7 @@ import pytest
 
 import fewbench
 from fewbench.decide.contrast import Contrast
-from fewbench.decide.held_out import looks
+from fewbench.decide.residuals import looks
 from fewbench.decide.sides import side
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -94,8 +94,22 @@ def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     assert opened.ask() == {name: list(more) for name in names}
     play(opened)
     wider = found.interval.high - found.interval.low
+    looking = fewbench.versus((opened, names[0]), names[1], sequential=True)
+    assert any("more than the budget" in said for said in looking.warnings)
     found = fewbench.versus((opened, names[0]), names[1])
+    width = found.interval.high - found.interval.low
     assert found.items_common == 50
-    assert found.interval.high - found.interval.low < wider
+    assert width < wider
+    assert looking.interval.high - looking.interval.low > 1.3 * width  # (50 / 20)^.35, and looks
     with pytest.raises(FewbenchError, match="is not a target"):
         opened.ask_more({"nobody": more})
+
+
+def test_a_random_sample_stays_one(sources, targets, play, monkeypatch):
+    first, second = (
+        play(Evaluation(sources, method, 20, [name]))
+        for method, name in zip(("greedy-ridge", "random"), targets.model_ids, strict=False)
+    )
+    monkeypatch.delattr("fewbench.decide.further.source_kriging")  # which would choose
+    found = fewbench.versus(first, second, next_items=15)
+    assert len(set(found.next_items)) == 15

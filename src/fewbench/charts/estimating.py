@@ -182,11 +182,12 @@ def tracked(points: Sequence[Mapping[str, Any]]) -> Any | None:
     Parameters
     ----------
     points : sequence of dict
-        `step`, `score`, `low`, `high`.
+        `step`, `score`, `low`, `high`; `name` and `is_known` mark a checkpoint that ran all items.
 
     Examples
     --------
     >>> tracked([{"step": 1000, "score": 0.4, "low": 0.3, "high": 0.5}]) is None
     True
     """
-    return forms.course(points, "training step")
+    known = [one for one in points if one.get("is_known")]
+    return forms.course(points, "training step", marked=known)

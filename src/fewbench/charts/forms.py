@@ -30,7 +30,7 @@ def intervals(
     line : float, optional
         Where an upright line stands, such as no difference.
     form : str
-        Number format of tooltips.
+        Number format of tooltips; with "d", all values are whole numbers.
     """
     import altair as alt
 
@@ -41,9 +41,10 @@ def intervals(
     ]  # fmt: skip
     base = alt.Chart(theme.rows(values))
     y = alt.Y("name:N", sort=[row["name"] for row in values],
-              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=160))  # fmt: skip
+              axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=200))  # fmt: skip
     color = alt.Color("color:N", scale=None)
-    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=6)
+    whole: dict[str, Any] = {"format": "d", "tickMinStep": 1} if form == "d" else {}
+    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=6, **whole)
     bar = base.transform_filter("isValid(datum.low)").mark_rule(
         strokeWidth=5, strokeCap="round", opacity=0.35
     ).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, color=color)  # fmt: skip

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from fewbench._files import written_whole
-from fewbench._names import counted
+from fewbench._names import counted, score_digits
 from fewbench.cli.options import Json, TargetName
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.sides import Sides
-from fewbench.cli.text import say, table
+from fewbench.cli.text import number, say, table
 from fewbench.cli.versus import MEASURING, needed
 from fewbench.decide import Gate
 from fewbench.decide import gate as decide
@@ -118,11 +118,12 @@ def gate(
 
 def describe(found: Gate, folder: str = "DIR") -> str:
     """Return a verdict as text: the answer, the checks, what to do next."""
+    digits = score_digits(*(one.value for one in found.checks))
     rows = [
         [
             one.rule,
-            f"{one.value:.4g}",
-            f"{one.interval.low:.4g} .. {one.interval.high:.4g}",
+            number(one.value, digits),
+            f"{number(one.interval.low, digits)} .. {number(one.interval.high, digits)}",
             one.verdict,
         ]
         for one in found.checks
@@ -135,7 +136,8 @@ def describe(found: Gate, folder: str = "DIR") -> str:
     ]
     if found.looks:
         lines.append(
-            f"the level holds for all looks together ({', '.join(map(str, found.looks))} answers)"
+            f"the level holds however often you look, from {found.looks[0]} to {found.looks[-1]} "
+            "answers"
         )
     lines += [f"warning: {said}" for said in found.warnings]
     if found.verdict == "undecided":
@@ -143,7 +145,8 @@ def describe(found: Gate, folder: str = "DIR") -> str:
         if most:
             lines.append(f"if the value stays as it is, {needed(most, found.items_total)}")
         if found.items_open:
-            lines.append(f"Next: fewbench ask {folder}")
+            place = folder if Path(folder).is_dir() else folder.rpartition(":")[0]
+            lines.append(f"Next: fewbench ask {place} --target {found.target}")
         else:
             lines.append("all asked items are answered: start an evaluation with a larger budget")
     return "\n".join(lines)

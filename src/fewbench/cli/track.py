@@ -30,7 +30,7 @@ from fewbench.readers import Columns, are_logs, read
 from fewbench.scores import Scores
 
 MEASURING = "measuring the method's error on held-out source models …"
-FORMATS = (".json", ".csv")
+FORMATS = (".json", ".csv", ".html")
 
 
 def track(
@@ -94,7 +94,9 @@ def track(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="New folder of the run (with -n); else file, .json or .csv."
+            "--output",
+            "-o",
+            help="New folder of the run (with -n); else file to write: .html, .json or .csv.",
         ),
     ] = None,
     average: AverageOption = None,
@@ -111,7 +113,7 @@ def track(
     fewbench track scores.parquet -n 100 -o follow            start a folder for a run
     fewbench track follow --add step-1000                     print the items to run
     fewbench track follow --add step-1000 answers.csv --item id --score correct
-    fewbench track follow --change 0.02                       print the curve
+    fewbench track follow -o curve.html                       print the curve, write its page
     fewbench track scores.parquet --run my-run                checkpoints in the scores file
 
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column
@@ -135,7 +137,7 @@ def track(
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
             f"cannot write {output}",
-            hint="name a file that ends in .json or .csv; to start a folder, add -n ITEMS",
+            hint="name a file that ends in .html, .json or .csv; to start a folder, add -n ITEMS",
         )
     check_outputs(output, inputs=[scores, path], force=force)
     given: Scores | Path = path
@@ -164,7 +166,11 @@ def track(
     if output is None:
         return
     with written_whole(output) as temporary:
-        if output.suffix == ".json":
+        if output.suffix == ".html":
+            from fewbench.report.writing import render_report
+
+            temporary.write_text(render_report(found), encoding="utf-8")
+        elif output.suffix == ".json":
             temporary.write_text(found.to_json() + "\n", encoding="utf-8")
         else:
             found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)

@@ -1,27 +1,26 @@
 """fewbench versus: which of two models is better."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fewbench._files import written_whole
-from fewbench._names import as_cell
+from fewbench._names import as_cell, score_digits
 from fewbench.cli.options import Json, Seed, load
 from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work, status_line
-from fewbench.cli.sides import Named, Sides
+from fewbench.cli.sides import ONE_LOOK, Named, Sides
 from fewbench.cli.text import number, say, table
 from fewbench.decide import Versus
 from fewbench.decide import versus as compare_two
-from fewbench.decide.versus import ADJUSTS
+from fewbench.decide.multiple import ADJUSTS
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 
 MEASURING = "measuring errors of differences on held-out source models …"
 FORMATS = (".json", ".csv", ".html")
-SHOWN, SHOWN_NEXT = 10, 5
+SHOWN_NEXT = 5
 
 
 def versus(
@@ -109,6 +108,11 @@ def versus(
         )
     settings: dict[str, Any] = {"level": level, "margin": margin, "adjust": adjust}
     if run is not None or program:
+        if ask or further or sequential:
+            raise EvaluationError(
+                "--next, --ask and --sequential are for two evaluations that exist",
+                hint="leave them out: --run chooses the items, and looks until it is decided",
+            )
         if run is None or not program or scores is None:
             raise EvaluationError(
                 "a run needs a folder, the source models and a program",
@@ -131,6 +135,8 @@ def versus(
             )
         if ask:
             _ask((one, other), found)
+            if not sequential:
+                say(ONE_LOOK)
     print(found.to_json() if as_json else describe(found, items, further))
     if output is None:
         return
@@ -177,11 +183,14 @@ def _run(
 
 def _ask(sides: tuple[Named, Named], found: Versus) -> None:
     """Ask the targets for the items to run next."""
-    first = next((one[0] if isinstance(one, tuple) else one for one in sides), None)
-    for side, name in zip(sides, (found.a, found.b), strict=True):
-        evaluation = side[0] if isinstance(side, tuple) else side
-        if isinstance(side, str) and isinstance(first, Evaluation) and name in first.targets:
-            evaluation = first
+    opened = [one[0] if isinstance(one, tuple) else one for one in sides]
+    for at, side in enumerate(sides):
+        evaluation, other = opened[at], opened[1 - at]
+        name = side[1] if isinstance(side, tuple) else side
+        if isinstance(name, Evaluation):
+            name = name.targets[0]
+        elif isinstance(evaluation, str) and isinstance(other, Evaluation):
+            evaluation = other if name in other.targets else evaluation
         if isinstance(evaluation, Evaluation):
             evaluation.ask_more({name: found.next_items})
 
@@ -225,7 +234,7 @@ def describe(found: Versus, items: bool = False, further: int | None = None) -> 
         test = found.mcnemar
         lines.append(
             f"McNemar's exact test: {found.a} alone right on {test.only_a}, {found.b} alone on "
-            f"{test.only_b}, p = {test.p_value:.3g}"
+            f"{test.only_b}, p = {test.p_value:.3g}" + (" (for one look)" if found.looks else "")
         )
     if found.items_needed is not None:
         lines.append(
@@ -250,8 +259,7 @@ def needed(items: int, n_items: int) -> str:
 
 
 def _digits(found: Versus) -> int:
-    largest = max(abs(found.score_a), abs(found.score_b), 1e-9)
-    return max(0, 3 - max(0, round(math.log10(largest))))
+    return score_digits(found.score_a, found.score_b)
 
 
 def _yes(value: bool | None) -> str:
@@ -294,8 +302,7 @@ def _items(found: Versus, every: bool) -> list[str]:
         f"{n:,} of {found.items_common:,} common items differ: {found.a} scores higher on "
         f"{for_a:,}, {found.b} on {n - for_a:,}"
     )
-    shown = found.deciding if every else found.deciding[:SHOWN]
     if not every:
-        return [said + ("" if n <= SHOWN else " (--items lists them)")]
-    rows = [[one.item, one.task, f"{one.a:g}", f"{one.b:g}"] for one in shown]
+        return [f"{said} (--items lists them)"]
+    rows = [[one.item, one.task, f"{one.a:g}", f"{one.b:g}"] for one in found.deciding]
     return [said, table(["item", "task", found.a, found.b], rows, left=2)]

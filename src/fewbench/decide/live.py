@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewbench.decide.held_out import HeldOut, looks
-from fewbench.decide.versus import Adjust, Versus, compare_given
+from fewbench.decide.multiple import Adjust
+from fewbench.decide.residuals import HeldOut, looks
+from fewbench.decide.versus import compare_given
+from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Stop
 from fewbench.evaluation.evaluation import Evaluation

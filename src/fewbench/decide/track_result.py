@@ -1,10 +1,11 @@
 """What `track` returns: the points of a run's curve, and the changes between them."""
 
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class Change(BaseModel):
     difference, interval
         Of the two checkpoints' own estimates. The interval is of this change alone.
     p_value, p_adjusted : float
-        Two-sided, by itself and adjusted by Holm for the number of changes.
+        Two-sided, by itself and adjusted by Holm for the number of changes. For the best checkpoint
+        against the last one it is times the number of those that could have been the best.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """
@@ -148,6 +150,31 @@ class Track(BaseModel):
         ]
         columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
         return pd.DataFrame(rows, columns=[*columns, "verdict"])
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the scores with their intervals by step.
+
+        Diamonds are checkpoints that ran all items. EvaluationError below two checkpoints.
+        """
+        from fewbench.charts.estimating import tracked
+
+        if (chart := tracked(self.curve())) is None:
+            raise EvaluationError("no curve of one checkpoint", hint="add a second checkpoint")
+        return chart
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Return the points as plain values: name, step, score, low, high, is_known."""
+        return [
+            {
+                "name": one.checkpoint,
+                "step": one.step,
+                "score": one.score,
+                "low": one.interval.low,
+                "high": one.interval.high,
+                "is_known": one.is_known,
+            }
+            for one in self.points
+        ]
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""

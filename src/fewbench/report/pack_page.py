@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from fewbench._names import counted
+from fewbench._names import counted, score_digits
 from fewbench.charts import deciding
 from fewbench.packs import Pack
 from fewbench.report.frame import Charts
 from fewbench.report.plan_page import TARGETS
 from fewbench.report.sections import Section, Table, placed, render_sections
+from fewbench.report.words import fixed, percent
 
 MOST_ITEMS = 2000
+HEAD = [
+    ("Target", False), ("Error", True), ("90% interval", True), ("Random sampling errs", True),
+    ("Interval of an estimate", True), ("Holds in", True), ("Targets", True), ("Sources", True),
+]  # fmt: skip
 
 
 def render_pack(pack: Pack) -> str:
@@ -43,12 +48,9 @@ def _benchmark(at: int, one: Mapping[str, Any], pack: Pack, charts: Charts) -> S
          "low": row.get("error_low"), "high": row.get("error_high"), "color": "m0"}
         for row in rows
     ]  # fmt: skip
-    keys = list(dict.fromkeys(key for row in rows for key in row))
     tables = []
     if rows:
-        head = [(key.replace("_", " "), key != "target") for key in keys]
-        words = [[_word(row.get(key)) for key in keys] for row in rows]
-        tables.append(Table(f"backtest-{at}", "Backtest", head, words))
+        tables.append(Table(f"backtest-{at}", "Backtest", HEAD, [_words(row) for row in rows]))
     if one["chosen_items"]:
         items = [[str(item)] for item in one["chosen_items"][:MOST_ITEMS]]
         title = f"The {len(one['chosen_items']):,} items"
@@ -62,17 +64,32 @@ def _benchmark(at: int, one: Mapping[str, Any], pack: Pack, charts: Charts) -> S
         f"{one['source_scores_low']:.4g} to {one['source_scores_high']:.4g}",
         "Seed": str(one["seed"]), "Fingerprint": one["fingerprint"], "fewbench": one["version"],
     }  # fmt: skip
-    notes = ["Errors of the method on held-out source models, by how the target stands to them."]
+    notes = ["It was not backtested."]
+    if rows:
+        stated = f"; intervals are stated at {rows[0]['level']:.0%}" if rows[0].get("level") else ""
+        notes = [
+            "Mean error of the method on held-out source models, for three kinds of target. Read "
+            "the line that your model is like.",
+            f"Means over {rows[0]['repeats']} repeats{stated}.",
+        ]
+    notes += [f"{said[:1].upper()}{said[1:]}." for said in one["notes"]]
     return Section(
-        f"benchmark-{at}", one["benchmark"], notes if rows else ["It was not backtested."],
+        f"benchmark-{at}", one["benchmark"], notes,
         charts=placed(charts, ("", deciding.errors(bars, span.high - span.low))) if bars else [],
-        tables=tables, lines=list(one["notes"]), facts=facts,
+        tables=tables, facts=facts,
     )  # fmt: skip
 
 
-def _word(value: Any) -> str:
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, str):
-        return TARGETS.get(value, value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+def _words(row: Mapping[str, Any]) -> list[str]:
+    digits = score_digits(row["error"])
+    low, high = row.get("error_low"), row.get("error_high")
+    half, holds = row.get("half_width"), row.get("coverage")
+    return [
+        TARGETS.get(row["target"], row["target"]), fixed(row["error"], digits),
+        "–" if low is None or high is None
+        else f"{fixed(low, digits)} to {fixed(high, digits)}",
+        fixed(row["random_error"], digits),
+        "–" if half is None or half != half else f"±{fixed(half, digits)}",
+        "–" if holds is None else percent(holds),
+        f"{row['targets']:,.0f}", f"{row['sources']:,.0f}",
+    ]  # fmt: skip

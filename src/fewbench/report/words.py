@@ -23,6 +23,25 @@ def fixed(value: float, places: int = 2) -> str:
     return shown.lstrip("-") if not float(shown) else shown.replace("-", "−")
 
 
+def signed(value: float, places: int = 2) -> str:
+    """A difference: `fixed`, with a plus sign where it is above 0.
+
+    >>> signed(0.5, 1), signed(-0.5, 1), signed(0.0, 1)
+    ('+0.5', '−0.5', '0.0')
+    """
+    shown = fixed(value, places)
+    return f"+{shown}" if value > 0 and shown.strip("0.") else shown
+
+
+def p_value(value: float) -> str:
+    """A p value with three decimals.
+
+    >>> p_value(0.03), p_value(0.00002)
+    ('0.030', '<0.001')
+    """
+    return "<0.001" if value < 0.001 else fixed(value, 3)
+
+
 def points(value: float, places: int = 2) -> str:
     """A share of 1 as percentage points, without the unit."""
     return fixed(100 * value, places)

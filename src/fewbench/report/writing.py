@@ -81,7 +81,7 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
 
 def _other(result: Any, source: str) -> str | None:
     from fewbench.audit import Audit
-    from fewbench.decide import Gate, Ranking, Versus
+    from fewbench.decide import Gate, Ranking, Track, Versus
     from fewbench.packs import Pack
     from fewbench.report import audit_page, decide_pages, pack_page, plan_page
     from fewbench.study import Plan
@@ -98,6 +98,6 @@ def _other(result: Any, source: str) -> str | None:
         return decide_pages.render_gate(result)
     if isinstance(result, Pack):
         return pack_page.render_pack(result)
-    if hasattr(result, "points") and hasattr(result, "changes"):
+    if isinstance(result, Track):
         return decide_pages.render_track(result)
     return None
