@@ -8,16 +8,17 @@ INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
 
-test: .venv/ready-dev  ## all tests, the slow ones too
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+test: .venv/ready-dev  ## all tests of the code, the slow ones too
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/docs
 
 lint: .venv/ready-dev  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: .venv/ready-dev  ## the documentation into site/, without a network
+docs: .venv/ready-dev  ## the documentation into site/, without a network; its code and notebooks run
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/docs
 
 notebooks: .venv/ready-dev  ## run the notebooks of the documentation anew
 	$(BIN)/python scripts/run_notebooks.py

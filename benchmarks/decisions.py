@@ -28,8 +28,9 @@ import pandas as pd
 
 from fewbench._files import written_whole
 from fewbench.decide.contrast import Contrast
-from fewbench.decide.held_out import HeldOut, looks, measure
+from fewbench.decide.held_out import measure
 from fewbench.decide.paired import mcnemar
+from fewbench.decide.residuals import HeldOut, looks
 from fewbench.decide.sides import side
 from fewbench.evaluation import Evaluation
 from fewbench.methods.catalogue import find_method

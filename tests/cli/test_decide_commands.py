@@ -96,6 +96,8 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
         (("start", scores, "--for", "fun", "-n", "5", "-o", "x"), "score or difference"),
         (("start", scores, "--for", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
         (("versus", "a", "b", "--", "python"), "needs a folder"),
+        (("versus", "a", "b", "--run", "x", "--ask", "--", "python"), "leave them out"),
+        (("rank", "run", "--ask"), "add --next"),
     ):
         assert said in cli(*words).err
 

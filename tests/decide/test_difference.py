@@ -5,7 +5,7 @@ import pytest
 
 import fewbench
 from fewbench.decide.contrast import Contrast
-from fewbench.decide.held_out import looks
+from fewbench.decide.residuals import looks
 from fewbench.decide.sides import side
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -60,18 +60,23 @@ def test_pairs_run_the_same_items_and_looking_again_keeps_the_level(sources, tar
 
 
 def test_a_run_stops_when_it_is_decided(sources, targets, tmp_path):
+    sources = sources.take(models=range(26))
     order = np.argsort(targets.full_scores(), kind="stable")
     names = [targets.model_ids[at] for at in (order[-1], order[0])]
     rows = {name: targets.to_frame().loc[name] for name in names}
     models = {name: (lambda item, row=rows[name]: float(row[item])) for name in names}
-    found = fewbench.run_versus(sources, models, MOST, folder=tmp_path / "run")
+    found = fewbench.run_versus(sources, models, 40, folder=tmp_path / "run")
     assert (found.a, found.verdict) == (names[0], "better")
-    assert found.items_a == found.items_b == found.items_common < MOST
-    assert found.looks == looks(MOST)
-    again = fewbench.run_versus(sources, models, MOST, folder=tmp_path / "run")
-    assert again.verdict == "better"
+    assert found.items_a == found.items_b == found.items_common < 40
+    assert found.looks == looks(40)
+    answered = dict.fromkeys(names, lambda item: 1 / 0)  # nothing is run again
+    assert fewbench.run_versus(sources, answered, 40, folder=tmp_path / "run") == found
+    models[names[0]] = lambda item: 1 / 0 if int(item[-1]) % 3 else 1.0
+    assert any(
+        "failed and left" in one for one in fewbench.run_versus(sources, models, 12).warnings
+    )
     with pytest.raises(FewbenchError, match="not two models"):
-        fewbench.run_versus(sources, {names[0]: models[names[0]]}, MOST)
+        fewbench.run_versus(sources, {names[0]: models[names[0]]}, 40)
 
 
 @pytest.mark.parametrize("method", [METHOD, "random", "greedy-ridge"])
@@ -94,8 +99,22 @@ def test_the_items_to_run_next_are_new_and_can_be_asked_for(
     assert opened.ask() == {name: list(more) for name in names}
     play(opened)
     wider = found.interval.high - found.interval.low
+    looking = fewbench.versus((opened, names[0]), names[1], sequential=True)
+    assert any("more than the budget" in said for said in looking.warnings)
     found = fewbench.versus((opened, names[0]), names[1])
+    width = found.interval.high - found.interval.low
     assert found.items_common == 50
-    assert found.interval.high - found.interval.low < wider
+    assert width < wider
+    assert looking.interval.high - looking.interval.low > 1.3 * width  # (50 / 20)^.35, and looks
     with pytest.raises(FewbenchError, match="is not a target"):
         opened.ask_more({"nobody": more})
+
+
+def test_a_random_sample_stays_one(sources, targets, play, monkeypatch):
+    first, second = (
+        play(Evaluation(sources, method, 20, [name]))
+        for method, name in zip(("greedy-ridge", "random"), targets.model_ids, strict=False)
+    )
+    monkeypatch.delattr("fewbench.decide.further.source_kriging")  # which would choose
+    found = fewbench.versus(first, second, next_items=15)
+    assert len(set(found.next_items)) == 15

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import fewbench
-from fewbench.decide.held_out import looks
+from fewbench.decide.residuals import looks
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale

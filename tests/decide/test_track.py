@@ -237,6 +237,7 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
         "no run is followed here": lambda: fewbench.add_checkpoint(tmp_path, "a"),
         "no checkpoints here": lambda: fewbench.track(tmp_path / "nothing"),
         "a source model already": lambda: fewbench.add_checkpoint(folder, "model-01"),
+        "step of 'c' is -1": lambda: fewbench.add_checkpoint(folder, "c", step=-1),
         "named '//'": lambda: fewbench.add_checkpoint(folder, "//"),
         "half width is 2": lambda: fewbench.track(folder, half_width=2.0),
         "is there twice": lambda: fewbench.track([first, first]),

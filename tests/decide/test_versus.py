@@ -8,11 +8,12 @@ import pytest
 
 import fewbench
 from fewbench.decide.contrast import Contrast
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.sides import side
-from fewbench.decide.versus import _adjusted
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
+from fewbench.testing import simulate
 
 
 @pytest.fixture
@@ -47,6 +48,49 @@ def test_intervals_of_differences_hold_and_verdicts_are_right(method, played, so
     assert np.mean(wrong) <= 0.03
     assert np.mean(right) >= 0.5
     assert 1.0 < np.mean(wider) < 2.0  # the price of looking again
+
+
+def test_equal_models_are_seldom_told_apart(play):
+    """Pairs of the same full score: one look, and looks after every fifth answer."""
+    drawn = simulate(44 + 120, 200, seed=11)
+    values, rng = drawn.values.copy(), np.random.default_rng(0)
+    order = 44 + np.argsort(values[44:].sum(axis=1), kind="stable")
+    pairs = [pair if at % 2 else pair[::-1] for at, pair in enumerate(order.reshape(-1, 2))]
+    for i, j in pairs:
+        low, high = sorted((i, j), key=lambda at: values[at].sum())
+        surplus = int(values[high].sum() - values[low].sum())
+        values[high, rng.permutation(np.flatnonzero(values[high]))[:surplus]] = 0
+    table = replace(drawn, values=values, models=drawn.models.drop(columns="family"))
+    sources = table.take(models=np.arange(44))
+    evaluation = Evaluation(sources, "random", 40, table.model_ids[44:])
+    known, looked, once = {}, set(), 0
+    for n in range(10, 41, 5):
+        play(evaluation, upto=n, truth=table)
+        for at, pair in enumerate(pairs):
+            sides = [side((evaluation, table.model_ids[i]), sources) for i in pair]
+            again = Contrast(*sides, sources, True, known, often=True).interval(0.9)
+            looked |= {at} if again.low > 0 or again.high < 0 else set()
+            if n == 40:
+                found = Contrast(*sides, sources, False, known).interval(0.9)
+                once += found.low > 0 or found.high < 0
+    assert 1 <= once <= 10  # of 60; 6 at 90 %
+    assert 1 <= len(looked) <= 10
+
+
+def test_scores_that_differ_by_rounding_are_equal_and_names_are_told_apart(sources, targets):
+    values = sources.values.copy()
+    values[0] = np.random.default_rng(0).random(300)
+    values[1] = values[0][::-1]  # a sum in another order
+    known = replace(sources, values=values)
+    found = fewbench.versus(*known.model_ids[:2], scores=known, margin=0.01)
+    assert (found.difference, found.verdict, found.chance_a_better) == (0, "equivalent", 0.5)
+    one, other = (Evaluation(sources, "random", 12, seed=seed) for seed in (0, 1))
+    for evaluation in (one, other):
+        evaluation.tell("target", dict.fromkeys(evaluation.ask()["target"], 1.0))
+    found = fewbench.versus(one, other)
+    assert (found.a, found.b) == ("target (A)", "target (B)")
+    assert found.verdict == "undecided"
+    assert fewbench.gate(one, not_below=other, margin=0.5).checks[0].rule.count("target (B)")
 
 
 def test_the_same_items_make_a_difference_more_precise(played, targets):
@@ -107,8 +151,10 @@ def test_margins_verdicts_and_chances_agree(played, targets, sources):
 
 def test_tasks_are_adjusted_for_their_number(played, targets):
     p_values = np.array([0.01, 0.04, 0.03, 0.5])
-    assert _adjusted(p_values, "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert _adjusted(p_values, "bh").tolist() == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert adjusted_p_values(p_values, "holm").tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert adjusted_p_values(p_values, "bh").tolist() == pytest.approx(
+        [0.04, 0.16 / 3, 0.16 / 3, 0.5]
+    )
     evaluation = played("greedy-ridge")
     order = np.argsort(targets.full_scores())
     worst, best = (targets.model_ids[at] for at in (order[0], order[-1]))
@@ -132,7 +178,7 @@ def test_false_verdicts_on_tasks_are_rare(played, sources, targets):
             _, p_values = contrast.task_tests(0.9)
             apart = truth[i] - truth[j]
             against = np.sign(contrast.differences[1:]) != np.sign(apart)
-            wrong += bool((against & (_adjusted(p_values, "holm") <= 0.1)).any())
+            wrong += bool((against & (adjusted_p_values(p_values, "holm") <= 0.1)).any())
             pairs += 1
     assert wrong / pairs <= 0.05
 

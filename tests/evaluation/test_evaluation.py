@@ -290,8 +290,14 @@ def test_fewer_options_than_the_widest_item_are_padded(with_options):
 # -- scales ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["random", "random-ridge", "clustering"])
-@pytest.mark.parametrize("scale", [Scale(0, 100), Scale(lower_is_better=True), Scale(-1, 1)])
+@pytest.mark.parametrize(
+    ("method", "scale"),
+    [
+        ("random", Scale(0, 100)),
+        ("random-ridge", Scale(lower_is_better=True)),
+        ("clustering", Scale(-1, 1)),
+    ],
+)
 def test_estimates_are_on_the_users_scale(sources, targets, method, scale):
     plain = answer(Evaluation(sources, method, 8, NAMES), targets)
     scaled_targets = replace(targets, values=targets.values.copy())

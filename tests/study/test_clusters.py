@@ -6,7 +6,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +19,7 @@ import pytest
 from fewbench.errors import ClusterError, MissingExtraError
 from fewbench.evaluation import Evaluation
 from fewbench.executors import Lost, open_pool
-from fewbench.executors.calls import Parcel, call
+from fewbench.executors.calls import Parcel, call, packed_call
 from fewbench.executors.dask import DaskPool
 from fewbench.scores import Scores
 from fewbench.scores.probabilities import OptionProbabilities
@@ -27,6 +29,7 @@ from fewbench.testing import simulate
 TABLE = simulate(24, 60, seed=2)
 GRID = (["greedy-ridge"], [5])
 HOW = {"repeats": 3, "level": None}
+DEATHS = 2  # fewer than fewbench's own limit: each costs a new worker
 
 
 def calls():
@@ -57,20 +60,55 @@ def survives(pool, folder):
     found = dict(pool.each(calls(), str(folder), range(8)))
     lost = found.pop(5)
     assert isinstance(lost, Lost)
-    assert "ended each of the 3 times" in lost.reason
+    assert f"ended each of the {DEATHS} times" in lost.reason
     assert found == {item: 2 * item for item in range(8) if item != 5}
+
+
+def refuses(pool, monkeypatch):
+    """A call that cannot be sent, or not unpacked there, is an error in our words, at once."""
+    with pytest.raises(ClusterError, match=r"cannot be sent to workers .*lock"):
+        list(pool.each(pow, 2, [threading.Lock()]))
+    here = types.ModuleType("only_here")
+    here.Item = type("Item", (), {"__module__": "only_here"})
+    monkeypatch.setitem(sys.modules, "only_here", here)
+    with pytest.raises(ClusterError, match=r"No module named 'only_here'") as raised:
+        list(pool.each(pow, 2, [here.Item()]))
+    assert "the same packages on all workers" in raised.value.hint
 
 
 @pytest.fixture(scope="class")
 def pool(request):
     """Two workers of the library that the class of tests names."""
     pytest.importorskip(request.cls.library)
-    with open_pool(request.cls.where, 2) as pool:
-        yield pool
+    with pytest.MonkeyPatch.context() as patch:
+        kind = request.cls.where.removesuffix("-local")
+        patch.setattr(f"fewbench.executors.{kind}.MOST_DEATHS", DEATHS)
+        with open_pool(request.cls.where, 2) as pool:
+            yield pool
 
 
 class TestDask:
     library, where = "distributed", "dask-local"
+
+    def test_cross_fits_are_the_same(self, pool):
+        def estimates(**where):
+            evaluation = Evaluation(TABLE, "greedy-ridge", 8)
+            asked = evaluation.ask()["target"]
+            evaluation.tell("target", {item: float(at % 2) for at, item in enumerate(asked)})
+            return evaluation.estimate(**where)
+
+        assert estimates(executor=pool) == estimates()
+
+    def test_a_client_of_ones_own_stays_open(self, pool):
+        with open_pool(pool.client) as other:
+            assert isinstance(other, DaskPool)
+            assert dict(other.each(pow, 2, [3])) == {0: 8}
+        assert pool.client.status == "running"
+        with (
+            pytest.raises(ClusterError, match="a LocalCluster of Dask"),
+            open_pool(pool.client.cluster),
+        ):
+            pass
 
     def test_the_same_numbers_though_a_worker_is_killed(
         self, pool, alone, assert_same, monkeypatch
@@ -90,23 +128,9 @@ class TestDask:
         assert [type(one) for one in packed] == [Scores]
         same(assert_same, alone, found)
 
-    def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path):
+    def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path, monkeypatch):
+        refuses(pool, monkeypatch)
         survives(pool, tmp_path)
-
-    def test_cross_fits_are_the_same(self, pool):
-        def estimates(**where):
-            evaluation = Evaluation(TABLE, "greedy-ridge", 8)
-            asked = evaluation.ask()["target"]
-            evaluation.tell("target", {item: float(at % 2) for at, item in enumerate(asked)})
-            return evaluation.estimate(**where)
-
-        assert estimates(executor=pool) == estimates()
-
-    def test_a_client_of_ones_own_stays_open(self, pool):
-        with open_pool(pool.client) as other:
-            assert isinstance(other, DaskPool)
-            assert dict(other.each(pow, 2, [3])) == {0: 8}
-        assert pool.client.status == "running"
 
 
 @contextmanager
@@ -161,12 +185,15 @@ class TestRay:
     def test_the_same_numbers(self, pool, alone, assert_same):
         same(assert_same, alone, compare(TABLE, *GRID, **HOW, executor=pool))
 
-    def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path):
+    def test_a_call_that_ends_its_worker_is_given_up_alone(self, pool, tmp_path, monkeypatch):
+        refuses(pool, monkeypatch)
         survives(pool, tmp_path)
 
 
-def test_processes_survive_too(tmp_path):
+def test_processes_survive_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("fewbench.executors.local.MOST_DEATHS", DEATHS)
     with open_pool(workers=2) as pool:
+        refuses(pool, monkeypatch)
         survives(pool, tmp_path)
 
 
@@ -200,10 +227,10 @@ def test_a_lacking_library_is_named(monkeypatch):
 def test_workers_with_other_code_are_refused(monkeypatch):
     """They would return other numbers."""
     parcel = Parcel.in_bytes({"a": 1})
-    assert call(lambda shared, key: shared[key], parcel, "a") == 1
+    assert call(parcel, packed_call(lambda shared, key: shared[key], "a")) == 1
     other = replace(parcel, token="other", made_by=parcel.made_by | {"numpy": "1.0"})
     with pytest.raises(ClusterError, match=r"numpy .*, not 1\.0"):
-        call(len, other, None)
+        call(other, packed_call(len, None))
 
 
 def test_an_executor_of_ones_own(alone, assert_same):

@@ -1,7 +1,6 @@
 """Remove models and items that an audit found, or add the families that it found."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 
@@ -121,6 +120,6 @@ def with_families(scores: Scores, found: Audit) -> tuple[Scores, str]:
             family[model] = min(group, key=lambda name: (len(name), name))
     models = scores.models.assign(family=[family[model] for model in scores.model_ids])
     alone = counted(scores.n_models - sum(len(group) for group in found.alike), "model")
-    return replace(scores, values=scores.held, models=models), (
+    return scores.changed(models=models), (
         f"families: {len(found.alike)} of more than one model, {alone} in families of one"
     )

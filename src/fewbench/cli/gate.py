@@ -71,7 +71,7 @@ def gate(
     """Check whether a target passes a threshold or holds up to a baseline.
 
     The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided. Run it after every
-    round of answers and stop as soon as it passes or fails: the level holds for all looks together.
+    round of answers and stop as soon as it passes or fails: the level holds however often you look.
 
     \b
     fewbench gate run --at-least 0.70
@@ -136,7 +136,8 @@ def describe(found: Gate, folder: str = "DIR") -> str:
     ]
     if found.looks:
         lines.append(
-            f"the level holds for all looks together ({', '.join(map(str, found.looks))} answers)"
+            f"the level holds however often you look, from {found.looks[0]} to {found.looks[-1]} "
+            "answers"
         )
     lines += [f"warning: {said}" for said in found.warnings]
     if found.verdict == "undecided":

@@ -10,6 +10,7 @@ from fewbench._names import as_cell, counted, some
 from fewbench.cli.options import Json, open_evaluation
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
+from fewbench.cli.sides import ONE_LOOK
 from fewbench.cli.text import number, say, table
 from fewbench.cli.versus import MEASURING
 from fewbench.decide import Ranking
@@ -29,6 +30,13 @@ def rank(
     ] = None,
     top: Annotated[int, typer.Option(help="How many best targets you want to find.", min=1)] = 1,
     level: Annotated[float, typer.Option(help="Level of the rank ranges, all together.")] = 0.9,
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            "--sequential",
+            help="You look again after more answers, until the best --top are settled.",
+        ),
+    ] = False,
     further: Annotated[
         int | None,
         typer.Option(
@@ -61,8 +69,10 @@ def rank(
     fewbench rank run
     fewbench rank run-a run-b --model old-model
     fewbench rank run --top 3 --json
-    fewbench rank run --next 50 --ask              50 more items, where they settle the best
+    fewbench rank run --sequential --next 50 --ask   50 more items, where they settle the best
     """
+    if ask and further is None:
+        raise EvaluationError("how many items to ask for?", hint="add --next, as in --next 50")
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
             f"cannot write {output}", hint="name a file that ends in .html, .json or .csv"
@@ -71,12 +81,19 @@ def rank(
     evaluations = [open_evaluation(folder, scores) for folder in folders]
     with at_work(MEASURING):
         found = rank_targets(
-            *evaluations, models=model or (), top=top, level=level, next_items=further
+            *evaluations,
+            models=model or (),
+            top=top,
+            level=level,
+            sequential=sequential,
+            next_items=further,
         )
     if ask:
         for evaluation in evaluations:
             own = {name: found.next_items.get(name, ()) for name in evaluation.targets}
             evaluation.ask_more(own)
+        if not sequential:
+            say(ONE_LOOK)
     print(found.to_json() if as_json else describe(found))
     if output is None:
         return

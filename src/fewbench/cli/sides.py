@@ -7,6 +7,10 @@ from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 
 Named = Evaluation | tuple[Evaluation, str] | str
+ONE_LOOK = (
+    "note: this result counts one look only. If you look again after these items, pass "
+    "--sequential at every look"
+)
 
 
 class Sides:

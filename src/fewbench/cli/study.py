@@ -9,6 +9,7 @@ import typer
 from fewbench.cli.options import (
     AverageOption,
     Budget,
+    Cluster,
     Json,
     MethodName,
     ScoresPath,
@@ -64,6 +65,8 @@ def native_sources(
     ] = 5,
     seed: Seed = 0,
     average: AverageOption = None,
+    workers: Annotated[int, typer.Option(help="Number of processes.", min=1)] = 1,
+    cluster: Cluster = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="HTML report to write.")
     ] = None,
@@ -92,7 +95,11 @@ def native_sources(
     kind = split or ("given" if "role" in scores.models else "random")
     settings = SplitSettings(kind, targets, group_by=group_by)  # type: ignore[arg-type]
     with progress_bar("native sources") as progress:
-        found = analyze(scores, method, budget, settings, repeats, seed, progress)
+        found = analyze(
+            *(scores, method, budget, settings, repeats, seed, progress),
+            workers=workers,
+            executor=cluster,
+        )
     if output is not None:
         from fewbench.report import write_native
 

@@ -10,11 +10,11 @@ from fewbench._names import as_cell, score_digits
 from fewbench.cli.options import Json, Seed, load
 from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work, status_line
-from fewbench.cli.sides import Named, Sides
+from fewbench.cli.sides import ONE_LOOK, Named, Sides
 from fewbench.cli.text import number, say, table
 from fewbench.decide import Versus
 from fewbench.decide import versus as compare_two
-from fewbench.decide.versus import ADJUSTS
+from fewbench.decide.multiple import ADJUSTS
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
 
@@ -51,7 +51,8 @@ def versus(
     sequential: Annotated[
         bool,
         typer.Option(
-            "--sequential", help="You look again after more answers and stop at a verdict."
+            "--sequential",
+            help="You look again after more answers (10, 20, 40, …) and stop at a verdict.",
         ),
     ] = False,
     items: Annotated[
@@ -108,6 +109,11 @@ def versus(
         )
     settings: dict[str, Any] = {"level": level, "margin": margin, "adjust": adjust}
     if run is not None or program:
+        if ask or further or sequential:
+            raise EvaluationError(
+                "--next, --ask and --sequential are for two evaluations that exist",
+                hint="leave them out: --run chooses the items, and looks until it is decided",
+            )
         if run is None or not program or scores is None:
             raise EvaluationError(
                 "a run needs a folder, the source models and a program",
@@ -130,6 +136,8 @@ def versus(
             )
         if ask:
             _ask((one, other), found)
+            if not sequential:
+                say(ONE_LOOK)
     print(found.to_json() if as_json else describe(found, items, further))
     if output is None:
         return
@@ -176,11 +184,14 @@ def _run(
 
 def _ask(sides: tuple[Named, Named], found: Versus) -> None:
     """Ask the targets for the items to run next."""
-    first = next((one[0] if isinstance(one, tuple) else one for one in sides), None)
-    for side, name in zip(sides, (found.a, found.b), strict=True):
-        evaluation = side[0] if isinstance(side, tuple) else side
-        if isinstance(side, str) and isinstance(first, Evaluation) and name in first.targets:
-            evaluation = first
+    opened = [one[0] if isinstance(one, tuple) else one for one in sides]
+    for at, side in enumerate(sides):
+        evaluation, other = opened[at], opened[1 - at]
+        name = side[1] if isinstance(side, tuple) else side
+        if isinstance(name, Evaluation):
+            name = name.targets[0]
+        elif isinstance(evaluation, str) and isinstance(other, Evaluation):
+            evaluation = other if name in other.targets else evaluation
         if isinstance(evaluation, Evaluation):
             evaluation.ask_more({name: found.next_items})
 
@@ -224,7 +235,7 @@ def describe(found: Versus, items: bool = False, further: int | None = None) -> 
         test = found.mcnemar
         lines.append(
             f"McNemar's exact test: {found.a} alone right on {test.only_a}, {found.b} alone on "
-            f"{test.only_b}, p = {test.p_value:.3g}"
+            f"{test.only_b}, p = {test.p_value:.3g}" + (" (for one look)" if found.looks else "")
         )
     if found.items_needed is not None:
         lines.append(

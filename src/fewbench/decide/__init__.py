@@ -6,7 +6,8 @@ from fewbench.decide.rank import Ranked, Ranking, rank
 from fewbench.decide.track import track
 from fewbench.decide.track_folder import add_checkpoint, start_track
 from fewbench.decide.track_result import Change, Point, Track
-from fewbench.decide.versus import TaskDifference, Versus, versus
+from fewbench.decide.versus import versus
+from fewbench.decide.versus_result import TaskDifference, Versus
 
 __all__ = [
     "Change",

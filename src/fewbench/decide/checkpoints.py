@@ -204,7 +204,7 @@ def _scores_of(evaluations: Sequence[Evaluation]) -> Scores:
 
 
 def _of_row(scores: Scores, row: int) -> Checkpoint:
-    values = scores.values[row]
+    values = scores.cells[row]
     items = np.flatnonzero(~np.isnan(values))
     options = None
     if scores.probabilities is not None:
@@ -274,7 +274,7 @@ def _joined(
         texts = {name: "" for name in models.columns if models[name].dtype == object}
         sources = replace(
             sources,
-            values=np.vstack([sources.values, values]),
+            values=np.vstack([np.asarray(sources.cells), values]),
             models=models.fillna(texts),
             probabilities=None,
         )
@@ -289,7 +289,7 @@ def _as_family(scores: Scores, names: set[str], run: str) -> Scores:
     while label in taken and not set(models.index[family == label]) <= names:
         label += "'"
     own = models.index.isin(names)
-    return replace(scores, models=models.assign(**{FAMILY: family.where(~own, label)}))
+    return scores.changed(models=models.assign(**{FAMILY: family.where(~own, label)}))
 
 
 def _again(

@@ -2,7 +2,7 @@
 
 The unit of a difference is sqrt(a² + b²), with a and b the two estimates' own standard errors. The
 interval is that unit times the conformal quantile of the same ratio over pairs of held-out sources
-(`held_out`), so it contains how far errors move together. For a target that may be beyond the
+(`residuals`), so it contains how far errors move together. For a target that may be beyond the
 sources, the ends move towards those of pairs of which one or both were beyond weaker sources. Of
 two that ran the same items, chosen for their difference, these pairs ran the same items, too; and
 the interval is then at least as wide as that of paired random sampling.
@@ -15,13 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from fewbench._names import counted
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import FloatArray
+from fewbench.decide.beyond import LIKELY, Beyond
 from fewbench.decide.disagreement import disagreement, paired_error
-from fewbench.decide.held_out import (
+from fewbench.decide.held_out import measure
+from fewbench.decide.residuals import (
     HeldOut,
     Residuals,
     looks,
-    measure,
     of_models,
     of_pairs,
     over_sampling,
@@ -33,16 +34,17 @@ from fewbench.evaluation.intervals import (
     LEAST_CHANCE,
     SAID_FROM,
     TINY,
-    Frontier,
 )
 from fewbench.evaluation.opening import FEWEST
-from fewbench.evaluation.past_errors import PastErrors, equal_weights
 from fewbench.evaluation.sampling import betting_interval, check_level
 from fewbench.scores import Scores
 
-LIKELY = 0.5
-"""Probability of being beyond sources that show nothing of errors there, from which no interval is
-given: verdicts would be wrong too often."""
+ROUNDING = 1e-12
+"""Differences below this are of sums in another order: the scores are equal."""
+OFTEN, BEYOND = 1.09, 0.35
+"""A sequential interval is wider by the factor if one looks after every answer: of normal errors,
+10 % of wrong verdicts at the looks would be 15 %. Beyond the budget it is wider by the answers'
+ratio to the power: looks at each doubling then add 1 %."""
 STEP = 0.8
 """The method is judged at the budget, or at the budget times a power of this."""
 
@@ -71,6 +73,8 @@ class Contrast:
         The sources of both.
     sequential : bool
         Whether the interval must hold at all looks together, so that one may stop at any of them.
+    often : bool
+        Whether one may look after every answer, not only once at each look.
     held : dict, optional
         Errors that were measured for other contrasts; shared and extended.
     """
@@ -82,12 +86,15 @@ class Contrast:
         scores: Scores,
         sequential: bool,
         held: dict[tuple[object, ...], HeldOut] | None = None,
+        often: bool = False,
     ) -> None:
         self.one, self.other, self.scores = one, other, scores
         self._measured = {} if held is None else held
         self._unmeasured: list[str] = []  # beyond the sources, who show nothing of errors there
-        self.sequential = sequential
-        self.differences = one.estimates - other.estimates
+        self._beyond = Beyond(one, other, self._unmeasured)
+        self.sequential, self._often = sequential, often
+        apart = one.estimates - other.estimates
+        self.differences = np.where(np.abs(apart) < ROUNDING, 0.0, apart)
         self.units: FloatArray = np.hypot(
             np.where(one.is_known, 0.0, one.spreads), np.where(other.is_known, 0.0, other.spreads)
         )
@@ -180,7 +187,28 @@ class Contrast:
                 every = looks(side.evaluation.provenance.budget)
                 reached = sum(n <= len(side.items) for n in every)
                 found = max(found, float(slack(len(every))[max(0, reached - 1)]))
-        return found
+        return found * self._unplanned
+
+    @cached_property
+    def _unplanned(self) -> float:
+        """How much wider the interval is for looks that were not planned."""
+        over = [
+            len(side.items) / side.evaluation.provenance.budget
+            for side in self._over_budget
+            if side.evaluation
+        ]
+        return (OFTEN if self._often else 1.0) * float(max([1.0, *over]) ** BEYOND)
+
+    @property
+    def _over_budget(self) -> list[Side]:
+        """Targets with more answers than the looks were planned for."""
+        return [
+            side
+            for side in self.open
+            if side.evaluation is not None
+            and self.sequential
+            and len(side.items) > side.evaluation.provenance.budget
+        ]
 
     def _at(self, side: Side) -> tuple[int, ...]:
         assert side.evaluation is not None
@@ -217,9 +245,10 @@ class Contrast:
         if not self.open:
             return Judged(middle, middle, "known", None)
         first = min(self.open, key=lambda side: len(side.items))
-        if self.sequential and len(first.items) < FEWEST:
+        opening = min(FEWEST, *self.looks) if self.looks else 0
+        if len(first.items) < opening:
             has = f"{first.name} has {counted(len(first.items), 'answer')}"
-            return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {FEWEST}",))
+            return Judged(*self.bounds, "bounds", None, (f"{has}; the first look is at {opening}",))
         found = self._interval(level)
         # One rule, whatever the widths are: the narrower of two holds less often than either.
         if self.is_paired_sample and found.kind == "bounds":
@@ -248,7 +277,9 @@ class Contrast:
             half = (1 - share) * quantile * unit + share * half
             kind = "frontier" if share >= 0.5 else kind
             return Judged(self.difference - half, self.difference + half, kind, units, said)
-        cases = self._beyond(level)
+        cases = self._beyond.cases(
+            level, self.difference, unit / (self._slack if self.sequential else 1.0)
+        )
         if self._unmeasured:
             return Judged(-1.0, 1.0, "bounds", units, said)
         share = sum(weight for weight, _ in cases)
@@ -289,94 +320,37 @@ class Contrast:
             return 0.0, 0.0
         each = 1 - (1 - level) / max(1, len(self.looks))
         half = float(t.ppf(0.5 + each / 2, max(n - 1, 1))) * self.paired_error(n)
-        return share, max(1.0, ratio) * half
+        return share, max(1.0, ratio) * half * (self._unplanned if self.sequential else 1.0)
 
     def _betting(self, level: float) -> tuple[float, float]:
         """Interval from the paired differences of a random sample, valid for any scores.
 
-        At several looks, the share of misses is divided among them (Bonferroni).
+        If it must hold at all looks, it holds after every answer, in the order of the questions.
         """
-        each = 1 - (1 - level) / max(1, len(self.looks))
         apart = self.common[0] - self.common[1]
-        low, high = betting_interval((apart + 1) / 2, self.scores.n_items, each)
+        side = self.open[0]
+        assert side.evaluation is not None
+        asked = side.evaluation.record.asked(side.name)
+        drawn = np.searchsorted(np.sort(side.items), asked[np.isin(asked, side.items)])
+        low, high = betting_interval(
+            (apart[drawn] + 1) / 2, self.scores.n_items, level, any_time=self.sequential
+        )
         return 2 * low - 1, 2 * high - 1
-
-    @cached_property
-    def places(self) -> dict[str, tuple[float, float, Frontier]]:
-        """Probability to be beyond the sources, distance and frontier, where there is one."""
-        found: dict[str, tuple[float, float, Frontier]] = {}
-        for side in self.open if not self.is_together else ():
-            evaluation = side.evaluation
-            if evaluation is None or evaluation.method.plain_sampling:
-                continue
-            chance, distance = side.placed
-            if chance < LEAST_CHANCE:
-                continue
-            frontier = evaluation.error_model.frontier
-            if frontier is None:
-                if chance >= LIKELY:
-                    self._unmeasured.append(side.name)
-            elif (weight := frontier.weight(chance)) > 0:
-                found[side.name] = (weight, distance, frontier)
-        return found
-
-    def _beyond(self, level: float) -> list[tuple[float, tuple[float, float]]]:
-        """Return weights, and ends of the difference, of the cases with a side beyond."""
-        cases = []
-        weight = {side.name: self.places.get(side.name, (0.0,))[0] for side in self.open}
-        # Without the slack of an earlier look: the ends are stretched by it later.
-        slack_of_look = self._slack if self.sequential else 1.0
-        middle, unit = self.difference, float(self.units[0]) / slack_of_look
-        if len(self.open) == 1:
-            (side,) = self.open
-            if weight[side.name] > 0:
-                _, distance, frontier = self.places[side.name]
-                spread = float(side.spreads[0])
-                below, above = (spread * end for end in frontier.ends(distance, level))
-                if side is self.other:
-                    below, above = -above, -below
-                cases.append((weight[side.name], (middle + below, middle + above)))
-            return cases
-        # The two are compared because they are close: if one is beyond, likely both are.
-        a, b = weight[self.one.name], weight[self.other.name]
-        if (both := min(a, b)) > 0:
-            half = unit * _pairs_beyond(self.places[self.one.name][2].past, level)
-            # Errors follow the distance beyond the sources; the further side's may be larger.
-            first, second = (self._trend(side, level) for side in (self.one, self.other))
-            below, above = min(first - second, 0.0) - half, max(first - second, 0.0) + half
-            cases.append((both, (middle + below, middle + above)))
-        for side, only in ((self.one, a - both), (self.other, b - both)):
-            if only > 0:
-                below, above = self._one_beyond(side, level)
-                if side is self.other:
-                    below, above = -above, -below
-                cases.append((only, (middle + below, middle + above)))
-        return cases
-
-    def _trend(self, side: Side, level: float) -> float:
-        """Return the error that the frontier expects at a side's distance beyond the sources."""
-        _, distance, frontier = self.places[side.name]
-        return float(side.spreads[0]) * sum(frontier.ends(distance, level)) / 2
-
-    def _one_beyond(self, side: Side, level: float) -> tuple[float, float]:
-        """Ends of the error of a side beyond the sources minus that of one inside.
-
-        The two were not measured together: their half widths are added as independent errors.
-        """
-        other = self.other if side is self.one else self.one
-        _, distance, frontier = self.places[side.name]
-        low, high = (float(side.spreads[0]) * end for end in frontier.ends(distance, level))
-        inside = _conformal(np.abs(frontier.inside.relative), frontier.inside.groups, level)
-        half = math.hypot((high - low) / 2, inside * float(other.spreads[0]))
-        return (low + high) / 2 - half, (low + high) / 2 + half
 
     def warnings(self, level: float) -> tuple[str, ...]:
         """Return reasons to doubt the interval."""
         found = [*self.one.notes, *self.other.notes, *self.interval(level).warnings]
+        places = {} if self.is_together else self._beyond.places
         found += [
-            f"{name} answers better than nearly all source models. The interval uses the errors on "
-            "the strongest source models, estimated from weaker ones"
-            for name, (weight, _, _) in self.places.items()
+            f"{side.name} has {counted(len(side.items), 'answer')}, more than the budget. The "
+            "interval is wider there, but looking often makes more verdicts wrong than stated: "
+            "start with a larger budget if you want to look again"
+            for side in self._over_budget
+        ]
+        found += [
+            f"{side.name} answers better than nearly all source models. The interval uses the "
+            "errors on the strongest source models, estimated from weaker ones"
+            for side, (weight, _, _) in places.items()
             if weight >= SAID_FROM
         ]
         if self.is_together:
@@ -454,27 +428,3 @@ class Contrast:
         if found.kind == "bounds" or not 0 < half < math.inf:
             return 1.0
         return max(1.0, (found.high - found.low) / (2 * half))
-
-
-def _pairs_beyond(past: PastErrors, level: float) -> float:
-    """Return the conformal quantile of differences of sources that were all beyond weaker ones.
-
-    Over all pairs, near or not: the further beyond, the more errors differ.
-    """
-    fits = np.equal.outer(past.step, past.step) & ~np.equal.outer(past.groups, past.groups)
-    i, j = np.nonzero(np.triu(fits))
-    unit = np.hypot(past.spreads[i], past.spreads[j])
-    apart = np.abs(past.errors[i] - past.errors[j])
-    return _conformal(
-        np.divide(apart, unit, np.zeros(len(i)), where=unit > 0), past.groups[i], level
-    )
-
-
-def _conformal(sizes: FloatArray, groups: IntArray, level: float) -> float:
-    """Return the quantile at a level, groups weighted equally; the largest size at most."""
-    if not len(sizes):
-        return math.inf
-    n_groups = len(np.unique(groups))
-    order = np.argsort(sizes, kind="stable")
-    reached = np.cumsum(equal_weights(groups)[order]) >= level * (1 + 1 / n_groups) - 1e-12
-    return float(sizes[order][reached.argmax()] if reached.any() else sizes.max())

@@ -60,7 +60,7 @@ def _by_item(score: float, scores: Scores) -> FloatArray:
     grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
 
     def curves() -> FloatArray:
-        return fit_curves(scores.filled, abilities).expected(grid).astype(np.float32)
+        return fit_curves(scores.filled_cells, abilities).expected(grid).astype(np.float32)
 
     chances = scores.remember("curves", curves)
     ability = (score_logits(np.array([score]), scores.n_items)[0] - logits.mean()) / logits.std()

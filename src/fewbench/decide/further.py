@@ -19,7 +19,8 @@ def further_items(sides: Sequence[Side], n: int, scores: Scores) -> IntArray:
     """Choose items that all these targets run next; positions, the first ones first.
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
-    chose the items so far. A random sample stays one. Items that were asked and not answered come
+    chose the items so far. If one of the targets runs a random sample, it stays one: the items are
+    drawn at random for all. Items that were asked and not answered come
     first.
 
     Parameters
@@ -46,7 +47,7 @@ def further_items(sides: Sequence[Side], n: int, scores: Scores) -> IntArray:
     if more <= 0:
         return first
     seed = evaluations[0].provenance.seed
-    if all(one.method.plain_sampling for one in evaluations):
+    if any(one.method.plain_sampling for one in evaluations):
         rest = np.setdiff1d(np.arange(scores.n_items), closed)
         rng = np.random.default_rng(child_seed(seed, 12, len(closed)))
         return np.concatenate([first, rng.permutation(rest)[:more]])

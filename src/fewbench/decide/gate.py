@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
 from fewbench.decide.contrast import Contrast, Judged
-from fewbench.decide.held_out import HeldOut
 from fewbench.decide.paired import items_needed
-from fewbench.decide.sides import Given, Side, fixed, scores_of, side
+from fewbench.decide.residuals import HeldOut
+from fewbench.decide.sides import Given, Side, fixed, labels, scores_of, side
 from fewbench.decide.versus import check_margin
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
@@ -71,7 +71,8 @@ class Gate(BaseModel):
     level : float
         1 minus the largest share of wrong verdicts.
     looks : tuple of int
-        Numbers of answers at which the verdict holds together; empty if it holds once.
+        Numbers of answers that errors were measured at. The level holds however often you look from
+        the first to the last; empty if it holds once.
     items_run, items_total, items_open : int
         Items answered, all items, and items asked without an answer.
     warnings : tuple of str
@@ -168,8 +169,8 @@ def gate(
 ) -> Gate:
     """Decide whether a target passes.
 
-    By default the verdict holds at all looks together (10, 20, 40, … answers, up to the budget):
-    call `gate` after every round of answers and stop at pass or fail.
+    By default the level holds however often you look, from 10 answers up to the budget: call `gate`
+    after every round of answers and stop at pass or fail.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ def gate(
     held: dict[tuple[object, ...], HeldOut] = {}
     if at_least is not None:
         bound = fixed(float(scale.to_unit(at_least)), scores)
-        contrasts.append(Contrast(own, bound, scores, not once, held))
+        contrasts.append(Contrast(own, bound, scores, not once, held, often=True))
         checks.append(_threshold(contrasts[-1], at_least, each))
     if not_below is not None:
         baseline = side(not_below, scores, (target,))
@@ -239,7 +240,7 @@ def gate(
             raise EvaluationError(
                 f"{own.name!r} is its own baseline", hint="name another model with --not-below"
             )
-        contrasts.append(Contrast(own, baseline, scores, not once, held))
+        contrasts.append(Contrast(own, baseline, scores, not once, held, often=True))
         checks.append(_baseline(contrasts[-1], margin or 0.0, each))
     warnings = [said for contrast in contrasts for said in contrast.warnings(each)]
     verdicts = {one.verdict for one in checks}
@@ -281,7 +282,7 @@ def _baseline(contrast: Contrast, margin: float, level: float) -> Check:
     low, high = sorted((sign * judged.low, sign * judged.high))
     said = f" by more than {margin:g}" if margin else ""
     return Check(
-        rule=f"not worse than {contrast.other.name}{said}",
+        rule=f"not worse than {labels(contrast.one, contrast.other)[1]}{said}",
         value=sign * contrast.difference,
         interval=Interval(low=low, high=high),
         bound=-sign / span * margin,

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from fewbench._blocks import by_rows
 from fewbench._types import FloatArray
 from fewbench.decide.contrast import Contrast
 from fewbench.scores import Scores
@@ -79,8 +81,10 @@ def _variance(score: float, scores: Scores) -> float:
     binary = score * (1 - score)
     if scores.is_binary:
         return binary
-    full = scores.filled.mean(axis=1)
-    return binary * float(scores.filled.var(axis=1).mean() / max((full * (1 - full)).mean(), 1e-12))
+    full, variances = by_rows(
+        scores.filled_cells, lambda part: np.stack([part.mean(axis=1), part.var(axis=1)], axis=1)
+    ).T
+    return binary * float(variances.mean() / max((full * (1 - full)).mean(), 1e-12))
 
 
 def mcnemar(first: FloatArray, second: FloatArray) -> McNemar:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.contrast import Contrast
 from fewbench.decide.further import further_items
-from fewbench.decide.held_out import HeldOut
+from fewbench.decide.residuals import HeldOut
 from fewbench.decide.sides import Given, Side, scores_of, side
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
@@ -24,7 +25,7 @@ from fewbench.scores import Scores
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWS = 20_000
+DRAWS, TIE = 20_000, 10.0 ** (-EXACT - 1)
 """Draws of all scores, for the probabilities of ranks."""
 
 
@@ -128,6 +129,7 @@ def rank(
     models: Sequence[str] = (),
     top: int = 1,
     level: float = 0.9,
+    sequential: bool = False,
     next_items: int | None = None,
 ) -> Ranking:
     """Rank the targets of evaluations.
@@ -145,6 +147,9 @@ def rank(
         How many best targets you want to find.
     level : float
         Level of the rank ranges, all together.
+    sequential : bool
+        Whether you look again after more answers, until the best are settled. The ranges are then
+        wide enough for looks after 10, 20, 40, … answers together, up to the budget.
     next_items : int, optional
         How many items to give out, over all targets, to settle the best `top`. Ask for them with
         `Evaluation.ask_more`.
@@ -182,7 +187,9 @@ def rank(
     names = [one.name for one in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise EvaluationError(f"{twice!r} is ranked twice", hint="rank each target once")
+        raise EvaluationError(
+            f"{twice!r} is ranked twice", hint="rank each target once, under a name of its own"
+        )
     if not 1 <= top < len(sides):
         raise EvaluationError(
             f"the best {top} of {len(sides)} targets", hint=f"use 1 to {len(sides) - 1}"
@@ -190,7 +197,7 @@ def rank(
     sides.sort(key=lambda one: (-round(float(one.estimates[0]), EXACT), one.name))
     held: dict[tuple[object, ...], HeldOut] = {}
     pairs = {
-        (i, j): Contrast(sides[i], sides[j], scores, sequential=False, held=held)
+        (i, j): Contrast(sides[i], sides[j], scores, sequential, held)
         for i, j in itertools.combinations(range(len(sides)), 2)
     }
     errors = np.zeros((len(sides), len(sides)))
@@ -221,6 +228,9 @@ def rank(
     )
     is_settled = bool(surely[:top, top:].all())
     warnings = [said for one in pairs.values() for said in one.warnings(level)]
+    silent = [name for one in evaluations for name in one.targets if name not in names]
+    if silent:
+        warnings.append(f"{some(silent)}: no answers yet, so not ranked")
     return Ranking(
         targets=found,
         level=level,
@@ -252,7 +262,8 @@ def _chances(sides: list[Side], errors: FloatArray) -> FloatArray:
     """
     n, variances = len(sides), own_variances(errors)
     rng = np.random.default_rng(0)
-    units = np.array([float(one.estimates[0]) for one in sides])
+    units = np.round([float(one.estimates[0]) for one in sides], EXACT)
+    variances = np.maximum(variances, TIE**2)  # known scores that are equal share the ranks
     drawn = units + rng.standard_normal((DRAWS, n)) * np.sqrt(variances)
     order = np.argsort(-drawn, axis=1, kind="stable")
     chances = np.zeros((n, n))

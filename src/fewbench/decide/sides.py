@@ -61,6 +61,19 @@ class Side:
         return self.evaluation is None or self.most - self.least < 1e-12
 
 
+def labels(one: Side, other: Side) -> tuple[str, str]:
+    """Return names that tell two sides apart: targets of one name by their folders."""
+    if one.name != other.name:
+        return one.name, other.name
+    found = []
+    for side in (one, other):
+        folder = None if side.evaluation is None else side.evaluation.folder
+        found.append(f"{folder.name}:{side.name}" if folder else side.name)
+    if found[0] == found[1]:
+        found = [f"{label} ({letter})" for label, letter in zip(found, "AB", strict=True)]
+    return found[0], found[1]
+
+
 def scores_of(*given: Given, scores: Scores | None = None) -> Scores:
     """Return the source scores that all sides share; EvaluationError if they have not the same."""
     found = [one[0] if isinstance(one, tuple) else one for one in given]
@@ -145,7 +158,7 @@ def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Side:
 
 def _known(name: str, scores: Scores) -> Side:
     row = int(scores.model_positions([name])[0])
-    values = scores.values[row]
+    values = scores.cells[row]
     missing = float(np.isnan(values).mean())
     if missing > NEARLY_COMPLETE:
         raise EvaluationError(

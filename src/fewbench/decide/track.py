@@ -10,10 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from fewbench._blocks import by_columns
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.decide.checkpoints import Run, read_run
 from fewbench.decide.curve import Curve, smooth
+from fewbench.decide.multiple import adjusted_p_values
+from fewbench.decide.paired import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track, Verdict
 from fewbench.errors import EvaluationError
@@ -236,7 +239,7 @@ class _Tracker:
     @cached_property
     def _disagreement(self) -> FloatArray:
         """Mean square difference of two source models on each item."""
-        return np.asarray(2 * self.scores.filled.var(axis=0))
+        return np.asarray(by_columns(self.scores.filled_cells, lambda part: 2 * part.var(axis=0)))
 
     def _chances(self) -> FloatArray:
         """Return the probability of each checkpoint to be the best."""
@@ -267,10 +270,13 @@ class _Tracker:
         error, freedom = np.array([self._difference_error(*pair) for pair in pairs]).T
         ratio = np.divide(np.abs(apart), error, out=np.full(len(pairs), np.inf), where=error > 0)
         p_values = np.where(np.abs(apart) < 1e-12, 1.0, 2 * t.sf(ratio, freedom))
+        n = len(self.names)
+        if len(pairs) > n - 1 + (n > 2):  # the best before was chosen among all before
+            p_values[-1] = min(1.0, float(p_values[-1]) * (n - 1))
         half = t.ppf(0.5 + self.level / 2, freedom) * error
         tested = np.flatnonzero(error > 0)  # two known scores need no test
         adjusted = p_values.copy()
-        adjusted[tested] = holm_adjusted(p_values[tested])
+        adjusted[tested] = adjusted_p_values(p_values[tested])
         changes = []
         for at, (before, after) in enumerate(pairs):
             ends = (max(-1.0, apart[at] - half[at]), min(1.0, apart[at] + half[at]))
@@ -305,9 +311,7 @@ class _Tracker:
         if change is not None:
             times = float(ndtri(0.5 + self.level / 2) + ndtri(POWER))
             half = times * self._difference_error(last, last - 1 if last else 1)[0]
-        # Half widths are in proportion to sqrt(1/n - 1/N), with fewer items than now, too.
-        each = 1 / n_items + (1 / n - 1 / n_items) * (wanted / span / max(half, 1e-9)) ** 2
-        return max(1, min(n_items, math.ceil(1 / each - 1e-9)))
+        return items_of_width(half, wanted / span, n, n_items)
 
     def _warnings(self) -> tuple[str, ...]:
         by_text: dict[str, list[str]] = {}
@@ -327,18 +331,6 @@ class _Tracker:
                 "items"
             )
         return tuple(dict.fromkeys(found))
-
-
-def holm_adjusted(p_values: FloatArray) -> FloatArray:
-    """Return p values adjusted by Holm for their number.
-
-    >>> holm_adjusted(np.array([0.01, 0.04, 0.3])).tolist()
-    [0.03, 0.08, 0.3]
-    """
-    order = np.argsort(p_values, kind="stable")
-    left = len(p_values) - np.arange(len(p_values))
-    raised = np.maximum.accumulate(np.minimum(1.0, left * p_values[order]))
-    return np.asarray(raised[np.argsort(order, kind="stable")])
 
 
 def _chances_best(scores: FloatArray, errors: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from fewbench._files import written_whole
 from fewbench._journal import Lines
 from fewbench._json import parse_json
 from fewbench.decide.checkpoints import METHOD
+from fewbench.decide.steps import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER as EVALUATION
@@ -164,10 +165,19 @@ def add_checkpoint(
     header = read_header(root)
     place = root / (_folder_name(name) + (ALL if is_whole else ""))
     if step is not None:
-        line = _Step(checkpoint=name, step=step).model_dump_json()
-        Lines(root / STEPS).append(line.encode())
+        read_steps([name], {name: step})  # a wrong one is named before it is kept
     if scores is None:
         scores = _scores_of(header, root)
+    evaluation = _started(place, name, header, scores, is_whole)
+    if step is not None:  # last: a step of a checkpoint that is not there would be an error
+        line = _Step(checkpoint=name, step=step).model_dump_json()
+        Lines(root / STEPS).append(line.encode())
+    return evaluation
+
+
+def _started(
+    place: Path, name: str, header: TrackHeader, scores: Scores, is_whole: bool
+) -> Evaluation:
     if (place / EVALUATION).is_file():
         evaluation = _opened(place, scores)
         if name not in evaluation.targets:

@@ -55,7 +55,8 @@ class Change(BaseModel):
     difference, interval
         Of the two checkpoints' own estimates. The interval is of this change alone.
     p_value, p_adjusted : float
-        Two-sided, by itself and adjusted by Holm for the number of changes.
+        Two-sided, by itself and adjusted by Holm for the number of changes. For the best checkpoint
+        against the last one it is times the number of those that could have been the best.
     verdict : str
         better or worse if the adjusted p value is at most 1 - level, else undecided.
     """

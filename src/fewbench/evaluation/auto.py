@@ -220,7 +220,7 @@ def _part(scores: Scores, budget: int, seed: int) -> tuple[Scores, int]:
     if scores.n_items > most_items:
         items = np.sort(rng.permutation(scores.n_items)[:most_items])
         # Items that none of the models answered are left out.
-        seen = scores.values if models is None else scores.values[models]
+        seen = scores.cells[slice(None) if models is None else models]
         items = items[~np.isnan(seen[:, items]).all(axis=0)]
     if models is None and items is None:
         return scores, budget

@@ -66,9 +66,9 @@ def _pool(executor: Executor, workers: int) -> Pool:
     if isinstance(executor, FuturesExecutor):
         return FuturesPool(executor)
     if type(executor).__module__.partition(".")[0] == "distributed":
-        from fewbench.executors.dask import DaskPool
+        from fewbench.executors.dask import with_client
 
-        return DaskPool(executor)
+        return with_client(executor)
     if isinstance(executor, str):
         kind, colon, place = executor.partition("://")
         if executor == "dask-local" or (kind == "dask" and place):

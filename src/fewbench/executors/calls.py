@@ -52,7 +52,7 @@ class Pool(ABC):
         Parameters
         ----------
         function : callable
-            One that workers can import. Its errors are raised here.
+            Its errors are raised here.
         shared : object
             Sent once to each worker, which must not change it.
         items : sequence
@@ -65,7 +65,8 @@ class Pool(ABC):
         Raises
         ------
         ClusterError
-            If the cluster is lost, or its workers cannot make the calls.
+            If the cluster is lost, or its workers cannot make the calls, or a call cannot be
+            pickled.
         """
 
     def in_order(
@@ -143,12 +144,38 @@ _ONE_AT_A_TIME = threading.Lock()
 _HELD: dict[str, Any] = {}
 
 
-def call(function: Callable[[Any, Any], T], parcel: Parcel, item: Any) -> T:
+def packed_call(function: Callable[[Any, Any], Any], item: Any) -> bytes:
+    """Return a call as it travels, with the code of what the user's script defines.
+
+    A worker that cannot unpack it then says so, where a library's own packing ends the worker.
+    """
+    from joblib.externals.loky.backend.reduction import dumps
+
+    try:
+        return bytes(dumps((function, item)))
+    except Exception as error:  # objects raise errors of all kinds
+        raise ClusterError(
+            f"a call cannot be sent to workers ({type(error).__name__}: {first_line(error)})",
+            hint="run in this process (one worker, no cluster), or take out what cannot be pickled",
+        ) from error
+
+
+def call(parcel: Parcel, packed: bytes) -> Any:
     """Make a call in a worker, which keeps what was shared last.
 
     Calls in threads of one process wait for one another: limits on the threads of numerical
     libraries hold for the whole process.
     """
+    import joblib
+
+    try:
+        function, item = joblib.load(io.BytesIO(packed))
+    except (ImportError, AttributeError) as error:
+        raise ClusterError(
+            f"worker on {socket.gethostname()}: {first_line(error)}",
+            hint="install the same packages on all workers; a method of your own is found there "
+            "only in an installed package or in the script that you started",
+        ) from error
     with _ONE_AT_A_TIME:
         if parcel.token not in _HELD:
             _HELD.clear()  # before the next takes memory

@@ -24,10 +24,16 @@ from fewbench.executors.calls import (
     check_address,
     in_worker,
     lost_cluster,
+    packed_call,
 )
 
 LOOK = 0.01  # seconds between two looks for results
 NO_WORKERS = 120.0  # seconds without any worker after which a cluster counts as lost
+NO_INTERRUPT = """
+def dask_setup(worker):
+    import signal
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # else each prints how Ctrl-C interrupted it
+"""
 START = "dask scheduler, and dask worker HOST:PORT --nthreads 1 on each machine"
 
 
@@ -59,6 +65,18 @@ def connect_dask(place: str) -> "DaskPool":
     return DaskPool(client, f"dask://{place}", ends)
 
 
+def with_client(client: Any) -> "DaskPool":
+    """Use a client that the caller has; ClusterError if it is something else, or closed."""
+    if not isinstance(client, _library().Client) or client.asynchronous:
+        raise ClusterError(
+            f"a {type(client).__name__} of Dask cannot make calls",
+            hint="pass a client that is not asynchronous, such as distributed.Client(cluster)",
+        )
+    if client.status != "running":
+        raise ClusterError(f"the Dask client is {client.status}", hint="make a new client")
+    return DaskPool(client)
+
+
 def start_dask(workers: int) -> "DaskPool":
     """Start a cluster of this machine with as many processes as workers."""
     library = _library()
@@ -66,6 +84,7 @@ def start_dask(workers: int) -> "DaskPool":
         "distributed.scheduler.allowed-failures": MOST_DEATHS - 1,
         # Else a worker that ends twice within 15 s is closed for ever.
         "distributed.deploy.lost-worker-timeout": "1 day",
+        "distributed.worker.preload": [NO_INTERRUPT],
     }
     with ExitStack() as ends:
         ends.enter_context(import_module("dask").config.set(settings))
@@ -132,9 +151,8 @@ class DaskPool(Pool):
                 held = self.client.submit(_itself, parcel, key=f"fewbench-shared-{parcel.token}")
                 for position in positions:
                     how = {"key": (key, position), "pure": False}
-                    futures[self.client.submit(call, function, held, items[position], **how)] = (
-                        position
-                    )
+                    packed = packed_call(function, items[position])
+                    futures[self.client.submit(call, held, packed, **how)] = position
             coming = library.as_completed(futures, loop=self.client.loop)
             for future in self._as_they_come(coming):
                 position = futures.pop(future)
@@ -157,6 +175,11 @@ class DaskPool(Pool):
         finally:
             if futures and self.client.status == "running":
                 self.client.cancel(list(futures), force=True)
+        if isinstance(raised, RuntimeError) and "deserialization of the task graph" in str(raised):
+            raise ClusterError(
+                f"{self._name}: the scheduler cannot read the calls",
+                hint="install the same fewbench where the scheduler runs, too",
+            ) from raised
         if raised is not None:
             raise in_worker(raised, self._name) from raised
 

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from typing import Any
 
 from fewbench.errors import ClusterError, first_line
-from fewbench.executors.calls import MOST_DEATHS, Lost, Parcel, Pool, T, call
+from fewbench.executors.calls import MOST_DEATHS, Lost, Parcel, Pool, T, call, packed_call
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 
@@ -52,7 +52,7 @@ class Processes(Pool):
                 source, most = (suspects, 1) if suspects else (todo, 2 * self._workers)
                 while source and len(running) < most:
                     position = source.popleft()
-                    running[self._submit(function, parcel, items[position])] = position
+                    running[self._submit(parcel, packed_call(function, items[position]))] = position
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 errors = [future.exception() for future in done]
                 ended = next((one for one in errors if isinstance(one, BrokenExecutor)), None)
@@ -116,7 +116,7 @@ class FuturesPool(Pool):
         with tempfile.TemporaryDirectory(prefix="fewbench-") as folder:
             parcel = Parcel.in_file(shared, folder)
             futures = {
-                self._executor.submit(call, function, parcel, item): position
+                self._executor.submit(call, parcel, packed_call(function, item)): position
                 for position, item in enumerate(items)
             }
             try:

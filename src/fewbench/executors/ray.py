@@ -19,6 +19,7 @@ from fewbench.executors.calls import (
     check_address,
     in_worker,
     lost_cluster,
+    packed_call,
 )
 
 STORE = 512 * 2**20  # bytes for objects of a local Ray, which holds little but the scores
@@ -109,7 +110,9 @@ class RayPool(Pool):
             while todo or running:
                 while todo and len(running) < MOST_OPEN:
                     position = todo.popleft()
-                    running[remote.remote(function, parcel, items[position])] = position
+                    running[remote.remote(parcel, packed_call(function, items[position]))] = (
+                        position
+                    )
                 (done,), _ = ray.wait(list(running), num_returns=1)
                 position = running.pop(done)
                 try:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -197,7 +196,7 @@ class _Maker:
         self.method = chosen.method
         self.subset = chosen.subset
         self.keeps: Keeps = packed_as(self.method, scores)
-        self.scores = replace(scores, values=scores.held)  # which has learned nothing yet
+        self.scores = scores.changed()  # which has learned nothing yet
         if scores.probabilities is not None:
             self.notes.append("option probabilities of the source models are left out")
         at = self._kept_items()

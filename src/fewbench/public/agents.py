@@ -84,7 +84,7 @@ def _read_swe_bench(ask: Ask, found: Found, folder: Path) -> Reading:
     scores = with_attributes(reading.scores, attributes)
     repositories = [str(own).rpartition("-")[0].replace("__", "/") for own in scores.item_ids]
     repositories = [one.partition("/")[2] for one in repositories]
-    scores = replace(scores, items=scores.items.assign(repository=repositories))
+    scores = scores.changed(items=scores.items.assign(repository=repositories))
     note = "a model is a submission: an agent with one or several models"
     return replace(reading, scores=scores, notes=(*found.notes, *reading.notes, note))
 

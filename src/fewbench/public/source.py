@@ -170,7 +170,7 @@ def with_attributes(scores: Scores, attributes: Attributes) -> Scores:
         sizes = np.array([size_of(model) for model in scores.model_ids])
         if np.isfinite(sizes).any():
             models["size"] = sizes
-    return replace(scores, values=scores.held, models=models)
+    return scores.changed(models=models)
 
 
 def from_rows(

@@ -3,7 +3,6 @@
 import os
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,9 +123,7 @@ def _build(arrays: dict[str, NDArray[Any]], scale: Scale | None) -> Scores:
         return scores
     if len(role) != scores.n_models or not set(role) <= {"source", "target"}:
         raise ReaderError("array 'role' must say source or target for every model")
-    return replace(
-        scores, values=scores.held, models=scores.models.assign(role=np.array(role, dtype=object))
-    )
+    return scores.changed(models=scores.models.assign(role=np.array(role, dtype=object)))
 
 
 def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -252,10 +252,10 @@ def join_attributes(
             given = _attributes(frame, kind)
             if kind == "model":
                 table = _join(scores.models, given, kind)
-                scores = replace(scores, values=scores.held, models=table)
+                scores = scores.changed(models=table)
             else:
                 table = _join(scores.items, given, kind)
-                scores = replace(scores, values=scores.held, items=table)
+                scores = scores.changed(items=table)
         except FewbenchError as error:
             raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
     return scores

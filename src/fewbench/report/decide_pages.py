@@ -6,7 +6,7 @@ from fewbench._names import score_digits
 from fewbench.charts import deciding as figures
 from fewbench.charts import estimating
 from fewbench.decide import Gate, Ranking, Track, Versus
-from fewbench.decide.versus import ADJUSTS
+from fewbench.decide.multiple import ADJUSTS
 from fewbench.evaluation.estimate import Interval
 from fewbench.report.frame import Charts
 from fewbench.report.sections import Section, Table, placed, render_sections

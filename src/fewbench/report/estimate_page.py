@@ -253,7 +253,7 @@ def _items(one: Estimate, told: Told, digits: int) -> dict[str, Any] | None:
 def _means(scores: Scores, items: list[str]) -> FloatArray:
     """Mean scores of the source models on items; a pack may not hold all of them."""
     try:
-        known = scores.values[:, scores.positions(items)]
+        known = scores.cells[:, scores.positions(items)]
     except PackError:
         return np.full(len(items), np.nan)
     counts = (~np.isnan(known)).sum(axis=0)

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from glob import escape
 
 import numpy as np
@@ -142,7 +141,7 @@ def positions_in(sources: Scores, logs: Scores, items: Sequence[str]) -> tuple[S
     >>> from fewbench import from_arrays
     >>> table = from_arrays([[1, 0]], models=["m"], items=["t/a", "t/b"], tasks=["t", "t"])
     >>> before, after = (
-    ...     replace(table, items=table.items.assign(doc_id=where)) for where in ([0, 1], [1, 0])
+    ...     table.changed(items=table.items.assign(doc_id=where)) for where in ([0, 1], [1, 0])
     ... )
     >>> now, lacking = positions_in(before, after, ["t/b"])
     >>> now.items["doc_id"].tolist(), lacking
@@ -151,4 +150,4 @@ def positions_in(sources: Scores, logs: Scores, items: Sequence[str]) -> tuple[S
     places = logs.items[POSITION] if POSITION in logs.items else pd.Series(dtype="Int64")
     found = places.reindex(sources.items.index).astype("Int64")
     lacking = [item for item in items if pd.isna(found[item])]
-    return replace(sources, items=sources.items.assign(**{POSITION: found})), lacking
+    return sources.changed(items=sources.items.assign(**{POSITION: found})), lacking

@@ -265,7 +265,7 @@ class Feed:
                 hint="run the task as for the source models, or pass --accept-prompts to use the "
                 "answers anyway (in Python accept_prompts=True)",
             )
-        values = sources.values[:, sources.positions(items)]
+        values = sources.cells[:, sources.positions(items)]
         whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
         means = self._epochs > 1 and self._reducer is None
         if means and whole and not settings.accept_fractions:

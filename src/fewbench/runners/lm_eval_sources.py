@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ class Sources:
         )
         known = self.scores.items.loc[first]
         columns = {name: known[name] for name in ("metric", "filter") if name in known}
-        return replace(table, items=table.items.assign(**columns))
+        return table.changed(items=table.items.assign(**columns))
 
     def find(
         self, items: Sequence[str], tasks: Mapping[str, Task], *, is_keyed: bool
@@ -143,7 +142,7 @@ class Sources:
             PROMPTS: [hashes[item][:16] + form for item in items],
             SETTINGS: [without_sampler(settings[name]) for name in tasks],
         }
-        now = replace(table, items=table.items.assign(**columns))
+        now = table.changed(items=table.items.assign(**columns))
         return "; ".join(compare_conditions(self.scores, now, list(items)).differences)
 
     def benchmark(self) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:

@@ -1,7 +1,6 @@
 """Scores from pandas tables whose columns the user names."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +100,7 @@ def from_long(
     )
     items = built.items.assign(**{name: per_item(name).to_numpy() for name in item_columns})
     models = built.models.assign(**{name: per_model(name).to_numpy() for name in model_columns})
-    return replace(built, values=built.held, items=items, models=models)
+    return built.changed(items=items, models=models)
 
 
 def from_wide(

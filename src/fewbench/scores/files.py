@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +110,7 @@ def _with_options_written(scores: Scores, target: Path, meta: dict[str, Any]) ->
             "sample": options.digest(_sample(options)),
         }
         known = options.knowing(digest)  # read once, not twice
-        scores = replace(scores, values=scores.held, probabilities=known)
+        scores = scores.changed(probabilities=known)
     return scores
 
 

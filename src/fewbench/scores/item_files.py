@@ -110,7 +110,9 @@ def read_models(metadata: dict[bytes, bytes]) -> Any:
     """Read the table of models; its first column has the ids."""
     import pyarrow as pa
 
-    return pa.ipc.open_stream(base64.b64decode(metadata[MODELS])).read_all()
+    table = pa.ipc.open_stream(base64.b64decode(metadata[MODELS], validate=True)).read_all()
+    table.validate(full=True)  # else a damaged text ends the process
+    return table
 
 
 def _width(meta: dict[str, Any]) -> int:

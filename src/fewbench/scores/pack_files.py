@@ -142,14 +142,14 @@ def encode_scores(scores: Scores, items: NDArray[Any] | None = None) -> dict[str
     Right and wrong answers take a bit each; other scores are numbers of a list of levels.
     """
     at = np.arange(scores.n_items) if items is None else items
-    values = scores.values[:, at]
+    values = scores.cells[:, at]
     run = ~np.isnan(values)
     levels = np.unique(values[run])
     arrays: dict[str, NDArray[Any]] = {}
     if not run.all():
         arrays["run"] = np.packbits(run)
         if items is not None:
-            arrays["filled"] = scores.filled[:, at][~run]
+            arrays["filled"] = scores.filled_cells[:, at][~run]
     if np.isin(levels, (0.0, 1.0)).all():
         arrays["right"] = np.packbits(np.where(run, values, 0) > 0)
     else:

@@ -212,7 +212,15 @@ class Scores(ItemTable):
         """Return the same scores with another definition of the full score."""
         if average == self.average:
             return self
-        return replace(self, values=self.held, average=average)
+        return self.changed(average=average)
+
+    def changed(self, **parts: Any) -> "Scores":
+        """Return the same scores with other `models`, `items`, `probabilities` or `scale`.
+
+        As `dataclasses.replace`, which makes the whole array of a large table. The new scores keep
+        nothing of what was computed from these.
+        """
+        return replace(self, **({"values": self.held} | parts))
 
     def remember(self, name: str, make: Callable[[], ArrayLike]) -> NDArray[Any]:
         """Return what was learned from the whole table under this name, or learn it now.

@@ -155,7 +155,9 @@ def source_of(name: str) -> bytes | None:
     for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
             return file.read_bytes()
-    return None
+    # A module from another folder, as one that is tried before it is added.
+    place = getattr(sys.modules.get(name), "__file__", None)
+    return Path(place).read_bytes() if place and Path(place).is_file() else None
 
 
 @cache

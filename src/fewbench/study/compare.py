@@ -3,7 +3,6 @@
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -267,7 +266,7 @@ def run_cells(
     try:
         with open_pool(executor) as pool:
             # A fresh table takes along nothing of what was computed from it.
-            shared = replace(scores) if pool.has_workers else scores
+            shared = scores.changed() if pool.has_workers else scores
             for position, result in pool.each(_run_keyed, shared, calls):
                 key, cell = calls[position]
                 one = Failure(key, result.reason) if isinstance(result, Lost) else result

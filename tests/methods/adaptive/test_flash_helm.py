@@ -154,7 +154,7 @@ def test_every_beginning_has_every_task_by_its_share(average):
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
-@pytest.mark.parametrize("n", [7, 40, 90])
+@pytest.mark.parametrize("n", [7, 90])
 def test_a_fixed_number_of_items_is_unbiased(average, n):
     rng = np.random.default_rng(5)
     tasks = np.repeat(["a", "b", "c"], [30, 50, 120])
@@ -166,7 +166,7 @@ def test_a_fixed_number_of_items_is_unbiased(average, n):
     assert abs(np.mean(said) - answers @ sources.item_weights) < 3.5 * error
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 6, 11, 12, 13, 23, 24, 25, 47, 60])
+@pytest.mark.parametrize("n", [1, 3, 12, 13, 24, 47])
 def test_small_tasks_used_up_leave_it_unbiased(n):
     """12 tasks of one item and 12 of 100 count alike; the small ones are right."""
     tasks = np.repeat(np.arange(24), [1] * 12 + [100] * 12).astype(str)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -74,10 +75,12 @@ def test_the_same_seed_gives_the_same():
     assert one["counts"] != other["counts"]
 
 
-def test_progress_comes_to_an_end():
-    told = []
-    analyze(simulate(40, 60), budget=15, repeats=2, progress=lambda *at: told.append(at))
-    assert told == [(k, 14) for k in range(1, 15)]
+def test_progress_comes_to_an_end_and_workers_change_nothing():
+    told, scores = [], simulate(40, 60)
+    alone = analyze(scores, budget=15, repeats=2, progress=lambda *at: told.append(at))
+    assert told == [(1, 2), (2, 2)]
+    with ThreadPoolExecutor(1) as thread:
+        assert analyze(scores, budget=15, repeats=2, executor=thread).to_dict() == alone.to_dict()
 
 
 def test_roles_tell_the_split_and_families_may_be_missing():

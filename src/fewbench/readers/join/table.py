@@ -305,7 +305,7 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
     prompts = [hashes for task in tasks for hashes in task.prompts()]
     if any(prompts):
         columns[PROMPTS] = np.array(prompts, dtype=object)
-    return replace(scores, items=scores.items.assign(**columns))
+    return scores.changed(items=scores.items.assign(**columns))
 
 
 def _named_as(like: Scores | None, scores: Scores) -> Scores:
@@ -330,7 +330,7 @@ def _named_as(like: Scores | None, scores: Scores) -> Scores:
     ids = [item if pd.isna(place[1]) else known.get(place, item) for place, item in pairs]
     if len(set(ids)) < len(ids):
         return scores
-    return replace(scores, items=scores.items.set_axis(ids))
+    return scores.changed(items=scores.items.set_axis(ids))
 
 
 def _files(runs: Sequence[Run], tasks: list[Task]) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """All analyses of native sources over the repeats of a split, and findings in words."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from fewbench._seeds import child_seed
+from fewbench._threads import one_thread
 from fewbench._version import __version__
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.opening import check_budget
+from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
@@ -152,6 +154,45 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True, eq=False)
+class _Repeat:
+    """A repeat to analyze."""
+
+    number: int
+    split: Split
+    method: Tailored
+    budget: int
+    seed: int
+    counts: Sequence[int]
+
+
+def _parts_of(scores: Scores, repeat: _Repeat) -> dict[str, Any]:
+    """Return what each analysis found in a repeat; of one that could not be made, the reason."""
+    makers: dict[str, Callable[[Trial], Any]] = {
+        "items": item_map,
+        "spread": spread,
+        "shares": by_share,
+        "counts": partial(by_count, counts=repeat.counts),
+        "nearness": by_nearness,
+        "affinity": native_families,
+        "absence": without_family,
+    }
+    if repeat.number:
+        del makers["items"]  # a map of the first repeat is enough
+    parts: dict[str, Any] = {}
+    with one_thread():  # in any process
+        trial = open_trial(scores, repeat.split, repeat.method, repeat.budget, repeat.seed)
+        for name, make in makers.items():
+            try:
+                part = make(trial)
+            except StudyError as error:
+                part = _reason(error)
+            if isinstance(part, pd.DataFrame):
+                part = part.assign(repeat=repeat.number)
+            parts[name] = part
+    return parts
+
+
 def analyze(
     scores: Scores,
     method: str | Tailored = "tailored",
@@ -160,6 +201,9 @@ def analyze(
     repeats: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
+    *,
+    workers: int = 1,
+    executor: Executor = None,
 ) -> NativeAnalysis:
     """Analyze TailoredBench's native sources: which they are, and how useful they are.
 
@@ -178,14 +222,20 @@ def analyze(
     seed : int
         Random seed.
     progress : callable, optional
-        Called with the numbers of finished parts and of all.
+        Called with the numbers of finished repeats and of all.
+    workers : int
+        Processes; each makes some of the repeats.
+    executor : Executor, optional
+        Where to run, as for `compare`.
 
     Raises
     ------
     MethodError
         If the method is not TailoredBench, or the budget does not fit.
     StudyError
-        If the models cannot be split.
+        If the models cannot be split, or a repeat ends its process each time.
+    ClusterError
+        If the cluster cannot be reached or is lost.
 
     Examples
     --------
@@ -212,32 +262,26 @@ def analyze(
         split = SplitSettings("given" if "role" in scores.models else "random")
     splits = [make_split(scores, split, seed, repeat) for repeat in range(repeats)]
     counts = counts_to_try(min(len(one.sources) for one in splits))
-    makers: dict[str, Callable[[Trial], Any]] = {
-        "items": item_map,
-        "spread": spread,
-        "shares": by_share,
-        "counts": partial(by_count, counts=counts),
-        "nearness": by_nearness,
-        "affinity": native_families,
-        "absence": without_family,
-    }
-    made: dict[str, list[Any]] = {name: [] for name in makers}
+    # The same seeds as in `compare`, which then gives the same numbers.
+    jobs = [
+        _Repeat(repeat, one, chosen, budget, child_seed(seed, 3, repeat), counts)
+        for repeat, one in enumerate(splits)
+    ]
+    made: dict[str, list[Any]] = {}
     failed: dict[str, str] = {}
-    done = 0
-    for repeat, one in enumerate(splits):
-        # The same seed as in `compare`, which then gives the same numbers.
-        trial = open_trial(scores, one, chosen, budget, child_seed(seed, 3, repeat))
-        for name, make in makers.items():
-            if name != "items" or not repeat:
-                try:
-                    found = make(trial)
-                    table = isinstance(found, pd.DataFrame)
-                    made[name].append(found.assign(repeat=repeat) if table else found)
-                except StudyError as error:
-                    failed[name] = _reason(error)
-            done += 1
+    with open_pool(executor, workers) as pool:
+        shared = scores.changed() if pool.has_workers else scores
+        for repeat, found in enumerate(pool.in_order(_parts_of, shared, jobs)):
+            if isinstance(found, Lost):
+                raise StudyError(f"repeat {repeat}: {found.reason}", hint="use one worker")
+            for name, part in found.items():
+                made.setdefault(name, [])
+                if isinstance(part, str):
+                    failed[name] = part
+                else:
+                    made[name].append(part)
             if progress is not None:
-                progress(done, repeats * len(makers))
+                progress(repeat + 1, repeats)
     absent = {name: reason for name, reason in failed.items() if not made[name]}
     tables = {
         name: pd.concat(of_repeats, ignore_index=True)
