@@ -22,7 +22,7 @@ FORMATS = (".json", ".csv", ".html")
 
 def rank(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR…", help="Folders of evaluations (start -o).")
+        list[Path], typer.Argument(metavar="DIR", help="Folders of evaluations (start -o).")
     ],
     model: Annotated[
         list[str] | None,

@@ -55,7 +55,7 @@ run.command()(inspect)
 def command(
     scores_path: ScoresOrPack,
     program: Annotated[
-        list[str], typer.Argument(metavar="PROGRAM…", help="Program and arguments, after --.")
+        list[str], typer.Argument(metavar="PROGRAM", help="Program and arguments, after --.")
     ],
     output: Output,
     method: Method = "auto",

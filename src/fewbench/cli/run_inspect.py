@@ -41,7 +41,7 @@ def inspect(
     scores_path: ScoresOrPack,
     arguments: Annotated[
         list[str],
-        typer.Argument(metavar="ARGUMENTS…", help="Tasks and options of inspect eval, after --."),
+        typer.Argument(metavar="ARGUMENTS", help="Tasks and options of inspect eval, after --."),
     ],
     output: Output,
     method: Method = "auto",

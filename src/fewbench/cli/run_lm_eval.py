@@ -34,7 +34,7 @@ def lm_eval(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ARGUMENTS…", help="Arguments of lm-eval run, after --, without --tasks."
+            metavar="ARGUMENTS", help="Arguments of lm-eval run, after --, without --tasks."
         ),
     ] = None,
     method: Method = "auto",

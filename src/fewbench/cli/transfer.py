@@ -54,7 +54,7 @@ def measure(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="TASKS…",
+            metavar="TASKS",
             help="Tasks: .jsonl file or folder of them, lm-eval:NAME, or inspect:FILE.",
         ),
     ],

@@ -30,7 +30,7 @@ def versus(
     b: Annotated[str, typer.Argument(metavar="B", help="What to compare with; as A.")],
     program: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PROGRAM…", help="With --run: program and arguments, after --."),
+        typer.Argument(metavar="PROGRAM", help="With --run: program and arguments, after --."),
     ] = None,
     scores: Annotated[
         Path | None,

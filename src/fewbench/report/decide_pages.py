@@ -127,6 +127,9 @@ def render_ranking(found: Ranking) -> str:
     ]
     if found.next_targets:
         lesser.append(f"Run more items of {' and '.join(found.next_targets)} next.")
+    answer = f"{best} ranks first" if found.top == 1 else f"First are {best}"
+    if not found.is_settled:
+        answer += " so far"
     among = "the best" if found.top == 1 else f"among the best {found.top}"
     section = Section(
         "ranks", "Ranks",
@@ -136,9 +139,8 @@ def render_ranking(found: Ranking) -> str:
         tables=[Table("targets", "Ranks", head, rows, "a target")],
     )  # fmt: skip
     return render_sections(
-        charts, over="rank", title=f"{len(rows)} targets", answer=f"{best} ranks first"
-        if found.top == 1 else f"First are {best}", lesser=lesser, warnings=found.warnings,
-        sections=[section],
+        charts, over="rank", title=f"{len(rows)} targets", answer=answer, lesser=lesser,
+        warnings=found.warnings, sections=[section],
     )  # fmt: skip
 
 

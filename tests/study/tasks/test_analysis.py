@@ -59,7 +59,9 @@ def test_with_and_without_results_and_matrix(
 
 def test_facts_and_chosen(transfer, known):
     selection = select("bento-sim", transfer)
-    values = TaskAnalysis(selection, known, transfer).to_dict()
+    found = TaskAnalysis(selection, known, transfer)
+    values = found.to_dict()
+    assert found.plot().to_dict()["layer"]
     facts = values["facts"]
     assert (facts["method"], facts["k"], facts["tasks"]) == ("bento-sim", 2, 6)
     assert (facts["questions"], facts["chosen questions"]) == (80, selection.questions)
