@@ -27,7 +27,7 @@ import pandas as pd
 
 import fewbench
 from fewbench.datasets import load_zoo
-from fewbench.decide.track import holm_adjusted
+from fewbench.decide.multiple import adjusted_p_values
 from fewbench.evaluation import intervals
 from fewbench.readers.npz import read_npz
 from fewbench.testing import simulate_run
@@ -121,7 +121,7 @@ def by_random_items(found, checkpoints, truth, n, rng):
     apart = np.array([rows[one.after] - rows[one.before] for one in found.changes])
     left = 1 / n - 1 / checkpoints.n_items
     error = np.sqrt(np.maximum(apart.var(axis=1, ddof=1), 1e-4) * left)
-    p_values = holm_adjusted(2 * t.sf(np.abs(apart.mean(axis=1)) / error, n - 1))
+    p_values = adjusted_p_values(2 * t.sf(np.abs(apart.mean(axis=1)) / error, n - 1))
     right = wrong = total = 0
     for one, mean, p_value in zip(found.changes, apart.mean(axis=1), p_values, strict=True):
         real = truth[one.after] - truth[one.before]

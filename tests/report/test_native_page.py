@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from fewbench.errors import StudyError
 from fewbench.report import write_native
 from fewbench.report.frame import charts_of
 from fewbench.report.native_page import family_grid
@@ -45,6 +46,12 @@ def test_it_is_whole_and_says_the_findings(found, page, balanced, body):
     for said in found.findings.values():
         assert said in plain
     assert not re.search(r"\b(nan|None|inf)\b", text)
+
+
+def test_distances_are_drawn_or_said_to_be_missing(found):
+    assert found.plot().to_dict()["layer"]
+    with pytest.raises(StudyError, match="no distances"):
+        replace(found, spread=None).plot()
 
 
 def test_every_question_has_charts_or_a_table(page, body):

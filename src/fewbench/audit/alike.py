@@ -344,7 +344,7 @@ def _kin(scores: Scores, kinship: Kinship) -> Finding | None:
         f"more): likely lineages, or models with a common weakness{across}",
         "compare --split group keeps them together"
         if held
-        else "estimates are worse for a target without kin among the source models: to see how "
+        else "estimates are worse for a target that resembles no source model: to see how "
         "much, import lineages as families (--models models.csv with a column family) and compare "
         "with --split group",
         table=_likeness_table("kin", scores, kinship, groups),

@@ -43,8 +43,11 @@ def intervals(
     y = alt.Y("name:N", sort=[row["name"] for row in values],
               axis=alt.Axis(title=None, labelColor=LIGHT["ink"], labelLimit=200))  # fmt: skip
     color = alt.Color("color:N", scale=None)
-    whole: dict[str, Any] = {"format": "d", "tickMinStep": 1} if form == "d" else {}
-    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=6, **whole)
+    scale, axis = alt.Scale(zero=False, padding=8), alt.Axis(title=title, tickCount=6)
+    if form == "d" and values:
+        ends = [int(row[key] or 0) for row in values for key in ("low", "value", "high")]
+        step = 1 + (max(ends) - min(ends)) // 8
+        axis.values, axis.format = list(range(min(ends), max(ends) + 1, step)), "d"
     bar = base.transform_filter("isValid(datum.low)").mark_rule(
         strokeWidth=5, strokeCap="round", opacity=0.35
     ).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, color=color)  # fmt: skip

@@ -71,7 +71,7 @@ def gate(
     """Check whether a target passes a threshold or holds up to a baseline.
 
     The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided. Run it after every
-    round of answers and stop as soon as it passes or fails: the level holds for all looks together.
+    round of answers and stop as soon as it passes or fails: the level holds however often you look.
 
     \b
     fewbench gate run --at-least 0.70

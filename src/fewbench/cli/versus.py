@@ -51,7 +51,8 @@ def versus(
     sequential: Annotated[
         bool,
         typer.Option(
-            "--sequential", help="You look again after more answers and stop at a verdict."
+            "--sequential",
+            help="You look again after more answers (10, 20, 40, …) and stop at a verdict.",
         ),
     ] = False,
     items: Annotated[

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fewbench._names import counted
 from fewbench.decide.multiple import Adjust
 from fewbench.decide.residuals import HeldOut, looks
 from fewbench.decide.versus import compare_given
@@ -11,11 +12,13 @@ from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Stop
 from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import OnProgress, Runner
     from fewbench.runners.function import Answer
+    from fewbench.runners.result import RunResult
     from fewbench.runners.run import Run
 
 DECIDED = "the difference is decided"
@@ -117,15 +120,19 @@ def run_versus(
             on_progress(run, target)
         evaluation = run.evaluation
         ended[:] = [evaluation]
-        answered = min(len(evaluation.record.answered(name)) for name in (a, b))
-        reached = sum(n <= answered for n in looks(budget))
+        reached = _reached(evaluation, (a, b), budget)
         if reached <= seen:
             return
         seen = reached
         if is_decided(compared(evaluation)):
             run.halt(DECIDED)
 
-    run_with(
+    kept = _kept(folder, scores, (a, b), budget, seed)
+    if kept is not None:
+        seen = _reached(kept, (a, b), budget)
+        if seen and is_decided(found := compared(kept)):
+            return found  # as when it ended: more answers are not needed
+    ran = run_with(
         runner,
         scores,
         difference_method(2),
@@ -140,7 +147,40 @@ def run_versus(
         if folder is None:
             raise EvaluationError("no item was run", hint="see the reasons that the runner gave")
         ended.append(Evaluation.open(folder, scores))  # all was run before
-    return compared(ended[0])
+    found = compared(ended[0])
+    return found.model_copy(update={"warnings": (*found.warnings, *_failures(ran))})
+
+
+def _failures(ran: "RunResult") -> list[str]:
+    """Say which items failed, and why the run ended early."""
+    found = [
+        f"{name}: {counted(len(one.failed), 'item')} failed and left out "
+        f"({next(iter(one.failed.values()))}). If a model fails where it would be wrong, "
+        "the difference is wrong, too"
+        for name, one in ran.targets.items()
+        if one.failed
+    ]
+    if ran.stopped not in (None, DECIDED):
+        found.append(f"the run ended early: {ran.stopped}")
+    return found
+
+
+def _reached(evaluation: Evaluation, names: tuple[str, str], budget: int) -> int:
+    """Return how many looks both have the answers for."""
+    answered = min(len(evaluation.record.answered(name)) for name in names)
+    return sum(n <= answered for n in looks(budget))
+
+
+def _kept(
+    folder: str | Path | None, scores: Scores, names: tuple[str, str], budget: int, seed: int
+) -> Evaluation | None:
+    """Return the evaluation of the same call that a folder holds; another one is refused later."""
+    if folder is None or not (Path(folder) / HEADER).is_file():
+        return None
+    evaluation = Evaluation.open(folder, scores)
+    made = evaluation.provenance
+    same = (set(evaluation.targets), made.budget, made.seed) == (set(names), budget, seed)
+    return evaluation if same and made.method == difference_method(2) else None
 
 
 def is_decided(found: Versus) -> bool:

@@ -397,7 +397,8 @@ class Evaluation:
         """Ask targets for further items, beyond the budget and the method's own choice.
 
         `ask` lists them, and `tell` takes their answers. Items that were asked already are left
-        out.
+        out. The mean of a random sample (method `random`) stays right only if these items are drawn
+        at random, as `versus` and `rank` do.
 
         Parameters
         ----------

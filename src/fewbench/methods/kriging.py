@@ -1,6 +1,6 @@
 """The sources' Gaussian process, which fewbench's own selector, predictor and method share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -47,9 +47,12 @@ def source_kriging(
     return fit_kriging(scores.filled_cells, weights, rng, asked, include)
 
 
-def prediction_of(runs: Sequence[Run], tasks: bool) -> Prediction:
-    """Return the estimates of runs, one row each."""
-    model, found = runs[0].model, [run.estimate() for run in runs]
+def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Prediction:
+    """Return the estimates of runs of a model, one row each.
+
+    Each run is left when it has been read: with thousands of sources it holds megabytes.
+    """
+    found = [run.estimate() for run in runs]
     scores = np.array([one.scores for one in found])
     few = (
         f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to choose items "

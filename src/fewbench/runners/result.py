@@ -2,7 +2,7 @@
 
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -255,6 +255,10 @@ class RunResult(_Frozen):
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
+
+    def plot(self) -> Any:
+        """Return an Altair chart of the estimates; EvaluationError if there are none."""
+        return self.estimates.plot()
 
     def _repr_html_(self) -> str:
         said = "".join(f"<li>{escape(line)}</li>" for line in self.lines())

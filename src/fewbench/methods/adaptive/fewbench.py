@@ -120,7 +120,8 @@ class FewbenchSession(Session):
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
         """Predict from both models, averaged."""
-        return prediction_of([self._run(name) for name in targets], tasks)
+        runs = [self._run(name) for name in targets]
+        return prediction_of(runs[0].model, runs, tasks)
 
     def _round(self, done: int) -> int:
         """Return how many items the round after so many answers has."""

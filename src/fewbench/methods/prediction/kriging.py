@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewbench._types import IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.kriging import KrigingModel, Run
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.kriging import NEEDS, prediction_of, source_kriging
@@ -39,8 +39,10 @@ class FittedKriging:
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict each target by itself."""
         places: IntArray = np.searchsorted(self.model.candidates, answers.items)
-        runs = []
-        for row in answers.scores:
-            runs.append(Run(self.model))
-            runs[-1].hear(places, row)
-        return prediction_of(runs, tasks)
+        runs = (self._heard(places, row) for row in answers.scores)
+        return prediction_of(self.model, runs, tasks)
+
+    def _heard(self, places: IntArray, row: FloatArray) -> Run:
+        run = Run(self.model)
+        run.hear(places, row)
+        return run

@@ -85,6 +85,21 @@ class NativeAnalysis:
     warnings: list[str]
     facts: dict[str, Any]
 
+    def plot(self) -> Any:
+        """Return an Altair chart of how far items are from their medoids, by sources and targets.
+
+        StudyError if the distances could not be measured.
+        """
+        from fewbench.charts.native import distances
+
+        spread = self.to_dict()["spread"]
+        chart = distances(spread) if spread else None
+        if chart is None:
+            raise StudyError(
+                "no distances to draw", hint=self.absent.get("spread", "use more source models")
+            )
+        return chart
+
     @property
     def findings(self) -> dict[str, str]:
         """One or two sentences per part, made from its numbers."""

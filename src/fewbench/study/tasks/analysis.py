@@ -93,6 +93,19 @@ class TaskAnalysis:
         """Return plain values, as in `--json` and the report."""
         return self._values
 
+    def plot(self) -> Any:
+        """Return an Altair chart of the error by number of tasks, beside that of random tasks.
+
+        StudyError without results of models.
+        """
+        from fewbench.charts.task_sets import error_curves
+
+        curves = self._values["curves"]
+        chart = error_curves(curves, len(self._values["chosen"])) if curves else None
+        if chart is None:
+            raise StudyError("no errors to draw", hint="give results of models to judge the tasks")
+        return chart
+
     @cached_property
     def _values(self) -> dict[str, Any]:
         selection = self.selection
