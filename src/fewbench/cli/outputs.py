@@ -1,13 +1,19 @@
-"""Check output paths before the work; nothing is replaced without --force."""
+"""Check output paths before the work, and write results; --force replaces files."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fewbench._files import written_whole
+from fewbench._names import as_cell
+from fewbench.cli.text import say
 from fewbench.errors import FewbenchError
+
+if TYPE_CHECKING:
+    from fewbench.decide import Ranking, Track, Versus
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
@@ -73,6 +79,22 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
     for one in inputs:
         if one.is_dir() and os.path.realpath(one) == os.path.realpath(folder):
             raise FewbenchError(f"{folder} is an input", hint="name another folder with -o")
+
+
+def write_result(found: "Versus | Ranking | Track", output: Path | None) -> None:
+    """Write what was found as a page (.html), .json, or a table (any other file)."""
+    if output is None:
+        return
+    with written_whole(output) as temporary:
+        if output.suffix == ".html":
+            from fewbench.report.writing import render_report
+
+            temporary.write_text(render_report(found), encoding="utf-8")
+        elif output.suffix == ".json":
+            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
+        else:
+            found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)
+    say(f"wrote {output}")
 
 
 def _check_place(path: Path) -> None:

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from fewbench._files import written_whole
-from fewbench._names import as_cell, counted, some
+from fewbench._names import counted, some
 from fewbench.cli.options import Json, open_evaluation
-from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.outputs import Force, check_outputs, write_result
 from fewbench.cli.progress import at_work
 from fewbench.cli.sides import ONE_LOOK
 from fewbench.cli.text import number, say, table
@@ -95,18 +94,7 @@ def rank(
         if not sequential:
             say(ONE_LOOK)
     print(found.to_json() if as_json else describe(found))
-    if output is None:
-        return
-    with written_whole(output) as temporary:
-        if output.suffix == ".html":
-            from fewbench.report.writing import render_report
-
-            temporary.write_text(render_report(found), encoding="utf-8")
-        elif output.suffix == ".json":
-            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
-        else:
-            found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)
-    say(f"wrote {output}")
+    write_result(found, output)
 
 
 def describe(found: Ranking) -> str:

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fewbench._files import written_whole
-from fewbench._names import as_cell, counted
+from fewbench._names import counted
 from fewbench.cli.options import (
     AverageOption,
     ItemColumn,
@@ -16,7 +15,7 @@ from fewbench.cli.options import (
     Seed,
     load,
 )
-from fewbench.cli.outputs import Force, check_output_folder, check_outputs
+from fewbench.cli.outputs import Force, check_output_folder, check_outputs, write_result
 from fewbench.cli.progress import at_work
 from fewbench.cli.text import number, say, table
 from fewbench.decide import Track, add_checkpoint, start_track
@@ -163,18 +162,7 @@ def track(
             change=change,
         )
     print(found.to_json() if as_json else describe(found))
-    if output is None:
-        return
-    with written_whole(output) as temporary:
-        if output.suffix == ".html":
-            from fewbench.report.writing import render_report
-
-            temporary.write_text(render_report(found), encoding="utf-8")
-        elif output.suffix == ".json":
-            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
-        else:
-            found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)
-    say(f"wrote {output}")
+    write_result(found, output)
 
 
 def _start(

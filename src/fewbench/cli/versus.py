@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fewbench._files import written_whole
-from fewbench._names import as_cell, score_digits
+from fewbench._names import score_digits
 from fewbench.cli.options import Json, Seed, load
-from fewbench.cli.outputs import Force, check_output_folder, check_outputs
+from fewbench.cli.outputs import Force, check_output_folder, check_outputs, write_result
 from fewbench.cli.progress import at_work, status_line
 from fewbench.cli.sides import ONE_LOOK, Named, Sides
 from fewbench.cli.text import number, say, table
@@ -139,18 +138,7 @@ def versus(
             if not sequential:
                 say(ONE_LOOK)
     print(found.to_json() if as_json else describe(found, items, further))
-    if output is None:
-        return
-    with written_whole(output) as temporary:
-        if output.suffix == ".html":
-            from fewbench.report.writing import render_report
-
-            temporary.write_text(render_report(found), encoding="utf-8")
-        elif output.suffix == ".json":
-            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
-        else:
-            found.to_frame().map(as_cell).to_csv(temporary)
-    say(f"wrote {output}")
+    write_result(found, output)
 
 
 def _run(
