@@ -145,7 +145,10 @@ def _passed_on(module: str) -> dict[str, str]:
 def _tree(name: str) -> ast.Module:
     source = source_of(name)
     assert source is not None, name
-    return ast.parse(source)
+    try:
+        return ast.parse(source)
+    except SystemError:  # Python 3.11 miscounts its depth if another thread parses meanwhile
+        return ast.parse(source)
 
 
 @cache
