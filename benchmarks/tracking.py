@@ -27,9 +27,9 @@ import pandas as pd
 
 import fewbench
 from fewbench.datasets import load_zoo
-from fewbench.decide.multiple import adjusted_p_values
 from fewbench.evaluation import intervals
 from fewbench.readers.npz import read_npz
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate_run
 
 LEVEL, SMALL = 0.9, 0.005

@@ -15,6 +15,7 @@ import math
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
@@ -236,11 +237,16 @@ def run_lm_eval(
             evaluation_tracker=tracker,
             bootstrap_iters=0,
         )
-        samples = results.pop("samples")
-        tracker.save_results_aggregated(results=results, samples=samples)
-        for task in results["configs"]:
-            tracker.save_results_samples(task_name=task, samples=samples[task])
+        save_logs(tracker, results)
     return logs
+
+
+def save_logs(tracker: Any, results: dict[str, Any]) -> None:
+    """Write what a run found by an EvaluationTracker, as lm-eval itself does."""
+    samples = results.pop("samples")
+    tracker.save_results_aggregated(results=results, samples=samples)
+    for task in results["configs"]:
+        tracker.save_results_samples(task_name=task, samples=samples[task])
 
 
 def main() -> None:

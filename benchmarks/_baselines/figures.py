@@ -24,13 +24,13 @@ from fewbench.study.inference import (
     OverTables,
     TwoWay,
     expected_random_mae,
-    holm,
     level_with_best,
     model_groups,
     over_tables,
     two_way,
 )
 from fewbench.study.metrics import kendall_tau
+from fewbench.study.multiple import holm
 
 FloatArray = NDArray[np.float64]
 NONE = float("nan")

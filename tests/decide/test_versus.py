@@ -8,11 +8,11 @@ import pytest
 
 import fewbench
 from fewbench.decide.contrast import Contrast
-from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.sides import side
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
+from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate
 
 

@@ -546,10 +546,7 @@ def test_a_tiny_language_model_is_loaded_once(zoo, tmp_path):
             bootstrap_iters=0,
             **setting,
         )
-        samples = results.pop("samples")
-        tracker.save_results_aggregated(results=results, samples=samples)
-        for task in results["configs"]:
-            tracker.save_results_samples(task_name=task, samples=samples[task])
+        made.save_logs(tracker, results)
     every = import_results(tmp_path / "logs", metric="acc").scores
     tiny = every.model_ids.index(str(path))
     sources = every.take(models=[at for at in range(len(names)) if at != tiny])

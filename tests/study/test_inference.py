@@ -14,7 +14,6 @@ from fewbench.scores import from_arrays
 from fewbench.study.inference import (
     FEWEST_TARGETS,
     expected_random_mae,
-    holm,
     level_with_best,
     model_groups,
     over_tables,
@@ -22,6 +21,7 @@ from fewbench.study.inference import (
     too_few_repeats,
     two_way,
 )
+from fewbench.study.multiple import holm
 from fewbench.testing import simulate
 
 

@@ -13,9 +13,9 @@ from fewbench.cli.sides import ONE_LOOK, Named, Sides
 from fewbench.cli.text import number, say, table
 from fewbench.decide import Versus
 from fewbench.decide import versus as compare_two
-from fewbench.decide.multiple import ADJUSTS
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
+from fewbench.study.multiple import ADJUSTS
 
 MEASURING = "measuring errors of differences on held-out source models …"
 FORMATS = (".json", ".csv", ".html")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbench._names import counted
-from fewbench.decide.multiple import Adjust
 from fewbench.decide.residuals import HeldOut, looks
 from fewbench.decide.versus import compare_given
 from fewbench.decide.versus_result import Versus
@@ -14,6 +13,7 @@ from fewbench.evaluation import Stop
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores
+from fewbench.study.multiple import Adjust
 
 if TYPE_CHECKING:
     from fewbench.runners.driving import OnProgress, Runner

@@ -15,7 +15,6 @@ from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.decide.checkpoints import Run, read_run
 from fewbench.decide.curve import Curve, smooth
-from fewbench.decide.multiple import adjusted_p_values
 from fewbench.decide.paired import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track, Verdict
@@ -24,6 +23,7 @@ from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scores
+from fewbench.study.multiple import adjusted_p_values
 
 CONTENDERS = 25
 """Checkpoints of the highest scores that may be the best; the others have probability 0."""

@@ -6,7 +6,6 @@ import numpy as np
 
 from fewbench.decide.contrast import Contrast
 from fewbench.decide.further import MOST, further_items
-from fewbench.decide.multiple import ADJUSTS, Adjust, adjusted_p_values
 from fewbench.decide.paired import items_needed, mcnemar, plain_sampling
 from fewbench.decide.residuals import HeldOut
 from fewbench.decide.sides import Given, labels, scores_of, side
@@ -15,6 +14,7 @@ from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scores
+from fewbench.study.multiple import ADJUSTS, Adjust, adjusted_p_values
 
 
 def versus(

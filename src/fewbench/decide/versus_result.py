@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench.decide.multiple import Adjust
 from fewbench.decide.paired import McNemar, Plain
 from fewbench.evaluation.estimate import Interval
+from fewbench.study.multiple import Adjust
 
 if TYPE_CHECKING:
     import pandas as pd

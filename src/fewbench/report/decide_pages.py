@@ -6,11 +6,11 @@ from fewbench._names import score_digits
 from fewbench.charts import deciding as figures
 from fewbench.charts import estimating
 from fewbench.decide import Gate, Ranking, Track, Versus
-from fewbench.decide.multiple import ADJUSTS
 from fewbench.evaluation.estimate import Interval
 from fewbench.report.frame import Charts
 from fewbench.report.sections import Section, Table, placed, render_sections
 from fewbench.report.words import fixed, p_value, signed
+from fewbench.study.multiple import ADJUSTS
 
 Head = list[tuple[str, bool]]
 KINDS = {

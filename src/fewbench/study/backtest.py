@@ -24,10 +24,10 @@ from fewbench.study.inference import (
     Figure,
     TwoWay,
     expected_random_mae,
-    holm,
     model_groups,
     two_way,
 )
+from fewbench.study.multiple import holm
 from fewbench.study.splits import SplitSettings, make_split
 
 Measure = Literal["error", "half_width", "difference"]

@@ -19,6 +19,7 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.evaluation.calibration import source_groups
 from fewbench.evaluation.sampling import drawn_error, hypergeometric_error
 from fewbench.scores import Scores
+from fewbench.study.multiple import holm
 
 LEVEL = 0.9
 RESAMPLES = 1999
@@ -394,23 +395,6 @@ def level_with_best(
         if resampled.p_value(ratio, 1.0, ratio=True) <= 1 - level + 1e-12:
             worse.add(name)
     return Best(best, frozenset(means) - worse, True)
-
-
-def holm(p_values: Mapping[str, float], alpha: float) -> frozenset[str]:
-    """Return the names whose hypotheses Holm's rule rejects, never NaN.
-
-    Examples
-    --------
-    >>> sorted(holm({"a": 0.01, "b": 0.04, "c": 0.3}, 0.1))
-    ['a', 'b']
-    """
-    rejected: set[str] = set()
-    known = {name: p for name, p in p_values.items() if not math.isnan(p)}
-    for at, name in enumerate(sorted(known, key=lambda name: known[name])):
-        if known[name] > alpha / (len(known) - at) + 1e-12:
-            break
-        rejected.add(name)
-    return frozenset(rejected)
 
 
 # Plain random sampling's exact error

@@ -1,5 +1,7 @@
-"""P values adjusted for their number."""
+"""Several hypotheses at once: p values adjusted for their number, and what is then rejected."""
 
+import math
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -24,3 +26,16 @@ def adjusted_p_values(p_values: FloatArray, adjust: Adjust = "holm") -> FloatArr
     left = len(p_values) - np.arange(len(p_values))
     raised = np.maximum.accumulate(np.minimum(1.0, left * p_values[order]))
     return np.asarray(raised[np.argsort(order, kind="stable")])
+
+
+def holm(p_values: Mapping[str, float], alpha: float) -> frozenset[str]:
+    """Return the names whose hypotheses Holm's rule rejects, never NaN.
+
+    Examples
+    --------
+    >>> sorted(holm({"a": 0.01, "b": 0.04, "c": 0.3}, 0.1))
+    ['a', 'b']
+    """
+    known = {name: p for name, p in p_values.items() if not math.isnan(p)}
+    adjusted = adjusted_p_values(np.array(list(known.values())))
+    return frozenset(n for n, p in zip(known, adjusted, strict=True) if p <= alpha + 1e-12)
