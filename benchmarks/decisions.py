@@ -25,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from fewbench._files import written_whole
 from fewbench.decide.contrast import Contrast
 from fewbench.decide.held_out import measure
 from fewbench.decide.paired import mcnemar
 from fewbench.decide.residuals import HeldOut, looks
 from fewbench.decide.sides import side
+
+from fewbench._files import written_whole
 from fewbench.evaluation import Evaluation
 from fewbench.methods.catalogue import find_method
 from fewbench.readers.npz import read_npz

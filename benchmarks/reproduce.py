@@ -211,6 +211,8 @@ TABLES = (
             Row("random-low-rank", "the same of random items"),
             Row("random-stratified", "random sampling in each task"),
             Row("clustering"),
+            Row("gp-irt-anchor", "tinyBenchmarks"),
+            Row("random-ridge", "ridge on random items"),
             Row("sorted+threshold"),
         ),
         against="collaborative",

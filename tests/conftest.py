@@ -1,5 +1,6 @@
 """Shared by all tests: fast and repeatable hypothesis, and an adaptive method of a third party."""
 
+import signal
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,14 @@ from fewbench.methods import Method, Prediction, Session
 
 settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 settings.load_profile("quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible():
+    """Ctrl-C is heard, also where it was ignored when the tests began, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,12 @@ BASE = {
     "_memory",
     "_names",
     "_seeds",
+    "_text",
     "_files",
     "_threads",
     "_types",
     "_version",
+    "_warned",
 }
 BELOW = {
     "executors": {"executors"},
@@ -114,6 +116,16 @@ def test_no_room_reaches_into_another_s_private_names():
                 private += [a.name for a in node.names if a.name.startswith("_")]
                 if private and parts[0] != "_version":
                     assert parts[0] == room_of(path), f"{path} imports {node.module} {private}"
+
+
+def test_only_one_place_prints():
+    """There keys are masked and control characters written out."""
+    helps = {"cli/text.py", "runners/lm_eval_setup.py"}  # the latter prints lm-eval's own help
+    for path in sources():
+        if path.relative_to(ROOT).as_posix() not in helps:
+            for node in nodes(path):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    assert node.func.id != "print", f"{path}, line {node.lineno}: use echo or say"
 
 
 HEAVY = {

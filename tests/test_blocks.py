@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fewbench.evaluation.beyond import reliability
 
 from fewbench import _blocks
 from fewbench.algorithms.choice.linear_choice import forward_selection
@@ -18,7 +19,6 @@ from fewbench.audit import audit
 from fewbench.errors import FewbenchError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
-from fewbench.evaluation.beyond import reliability
 from fewbench.methods import find_method
 from fewbench.methods.ease import ease
 from fewbench.methods.kriging import source_kriging

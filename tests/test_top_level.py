@@ -1,10 +1,13 @@
 """Every command is a function of the top-level namespace, and results show themselves."""
 
+import warnings
 from dataclasses import replace
 
 import pytest
 
 import fewbench
+from fewbench.cli import main
+from fewbench.packs.refresh import Refreshed
 from fewbench.testing import simulate, simulate_run
 from fewbench.transfer.journal import repair_measurement
 
@@ -22,20 +25,21 @@ def results():
         "audit": (fewbench.audit_scores(TABLE), None, "fact:"),
         "subset": (fewbench.select_items(TABLE, "random", 5), (5, 0), "5 items chosen by random"),
         "evaluation": (evaluation, (1, 4), "at most 6 items"),
-        "estimate": (estimates["new"], (4, 3), "5 of 60 items"),
+        "estimate": (estimates["new"], (4, 4), "5 of 60 items"),
         "estimates": (estimates, (1, 10), "new"),
         "comparison": (compared, None, "random-ridge"),
         "run": (
             fewbench.run(TABLE, "random", 6, answer=lambda item: 1),
-            (1, 10),
+            (1, 11),
             "ran 6 of 60 items",
         ),
-        "versus": (fewbench.versus(*TABLE.model_ids[:2], scores=TABLE), (4, 6), "Versus: "),
-        "gate": (fewbench.gate(evaluation, at_least=0.0), (1, 5), "Gate: new: pass"),
-        "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 8), "Ranking at 90%"),
+        "refreshed": (Refreshed(None, estimates, {"new": 5}, {"new": 5}, ()), (1, 8), "new"),
+        "versus": (fewbench.versus(*TABLE.model_ids[:2], scores=TABLE), (4, 7), "Versus: "),
+        "gate": (fewbench.gate(evaluation, at_least=0.0), (1, 6), "Gate: new: pass"),
+        "rank": (fewbench.rank(evaluation, models=TABLE.model_ids[:1]), (2, 9), "Ranking at 90%"),
         "track": (
             fewbench.track(simulate_run(3, 40, n_models=4), run="run"),
-            (3, 9),
+            (3, 10),
             "Track of run: best run/step-",
         ),
         "plan": (
@@ -62,6 +66,7 @@ def shown():
         "estimates",
         "comparison",
         "run",
+        "refreshed",
         "versus",
         "gate",
         "rank",
@@ -76,6 +81,78 @@ def test_it_shows_itself(shown, name):
     assert len(frame)
     assert said in repr(made)
     assert "<table" in made._repr_html_()
+
+
+def doubted(made, warnings):
+    """The same result with these warnings."""
+    if isinstance(made, Refreshed):
+        return replace(made, after=doubted(made.after, warnings))
+    if isinstance(made, fewbench.Estimates):
+        return fewbench.Estimates({name: doubted(one, warnings) for name, one in made.items()})
+    if hasattr(made, "targets") and isinstance(made.targets, dict):  # of a run
+        targets = {
+            name: one.model_copy(update={"estimate": doubted(one.estimate, warnings)})
+            for name, one in made.targets.items()
+        }
+        return made.model_copy(update={"targets": targets})
+    return made.model_copy(update={"warnings": warnings})
+
+
+@pytest.mark.parametrize(
+    "name", ["estimate", "estimates", "run", "versus", "gate", "rank", "track", "refreshed"]
+)
+def test_a_warning_travels_with_its_number(shown, name):
+    long = "it may be <far> off, " + 20 * "and more so than you think, "
+    made = doubted(shown[name][0], (long, "second"))
+    for said in (repr(made), str(made)):
+        assert "warning: " in said
+        assert long in said
+        assert "second" in said
+    page = made._repr_html_()
+    assert long.replace("<far>", "&lt;far&gt;") in page
+    assert page.count("far") == 1
+    assert "second" in page
+    for cell in made.to_frame()["warnings"]:
+        assert long in cell
+        assert "second" in cell
+    assert long in made.to_json() if hasattr(made, "to_json") else True
+    calm = doubted(made, ())
+    assert "warning:" not in repr(calm) + calm._repr_html_()
+    assert set(calm.to_frame()["warnings"]) == {""}
+
+
+def test_a_warning_is_a_python_warning_once_a_call(tmp_path, monkeypatch, capsys):
+    """All items right: the target is beyond the sources."""
+    evaluation = fewbench.Evaluation(TABLE, "greedy-ridge", 8, ["a", "b"])
+    for target in ("a", "b"):
+        evaluation.tell(target, dict.fromkeys(evaluation.ask()[target], 1.0))
+    right = {"a": lambda item: 1.0, "b": lambda item: 1.0}
+    calls = {
+        "estimate": lambda: evaluation.estimate(),
+        "run": lambda: fewbench.run(TABLE, "greedy-ridge", 8, answer=right["a"]).estimates,
+        "versus": lambda: fewbench.versus((evaluation, "a"), TABLE.model_ids[0]),
+        "run_versus": lambda: fewbench.run_versus(TABLE, right, 10),
+        "gate": lambda: fewbench.gate((evaluation, "a"), at_least=0.5),
+        "rank": lambda: fewbench.rank(evaluation),
+        "track": lambda: fewbench.track(evaluation, steps={"a": 1, "b": 2}),
+    }
+    for name, call in calls.items():
+        with pytest.warns(fewbench.EstimateWarning) as issued:
+            made = call()
+        said = [str(one.message) for one in issued]
+        assert said == list(made.warnings), name
+        assert len(set(said)) == len(said) > 0, name
+        assert {one.filename for one in issued} == {__file__}, name
+    fewbench.save_scores(TABLE, tmp_path / "scores.parquet")
+    evaluation.save(tmp_path / "run", tmp_path / "scores.parquet")
+    monkeypatch.setattr("sys.argv", ["fewbench", "estimate", str(tmp_path / "run")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fewbench.write_report(evaluation.estimate(warn=False), tmp_path / "page.html")
+        with pytest.raises(SystemExit) as ended:
+            main()  # which prints them
+    assert not ended.value.code
+    assert capsys.readouterr().out.count("warning: the target answers better") == 2
 
 
 def test_scores_come_back_on_the_scale_of_the_user():

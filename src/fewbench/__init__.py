@@ -8,7 +8,7 @@ Commands and functions mirror each other:
   `run_lm_eval`
 - pack: `pack`, `open_pack`, `refresh_pack`, `get_pack`
 - view: `view` · versus: `versus`, `run_versus` · gate: `gate` · rank: `rank` · track: `track`,
-  `start_track`, `add_checkpoint`
+  `add_checkpoint`
 - compare: `compare` · plan: `plan` · reports: `write_report`
 """
 
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
         gate,
         rank,
         run_versus,
-        start_track,
         track,
         versus,
     )
-    from fewbench.errors import FewbenchError
+    from fewbench.errors import EstimateWarning, FewbenchError
     from fewbench.evaluation import Estimate, Estimates, Evaluation, Stop, select_items
     from fewbench.methods import CATALOGUE, Subset, find_method
     from fewbench.packs import Pack, open_pack, pack, refresh_pack
@@ -65,6 +64,7 @@ __all__ = [
     "Columns",
     "Comparison",
     "Estimate",
+    "EstimateWarning",
     "Estimates",
     "Evaluation",
     "FewbenchError",
@@ -104,7 +104,6 @@ __all__ = [
     "run_versus",
     "save_scores",
     "select_items",
-    "start_track",
     "track",
     "versus",
     "view",
@@ -117,9 +116,9 @@ _NAMES = {
     "audit": ("Audit",),
     "decide": (
         *("Gate", "Ranking", "Track", "Versus", "add_checkpoint", "gate", "rank"),
-        *("run_versus", "start_track", "track", "versus"),
+        *("run_versus", "track", "versus"),
     ),
-    "errors": ("FewbenchError",),
+    "errors": ("EstimateWarning", "FewbenchError"),
     "evaluation": ("Estimate", "Estimates", "Evaluation", "Stop", "select_items"),
     "inspect": (),  # for tasks of Inspect: fewbench.inspect.estimated
     "methods": ("CATALOGUE", "Subset", "find_method"),

@@ -2,13 +2,16 @@
 
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fewbench.errors import FewbenchError
+from fewbench._text import masked_bytes
+from fewbench.errors import EvaluationError, FewbenchError
 
+TEXT = {"", ".csv", ".html", ".json", ".jsonl", ".md", ".txt", ".xml"}
 UNNAMED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -26,9 +29,28 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
+def folder_name(name: str, gap: str = "_") -> str:
+    """Return a name as a folder's: what is neither letter, digit nor one of ``._=-`` is a gap.
+
+    EvaluationError if nothing is left.
+
+    Examples
+    --------
+    >>> folder_name("org/run@step-1000"), folder_name("org/../x", gap="__")
+    ('org_run_step-1000', 'org__..__x')
+    """
+    kept = re.sub(r"[^\w.=-]+", gap, name)
+    if not kept.strip("._"):
+        raise EvaluationError(f"{name!r} cannot name a folder", hint="use letters and digits")
+    return kept.lstrip(".")
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; rename it to `path` when the block ends well."""
+    """Give a temporary name beside `path`; rename it to `path` when the block ends well.
+
+    Keys in a text are masked.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -36,6 +58,10 @@ def written_whole(path: Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
+            if path.suffix in TEXT:
+                said = temporary.read_bytes()
+                if (clean := masked_bytes(said)) != said:
+                    temporary.write_bytes(clean)
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # before the name says that it is there
             mask = os.umask(0)

@@ -1,12 +1,21 @@
-"""JSON files of known form; reading them never executes anything."""
+"""JSON: any text, and files of known form; reading them never executes anything."""
 
-from typing import TypeVar
+import json
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fewbench.errors import FewbenchError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+def loads(text: str | bytes, **settings: Any) -> Any:
+    """Read JSON as `json.loads` does; ValueError also for lists or objects nested too deeply."""
+    try:
+        return json.loads(text, **settings)
+    except RecursionError:
+        raise ValueError("lists or objects are nested too deeply") from None
 
 
 def parse_json(

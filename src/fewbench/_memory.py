@@ -1,7 +1,9 @@
 """Whether a table fits into memory, by what its file says before it is read."""
 
 import math
+import re
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,6 +14,10 @@ from fewbench.errors import FewbenchError
 GIGA = 2**30
 # How many times a file's own size its table takes, at least, while it is read.
 GROWTH = {".csv": 1.0, ".tsv": 1.0, ".jsonl": 2.0, ".ndjson": 2.0}
+# Bytes that a row of a long table takes until it is scores: with four columns, and a further one.
+LONG_ROW = {".csv": (60, 16), ".tsv": (60, 16), ".parquet": (60, 8)}
+JSON_ROW = (170, 20)
+LONG_BLOCKS = 96 * 2**20  # bytes that are read and encoded at a time
 
 
 def available_memory() -> int | None:
@@ -71,6 +77,33 @@ def check_table_memory(path: Path) -> None:
         least = 8.0 * meta.num_rows * max(meta.num_columns, 2)
     # A value is a number at least, however well Parquet packs repeated ones.
     check_fits(least, f"{path}: a table of {meta.num_rows:,} rows")
+
+
+def check_long_memory(path: Path, columns: int) -> None:
+    """Raise FewbenchError if so many columns of a long table do not fit, by its rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    is_parquet = path.suffix.lower() == ".parquet"
+    try:
+        rows = pq.read_metadata(path).num_rows if is_parquet else _text_rows(path)
+    except (pa.ArrowException, OSError, ValueError):
+        return  # the reader says what is wrong
+    row, more = LONG_ROW.get(path.suffix.lower(), JSON_ROW)
+    need = rows * (row + more * max(columns - 4, 0))
+    check_fits(need + min(3 * need, LONG_BLOCKS), f"{path}: a table of {rows:,} rows")
+
+
+def _text_rows(path: Path) -> int:
+    """Return about how many rows a file has: its lines, less those in quotes as in its start."""
+    with path.open("rb") as file:
+        start = file.read(2**20)
+        rest = sum(part.count(b"\n") for part in iter(partial(file.read, 2**24), b""))
+    here = start.count(b"\n")
+    rows = (
+        re.sub(rb'"[^"]*"?', b"", start).count(b"\n") if path.suffix.lower() in LONG_ROW else here
+    )
+    return (here + rest) * rows // max(here, 1)
 
 
 def check_arrays_memory(path: Path) -> None:

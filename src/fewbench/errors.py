@@ -1,4 +1,4 @@
-"""What fewbench raises.
+"""What fewbench raises, and the category of its warnings.
 
 FewbenchError
 ├── ScoresError        a score table that cannot be used as it stands
@@ -39,6 +39,16 @@ class FewbenchError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
+
+
+class EstimateWarning(UserWarning):
+    """A reason to doubt an estimate or a decision, which the result carries, too.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.filterwarnings("error", category=EstimateWarning)  # to stop at the first one
+    """
 
 
 def first_line(error: BaseException) -> str:

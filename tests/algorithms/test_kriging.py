@@ -35,7 +35,7 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     weights = np.vstack([table.item_weights, table.task_weights.T])
-    return fit_kriging(table.values[:50], weights, np.random.default_rng(0))
+    return fit_kriging(table.values[:50], weights, np.random.default_rng(0), 50)
 
 
 class TestGaussian:
@@ -127,7 +127,7 @@ class TestRun:
     def test_a_run_knows_on_which_side_of_the_sources_a_target_is(self, table):
         order = np.argsort(table.full_scores())
         values, weights = table.values, np.full((1, 200), 1 / 200)
-        model = fit_kriging(values[order[:30]], weights, np.random.default_rng(0))
+        model = fit_kriging(values[order[:30]], weights, np.random.default_rng(0), 30)
         found = {}
         for side, rows in {"like": order[10:20], "beyond": order[-6:]}.items():
             said = []
@@ -152,7 +152,7 @@ class TestRun:
         table = simulate(40, 3000, seed=2)
         weights = table.item_weights[None]
         model = fit_kriging(
-            table.values[:30], weights, np.random.default_rng(0), include=np.arange(7)
+            table.values[:30], weights, np.random.default_rng(0), 30, include=np.arange(7)
         )
         assert len(model.candidates) < 2010
         assert set(range(7)) <= set(model.candidates.tolist())

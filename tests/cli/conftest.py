@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from fewbench.cli import main
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @dataclass
@@ -30,6 +33,7 @@ def _inside_tmp_path(monkeypatch, tmp_path):
 @pytest.fixture
 def cli(monkeypatch, capsys):
     """Run `fewbench WORD…` and return exit code, stdout and stderr."""
+    from named_options import check_options
 
     def run(*words: object) -> Said:
         monkeypatch.setattr("sys.argv", ["fewbench", *map(str, words)])
@@ -37,6 +41,7 @@ def cli(monkeypatch, capsys):
         with pytest.raises(SystemExit) as exit_:
             main()
         said = capsys.readouterr()
+        check_options(words, said.err)
         return Said(exit_.value.code or 0, said.out, said.err)
 
     return run

@@ -22,9 +22,9 @@ def sha(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write(folder, model, positions=ORDER, order=ORDER, prompt="", task="sums", **said):
+def write(folder, model, positions=ORDER, order=ORDER, prompt="", target="1", **said):
     """A run of lm-eval of a generation task; `order` says which document stands where."""
-    own = folder / model.replace("/", "__")
+    own, task = folder / model.replace("/", "__"), "sums"
     own.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(len(model))
     lines = []
@@ -33,7 +33,7 @@ def write(folder, model, positions=ORDER, order=ORDER, prompt="", task="sums", *
         row = {
             "doc_id": at,
             "doc": document,
-            "target": "1",
+            **({"target": target} if target else {}),
             "arguments": {"gen_args_0": {"arg_0": f"{prompt}{document['question']}", "arg_1": {}}},
             "filter": "none",
             "metrics": ["exact_match"],
@@ -45,6 +45,7 @@ def write(folder, model, positions=ORDER, order=ORDER, prompt="", task="sums", *
     (own / f"samples_{task}_{STAMP}.jsonl").write_text("".join(lines))
     generation = {"until": ["\n\n"], "do_sample": False} | said.pop("generation", {})
     sampler = {"sampler": said.pop("sampler", "default")}
+    more = said.pop("task_config", {})
     results = {
         "model_name": model,
         "n-samples": {task: {"original": N, "effective": len(lines)}},
@@ -55,6 +56,7 @@ def write(folder, model, positions=ORDER, order=ORDER, prompt="", task="sums", *
                 "output_type": "generate_until",
                 "generation_kwargs": generation,
                 "fewshot_config": sampler,
+                **more,
             }
         },
         "chat_template": None,
@@ -90,6 +92,7 @@ def start(ok, tmp_path):
         ({"chat_template": "{{x}}"}, "applied in the answers, not applied in the sources"),
         ({"system_instruction": "Think."}, "Think. in the answers, none in the sources"),
         ({"version": 2}, "task version of task 'sums': 2 in the answers, 1 in the sources"),
+        ({"target": "2"}, "5 of 5 items of task 'sums' have another right answer"),
     ],
 )
 def test_other_settings_are_refused_unless_accepted(start, cli, ok, tmp_path, said, shown):
@@ -97,9 +100,9 @@ def test_other_settings_are_refused_unless_accepted(start, cli, ok, tmp_path, sa
     refused = cli("tell", "run", "new")
     assert refused.code == 2
     assert shown in refused.err
-    assert "--accept-prompts" in refused.err
+    assert "--accept-differences" in refused.err
     assert "no target has answered any item" in cli("estimate", "run").err
-    assert shown in cli("tell", "run", "new", "--accept-prompts").err
+    assert shown in cli("tell", "run", "new", "--accept-differences").err
     # Said with the number, also after the folder was opened again.
     warnings = json.loads(ok("estimate", "run", "--json"))["target"]["warnings"]
     assert any(shown in warning for warning in warnings)
@@ -113,13 +116,76 @@ def test_other_settings_are_refused_unless_accepted(start, cli, ok, tmp_path, sa
         {"version": "1", "n-shot": {"sums": None}},
         {"config": {"model_args": "pretrained=org/new,dtype=auto"}},
         {"lm_eval_version": None},
+        {"task_config": {"repeats": "1.0", "metric_list": [{"metric": "exact_match", "x": False}]}},
+        {"task_config": {"process_results": "<function score at 0x7fea8c2eb1a0>"}},
+        {
+            "task_config": {
+                "process_results": "def score(doc: dict):\n\n    return {'x': 1}  # all\n"
+            }
+        },
+        {
+            "task_config": {
+                "filter_list": [{"name": "none", "filter": [{"function": "take_first"}]}]
+            }
+        },
     ],
 )
 def test_settings_of_equal_meaning_are_taken(start, cli, tmp_path, said):
-    write(tmp_path / "new", "org/new", start(), **said)
+    known = {"repeats": 1, "metric_list": [{"metric": "exact_match"}]}
+    if "process_results" in (told := said.get("task_config", {})):
+        code = "def score(doc):\n    return {'x': 1}\n"
+        named = "<function score at 0x7f2ddf4cd260>"
+        known["process_results"] = named if "0x" in told["process_results"] else code
+    said = said | {"task_config": known | told}
+    write(tmp_path / "new", "org/new", start(task_config=known), **said)
     taken = cli("tell", "run", "new")
     assert taken.code == 0, taken.err
     assert "prompt" not in taken.err
+    assert ("compared" in taken.err) == ("<function" in str(told))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "said"),
+    [
+        (
+            {},
+            {"task_config": {"repeats": 8}},
+            "not compared: repeats of task 'sums', which the sources do",
+        ),
+        (
+            {"task_config": {"repeats": 8}},
+            {},
+            "not compared: repeats of task 'sums', which the answers do",
+        ),
+        ({"target": ""}, {}, "right answers of 5 items are not compared"),
+        ({}, {"target": ""}, "right answers of 5 items are not compared"),
+    ],
+)
+def test_what_is_not_recorded_does_not_differ(start, cli, tmp_path, theirs, ours, said):
+    write(tmp_path / "new", "org/new", start(**theirs), **ours)
+    taken = cli("tell", "run", "new")
+    assert taken.code == 0, taken.err
+    assert said in taken.err
+
+
+def test_sources_that_were_scored_in_different_ways(start, cli, tmp_path):
+    start()
+    write(tmp_path / "logs", "org/other", target="2")
+    refused = cli("import", "logs", "-o", "t.parquet")
+    assert refused.code == 2
+    assert "'org/other' on 24 items of task 'sums' have another right answer" in refused.err
+    assert not Path("t.parquet").exists()
+    taken = cli("import", "logs", "-o", "t.parquet", "--accept-differences")
+    assert "'org/other' on 24 items of task 'sums' have another right answer" in taken.err
+    # Targets may have either key; the estimate says so.
+    cli("start", "t.parquet", "-m", "random", "-n", "5", "-o", "again")
+    asked = json.loads(cli("ask", "again", "--for", "lm-eval").out)["sums"]
+    write(tmp_path / "new", "org/new", asked, target="2")
+    assert cli("tell", "again", "new").code == 0
+    estimate = cli("estimate", "again").out
+    assert "24 items of task 'sums' with several right answers" in " ".join(estimate.split())
+    write(tmp_path / "third", "org/new", asked, target="3")
+    assert "have another right answer" in cli("tell", "again", "third", "--correct").err
 
 
 def test_sources_that_differ_among_themselves(start, cli, tmp_path):
@@ -155,6 +221,12 @@ class TestPrompts:
         assert taken.code == 0
         assert "expected, as lm-eval's default few-shot sampler" in taken.err
 
+    def test_another_template_where_other_examples_are_expected(self, start, cli, tmp_path):
+        asked = start(shots=2, task_config={"doc_to_text": "{{question}}"})
+        said = {"shots": 2, "prompt": "Other. ", "task_config": {"doc_to_text": "Q: {{question}}"}}
+        write(tmp_path / "new", "org/new", asked, **said)
+        assert "prompt template of task 'sums'" in cli("tell", "run", "new").err
+
     @pytest.mark.parametrize("sampler", ["first_n", "default"])
     def test_other_examples_where_they_are_always_the_same(self, start, cli, tmp_path, sampler):
         asked = start(shots=2, sampler=sampler)
@@ -177,7 +249,7 @@ class TestPrompts:
     def test_scores_that_do_not_record_them(self, start, cli, ok, tmp_path):
         asked = start()
         scores = load_scores("s.parquet")
-        columns = ["prompt_hashes", "task_settings", "harness_version"]
+        columns = ["prompt_hashes", "key_hashes", "task_settings", "harness_version"]
         assert set(columns) <= set(scores.items)
         for part in (scores.take(items=np.arange(5)), scores.averaged("macro")):
             assert set(columns) <= set(part.items)
@@ -202,7 +274,7 @@ class TestPrompts:
         evaluation = Evaluation(sources, "random", 5)
         with pytest.raises(AnswersError, match="few-shot examples"):
             evaluation.tell_table(told)
-        assert evaluation.tell_table(told, accept_prompts=True).answers == 5
+        assert evaluation.tell_table(told, accept_differences=True).answers == 5
         assert "few-shot examples" in evaluation.estimate()["target"].warnings[-1]
 
 

@@ -25,7 +25,7 @@ def run(ok, scores, answers, asked):
 def test_two_targets_a_source_model_and_files(run, ok, cli, scores, tmp_path):
     text = ok("versus", "run:new", "run:step:2", "--margin", "0.5", "--items")
     assert "new is better than step:2 (at 90%)" in text
-    assert "McNemar's exact test: new alone right on 6, step:2 alone on 0" in text
+    assert "6 of 12 common items differ: new scores higher on 6, step:2 on 0" in text
     assert "p values adjusted by Holm" in text
     assert ok("versus", "run:new", "step:2").splitlines()[0] == text.splitlines()[0]
     found = json.loads(ok("versus", "run:new", "model-01", "--json", "--sequential"))
@@ -127,7 +127,7 @@ def test_the_example_workflow(scores, tmp_path):
     workflow = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
     assert workflow[True] == ["pull_request"]  # YAML 1.1 reads `on` as true
     steps = workflow["jobs"]["gate"]["steps"]
-    script = steps[-1]["run"].replace("-n 320", "-n 10").replace("released-model", "model-09")
+    script = steps[-1]["run"].replace("-n 320", "-n 20").replace("released-model", "model-12")
     (tmp_path / "scores.parquet").write_bytes(scores.read_bytes())
     (tmp_path / "answer.py").write_text(
         "import sys\nprint('item,score')\n"

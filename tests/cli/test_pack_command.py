@@ -18,8 +18,7 @@ ANSWER = (
 
 
 @pytest.fixture
-def scores(tmp_path, monkeypatch):
-    monkeypatch.setattr("fewbench.evaluation.intervals.STRONGER", ())
+def scores(tmp_path):
     return save_scores(simulate(16, 60, 2, seed=1), tmp_path / "table.parquet")
 
 

@@ -34,36 +34,34 @@ def told(tmp_path):
 
 
 def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
-    start = ok("track", sources, "-n", "20", "-m", "random", "-o", "follow")
-    assert "all checkpoints run the same 20 items" in start
+    ok("start", sources, "-n", "20", "-m", "random", "-t", "step-100", "-o", "follow/step-100")
     items = ok("track", "follow", "--add", "step-100").split()
     assert len(items) == 20
     said = ok("track", "follow", "--add", "step-100", told(0, items[:15]), *ONE)
     assert "recorded 15 answers of step-100. Next: fewbench ask" in said
     assert "recorded 5 answers" in ok("track", "follow", "--add", "step-100", told(0, items), *ONE)
     assert "recorded 60 answers" in ok("track", "follow", "--add", "step-200", told(1), *ONE)
-    ok("track", "follow", "--add", "last", told(4, items), *ONE, "--step", "500")
-    text = ok("track", "follow", "--change", "0.1", "-o", "curve.csv")
+    ok("track", "follow", "--add", "last", told(4, items), *ONE)
+    step = ("--step", "last=500")
+    text = ok("track", "follow", *step, "--change", "0.1", "-o", "curve.csv")
     assert text.startswith("best: last (")
     assert "the next checkpoint needs about " in text
     with open(tmp_path / "curve.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["checkpoint"] for row in rows] == ["step-100", "step-200", "last"]
     assert [row["is_known"] for row in rows] == ["False", "True", "False"]
-    found = json.loads(ok("track", "follow", "--json", "--neighbors"))
+    found = json.loads(ok("track", "follow", "--json", *step))
     assert [one["step"] for one in found["points"]] == [100, 200, 500]
     assert found["changes"][-1]["verdict"] in {"better", "undecided"}
     for words, said in (
         (("follow", "-o", "curve.csv"), "already exists"),
-        (("follow", "-n", "30"), "is set"),
         (("follow", told(1)), "answers of which checkpoint"),
         (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
         (("follow", "--step", "7"), "NAME=NUMBER"),
-        (("follow", "--add", "x", "--step", "soon"), "is no number"),
+        (("follow", "--step", "last=soon"), "is no number"),
+        (("follow", "--add", "x", "--step", "x=7"), "a step with --add"),
         ((sources,), "add --run NAME"),
-        ((sources, "-n", "5"), "no folder"),
-        ((sources, "--run", "x", "-o", "y"), "-n ITEMS"),
-        ((sources, "-n", "5", "-o", "follow"), "already holds"),
+        (("follow", "--add", "//"), "'//' cannot name a folder"),
         (("nowhere",), "nowhere"),
     ):
         wrong = cli("track", *words)
@@ -76,4 +74,3 @@ def test_checkpoints_in_the_scores_file(ok, tmp_path):
     text = ok("track", path, "--run", "run")
     assert "real changes (at 90% for all 5 together, Holm):" in text
     assert "known" in text
-    assert "neighbors in time cannot help" in text

@@ -193,7 +193,7 @@ def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, 
     part = (*FEW, "-o", "ict", "--partial")
     assert "contains no answers" in measure(cli, tasks, *part).err
     model.broken = 71
-    said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
+    said = measure(cli, tasks, *SERVED, "--retries", 1, "--concurrency", 1)
     assert said.code == 2
     assert "pass --partial to get their matrix" in said.err
     said = measure(cli, tasks, *part)
@@ -257,7 +257,7 @@ def test_two_tasks_leave_nothing_to_choose(cli, tasks, model):
 
 def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
     model.broken = 68
-    said = measure(cli, tasks, *SERVED, "--tries", 1, "--concurrency", 1)
+    said = measure(cli, tasks, *SERVED, "--retries", 1, "--concurrency", 1)
     assert said.code == 2
     assert "failed 1 time in a row, for the second time; last error: no con" in said.err
     assert "68 of 72 answers are kept in ict" in said.err
@@ -344,7 +344,7 @@ def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
         ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
         ((*SERVED, "--concurrency", "0"), "concurrency=0 is too low"),
         ((*SERVED, "--rate", "0"), "rate=0"),
-        ((*SERVED, "--tries", "0"), "tries=0"),
+        ((*SERVED, "--retries", "0"), "greater than or equal to 1"),
         ((*SERVED, "--max-cost", "3"), "needs prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
         ((*SERVED, "--seed", "-1"), "seed=-1"),

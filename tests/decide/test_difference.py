@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-
-import fewbench
 from fewbench.decide.contrast import Contrast
 from fewbench.decide.residuals import looks
 from fewbench.decide.sides import side
+
+import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 

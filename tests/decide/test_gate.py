@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from fewbench.decide.residuals import looks
 
 import fewbench
-from fewbench.decide.residuals import looks
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale

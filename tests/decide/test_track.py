@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-import fewbench
 from fewbench.decide.curve import OWN, smooth
 from fewbench.decide.steps import read_steps
+
+import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
@@ -238,7 +238,7 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
         "no checkpoints here": lambda: fewbench.track(tmp_path / "nothing"),
         "a source model already": lambda: fewbench.add_checkpoint(folder, "model-01"),
         "step of 'c' is -1": lambda: fewbench.add_checkpoint(folder, "c", step=-1),
-        "named '//'": lambda: fewbench.add_checkpoint(folder, "//"),
+        "'//' cannot name a folder": lambda: fewbench.add_checkpoint(folder, "//"),
         "half width is 2": lambda: fewbench.track(folder, half_width=2.0),
         "is there twice": lambda: fewbench.track([first, first]),
         "different source scores": lambda: fewbench.track(

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-import fewbench
 from fewbench.decide.contrast import Contrast
 from fewbench.decide.sides import side
+
+import fewbench
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale

@@ -4,21 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fewbench.evaluation.calibration import Calibration
+from fewbench.evaluation.past_errors import PastErrors
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.evaluation import estimating
 from fewbench.evaluation.bounds import bound_score, past_scores
-from fewbench.evaluation.calibration import Calibration
 from fewbench.evaluation.estimating import Said
 from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.past_errors import PastErrors
 from fewbench.evaluation.sampling import (
     error_within,
     exact_interval,
-    sampling_effect,
     standard_error,
-    wilson_interval,
 )
 from fewbench.methods import Provenance, find_method
 from fewbench.scores import Scale
@@ -39,8 +37,8 @@ def make_estimate(of_one, scores, calibration, level, provenance):
         errors.frontier = None
     of_one = replace(of_one, score=bound_score(of_one.score, scores, of_one.items, of_one.answers))
     [judged] = errors.judge(np.array([of_one.score]), [of_one.items], [of_one.answers], level)
-    effect, past = sampling_effect(scores, 5), past_scores(scores)
-    return estimating.make_estimate(of_one, scores, judged, level, provenance, effect, past)
+    past = past_scores(scores)
+    return estimating.make_estimate(of_one, scores, judged, level, provenance, errors, past)
 
 
 def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):
@@ -59,13 +57,12 @@ def known(*errors):
 
 def test_random_sampling_stands_beside_every_estimate():
     estimate = make_estimate(said(0.4, range(5), [1, 0, 0, 1, 0]), TABLE, None, 0.9, MADE)
-    expected = error_within(*wilson_interval(0.4, 5, 30, 0.9), 5, 30)
-    assert estimate.random.expected_error == pytest.approx(expected)
-    ends = estimate.random.interval
-    assert (ends.low, ends.high) == pytest.approx(wilson_interval(0.4, 5, 30, 0.9))
-    assert (estimate.interval.low, estimate.interval.high) == exact_interval(2, 5, 30, 0.9)
-    expected = error_within(*exact_interval(2, 5, 30, 0.9), 5, 30)
-    assert estimate.expected_error == pytest.approx(expected)
+    low, high = exact_interval(2, 5, 30, 0.9)
+    assert estimate.random.half_width == pytest.approx((high - low) / 2)
+    assert estimate.random.interval == estimate.interval
+    assert (estimate.interval.low, estimate.interval.high) == (low, high)
+    expected = error_within(low, high, 5, 30)
+    assert estimate.random.expected_error == estimate.expected_error == pytest.approx(expected)
 
 
 def test_past_errors_make_the_interval_within_what_the_answers_leave_possible():
@@ -160,14 +157,14 @@ def test_exact_only_if_sources_and_answers_are_right_or_wrong():
 
 
 def test_the_half_width_is_in_units_of_plain_sampling_s_error():
-    """Past errors at one half say less of a score near 1, and of one with more items run."""
+    """Past errors at one half say less of a score near 0, and of one with more items run."""
     calibration = known(*[0.1] * 20)
     middle = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, calibration, 0.9, MADE)
     more = make_estimate(said(0.5, range(20), [1, 0] * 10), TABLE, calibration, 0.9, MADE)
-    high = make_estimate(said(0.95, range(5), [1] * 5), TABLE, calibration, 0.9, MADE)
+    low = make_estimate(said(0.05, range(5), [0] * 5), TABLE, calibration, 0.9, MADE)
     width = {
         name: one.interval.high - one.interval.low
-        for name, one in {"middle": middle, "more": more, "high": high}.items()
+        for name, one in {"middle": middle, "more": more, "low": low}.items()
     }
     assert width["more"] < 0.6 * width["middle"]
-    assert width["high"] < 0.8 * width["middle"]
+    assert width["low"] < 0.8 * width["middle"]

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fewbench.evaluation.past_errors import no_errors
 
 from fewbench import Evaluation, Stop, Subset, compare, select_items
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import auto
 from fewbench.evaluation.auto import Choice, candidates, choose_method
-from fewbench.evaluation.past_errors import no_errors
 from fewbench.methods import CATALOGUE
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate

@@ -5,10 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from fewbench.errors import FewbenchError, MethodError
+from fewbench.decide.held_out import measure
 from fewbench.evaluation.calibration import (
     MOST_JUDGED,
     STEPS,
@@ -19,11 +16,19 @@ from fewbench.evaluation.calibration import (
     frontier_fits,
     source_groups,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbench.errors import FewbenchError, MethodError
+from fewbench.evaluation.auto import choose_method
 from fewbench.evaluation.intervals import Frontier
 from fewbench.evaluation.sampling import standard_error
-from fewbench.methods import Method, Prediction, Subset, find_method
+from fewbench.methods import Method, Prediction, Subset, find_method, kriging
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.static import StaticSession
+from fewbench.study import SplitSettings
+from fewbench.study.backtest import Backtest
+from fewbench.study.cell import run_cell
 from fewbench.testing import simulate
 
 
@@ -259,3 +264,54 @@ def test_what_divisions_share_widens_the_frontier_with_few_of_them_too():
         assert low < -3
         assert high > 3
         assert high - low < 30
+
+
+IN_TASKS = "tasks-random(tasks=3)+optimal-design+kriging"
+
+
+def _plan(table):
+    settings = SplitSettings("random", targets=0.3)
+    found = Backtest(table, settings, 2, 0)
+    for cell in found.cells(["fewbench", "fewbench-static"], [8]):
+        run_cell(table, cell)
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        lambda table: cross_fit(find_method("fewbench"), table, 8, 0),
+        lambda table: cross_fit(find_method("fewbench-static"), table, 8, 0),
+        lambda table: cross_fit(
+            find_method("tasks-random(tasks=3)+optimal-design+kriging"), table, 8, 0
+        ),
+        lambda table: frontier_fits(find_method("fewbench"), table, 8, 0),
+        lambda table: measure(find_method("fewbench"), table, 8, 0, [8]),
+        lambda table: measure(find_method("fewbench(together=2)"), table, 8, 0, [8]),
+        lambda table: choose_method(table, 8),
+        _plan,
+    ],
+    ids=["folds", "static", "in tasks", "frontier", "pairs", "together", "auto", "plan"],
+)
+def test_a_repeated_method_follows_the_rules_of_all_sources(repeat, monkeypatch):
+    """22 sources run the kriging. Folds with 17 of them must not run the systematic sample."""
+    fitted = []
+
+    def spy(scores, *given):
+        fitted.append((len(scores), fit(scores, *given).distinct))
+        return fit(scores, *given)
+
+    fit = kriging.fit_kriging
+    monkeypatch.setattr(kriging, "fit_kriging", spy)
+    repeat(simulate(22, 60, 4, seed=1))
+    assert min(n for n, _ in fitted) < 20
+    assert {distinct for _, distinct in fitted} == {22}
+
+
+def test_a_learning_curve_is_of_the_methods_that_run_with_so_many_sources():
+    table = simulate(30, 40, seed=1)
+    settings = SplitSettings("random", targets=0.2)
+    described = [
+        Backtest(table, one, 1, 0).cells(["fewbench"], [8])[0].method.describe()
+        for one in (settings, replace(settings, sources=10))
+    ]
+    assert described == ["fewbench(sources=30)", "fewbench"]

@@ -1,14 +1,17 @@
 """Intervals of estimates: they hold at their level, and say where they cannot be trusted."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from fewbench.evaluation import Evaluation
 from fewbench.evaluation.calibration import cross_fit
+
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.bounds import known_bounds
 from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.sampling import betting_interval, wilson_interval
+from fewbench.evaluation.replay import replay
+from fewbench.evaluation.sampling import betting_interval, interval_at
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
@@ -90,13 +93,13 @@ def test_a_method_that_errs_as_much_as_random_sampling_says_so():
 def test_fractional_scores_of_a_random_sample():
     """Where sources allow it is as narrow as their errors; else valid for any scores."""
     table = simulate(60, 400, seed=2, continuous=True)
-    # Scores near .5: the binomial variance of Wilson's interval is far from theirs.
+    # Scores near .5: the variance of right and wrong answers is far from theirs.
     table = replace(table, values=0.4 + 0.2 * table.values)
     few, rest = table.take(models=range(4)), table.take(models=range(4, 60))
     for estimate in judge("random", rest, few, 50).values():
-        wilson = np.ptp(wilson_interval(estimate.score, 50, 400, 0.9))
+        binary = np.ptp(interval_at(estimate.score, 50, 400, 0.9))
         assert estimate.interval_kind == "cross-fitted"
-        assert estimate.interval.high - estimate.interval.low < 0.5 * wilson
+        assert estimate.interval.high - estimate.interval.low < 0.5 * binary
     for name, estimate in judge("random", few, rest.take(models=range(3)), 50).items():
         evaluation = Evaluation(few, "random", 50, [name])
         items = few.positions(evaluation.ask()[name])
@@ -214,3 +217,62 @@ def test_past_errors_are_measured_once_a_folder(tmp_path, monkeypatch):
     (tmp_path / "run" / "calibration.json").write_text("{torn")
     with pytest.raises(TypeError):  # it is measured anew, by what was taken away here
         Evaluation.open(tmp_path / "run", sources).estimate()
+
+
+@pytest.mark.parametrize("method", ["greedy-ridge", "fewbench"])
+@pytest.mark.parametrize("by_width", [False, True])
+def test_beyond_sources_that_show_no_errors_there_it_is_as_wide_as_random_sampling(
+    method, by_width
+):
+    """The strongest of all models, and errors among the weaker ones alone."""
+    table = simulate(90, 300, seed=1)
+    table = replace(table, models=table.models.drop(columns="family"))
+    sources, targets = by_strength(table, 0.6)
+    said = replay(find_method(method), sources, targets, 30, 0)
+    answers = [targets.values[row, at] for row, at in enumerate(said.items)]
+    errors = ErrorModel(find_method(method), sources, 30, 0, looks=[10] if by_width else None)
+    errors.frontier = None  # too few sources, or none that differ
+    found = errors.judge(said.scores, said.items, answers, 0.9, said.spread)
+    beyond = [one.is_beyond for one in found]
+    assert np.mean(beyond) > 0.5
+    for row, one in enumerate(found):
+        if one.is_beyond:
+            low, high = interval_at(said.scores[row], 30, 300, 0.9, any_time=by_width)
+            least, most = known_bounds(sources.item_weights, said.items[row], answers[row])
+            assert one.low <= max(low, least)
+            assert one.high >= min(high, most)
+    assert "as wide as that of as many random items" in errors.beyond_warning(method, 1)
+
+
+@pytest.mark.parametrize("stop", [Stop(items=20), Stop(items=20, half_width=0.25)])
+def test_beside_an_estimate_stands_what_random_prints_of_the_same_answers(stop):
+    table = simulate(24, 80, seed=3)
+    sources, target = table.take(models=range(1, 24)), table.take(models=[0])
+
+    def estimated(method, target, sources=sources):
+        evaluation = Evaluation(sources, method, targets=target.model_ids, stop=stop)
+        while any(evaluation.ask().values()):
+            evaluation.tell_table(target)
+        return evaluation.estimate()[target.model_ids[0]]
+
+    plain, ridge = (estimated(name, target) for name in ("random", "random-ridge"))
+    if plain.items_run == ridge.items_run:  # the same items, of which only the mean is taken
+        assert ridge.random.interval == plain.interval == plain.random.interval
+    ends = plain.interval
+    assert plain.random.half_width == pytest.approx((ends.high - ends.low) / 2)
+    assert plain.answered == f"{plain.answers_right} of {plain.items_run} right"
+    assert plain.answers_right == round(plain.score * plain.items_run)
+    # Chosen items are no sample of all: what they show of the score is not what random would show.
+    for method in ("fewbench", "greedy-ridge", "stratified+mean"):
+        if stop.half_width is None or find_method(method).extends:
+            chosen = estimated(method, target)
+            assert chosen.random.interval is None
+            n, right = chosen.items_run, chosen.answers_right
+            assert chosen.answered == f"{right} of {n} right"
+            low, high = interval_at(chosen.score, n, 80, 0.9, any_time=stop.half_width is not None)
+            assert chosen.random.half_width == pytest.approx((high - low) / 2)
+    fractions = simulate(24, 80, seed=3, continuous=True)
+    sources, target = fractions.take(models=range(1, 24)), fractions.take(models=[0])
+    chosen = estimated("random-ridge", target, sources)
+    assert chosen.answers_right is chosen.random.interval is None
+    assert re.fullmatch(rf"{chosen.items_run} answers with a mean of 0\.\d+", chosen.answered)

@@ -15,7 +15,7 @@ from fewbench.evaluation.sampling import (
     exact_interval,
     exact_sequence,
     expected_random_error,
-    wilson_interval,
+    interval_at,
 )
 
 
@@ -46,28 +46,23 @@ def test_the_exact_interval_is_what_neither_test_rejects(n_items, share, hit, le
     assert (round(low * n_items), round(high * n_items)) == (kept[0], kept[-1])
 
 
-def test_wilson_is_that_of_textbooks():
-    # Brown, Cai & DasGupta 2001; the values of statsmodels' proportion_confint(method="wilson").
-    for hits, n, low, high in [
-        (8, 10, 0.4901625, 0.9433178),
-        (0, 10, 0.0, 0.2775328),
-        (50, 100, 0.4038315, 0.5961685),
-    ]:
-        said = wilson_interval(hits / n, n, 10**12, 0.95)
-        np.testing.assert_allclose(said, (low, high), atol=1e-6)
+@pytest.mark.parametrize(("n", "n_items"), [(30, 1000), (30, 60), (5, 6)])
+@pytest.mark.parametrize("any_time", [False, True])
+def test_at_a_score_the_interval_is_as_wide_as_that_of_a_sample_with_it(n, n_items, any_time):
+    exact = exact_sequence if any_time else exact_interval
+    for hits in range(n + 1):
+        found = interval_at(hits / n, n, n_items, 0.9, any_time=any_time)
+        low, high = exact(hits, n, n_items, 0.9)
+        assert found == pytest.approx((min(low, hits / n), max(high, hits / n)))
 
 
-@given(st.floats(0, 1), st.integers(1, 99), st.floats(0.05, 0.99))
-def test_wilson_holds_the_mean_and_narrows_with_the_share_that_was_run(mean, n, level):
-    ends = [wilson_interval(mean, n, n_items, level) for n_items in (100, 200, 10**9)]
-    for low, high in ends:
-        assert 0 <= low <= mean + 1e-12
-        assert mean - 1e-12 <= high <= 1
-    widths = [high - low for low, high in ends]
-    assert widths == sorted(widths)
-    # Half of a benchmark of 100 tells as much of it as 99 of an endless one.
-    half, endless = wilson_interval(mean, 50, 100, level), wilson_interval(mean, 99, 10**12, level)
-    np.testing.assert_allclose(half, endless, atol=1e-9)
+@given(st.floats(0, 1), st.integers(1, 100), st.floats(0.05, 0.99), st.floats(0, 4))
+def test_at_a_score_the_interval_holds_it_and_grows_with_the_variance(score, n, level, effect):
+    low, high = interval_at(score, n, 100, level, effect)
+    assert 0 <= low <= score <= high <= 1
+    wider = interval_at(score, n, 100, level, 2 * effect)
+    assert wider[0] <= low
+    assert high <= wider[1]
 
 
 @given(st.integers(0, 20), st.integers(1, 20), st.floats(0.01, 0.99))
@@ -76,7 +71,7 @@ def test_a_full_sample_leaves_nothing_open(right, n_items, level):
     mean = right / n_items
     scores = np.arange(n_items) / n_items
     assert exact_interval(right, n_items, n_items, level) == (mean, mean)
-    assert wilson_interval(mean, n_items, n_items, level) == (mean, mean)
+    assert interval_at(mean, n_items, n_items, level) == (mean, mean)
     assert betting_interval(scores, n_items, level) == pytest.approx((scores.mean(),) * 2)
     assert expected_random_error(mean, n_items, n_items) == 0
 
@@ -113,17 +108,17 @@ def test_five_wrong_of_five_are_no_sure_zero():
 @pytest.mark.parametrize("n", [5, 40])
 def test_betting_intervals_hold_at_their_level_and_beat_the_binomial_worst_case(shape, n):
     rng = np.random.default_rng(1)
-    covered, widths, wilson = [], [], []
+    covered, widths, binary = [], [], []
     for _ in range(150):
         whole = rng.beta(*shape, 300)
         sample = rng.permutation(whole)[:n]
         low, high = betting_interval(sample, 300, 0.9)
         covered.append(low <= whole.mean() <= high)
         widths.append(high - low)
-        wilson.append(np.ptp(wilson_interval(sample.mean(), n, 300, 0.9)))
+        binary.append(np.ptp(interval_at(sample.mean(), n, 300, 0.9)))
     assert np.mean(covered) >= 0.9 - 3 * 0.3 / np.sqrt(150)
     if n == 40 and shape == (5.0, 2.0):  # scores that vary little
-        assert np.mean(widths) < 0.85 * np.mean(wilson)
+        assert np.mean(widths) < 0.85 * np.mean(binary)
 
 
 @pytest.mark.parametrize(("deviation", "n", "n_items"), [(0.01, 5000, 10_000), (0.0, 50, 100)])

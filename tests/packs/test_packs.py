@@ -164,7 +164,12 @@ def test_refreshing_an_old_run(tmp_path):
         )
         evaluation.save(tmp_path / method, tmp_path / "old.few")
         evaluated(evaluation, answers)
+        wrong = evaluation.items("new").query("score == 0").index
+        again = {item: answers[item] for item in wrong[:2]}
+        evaluation.tell("new", again, replies=dict.fromkeys(again, "cut"))
         found = fewbench.refresh_pack(tmp_path / method, tmp_path / "new.few")
+        for estimate in (found.before["new"], found.after["new"]):
+            assert "replies were cut at the token limit" in " ".join(estimate.warnings)
         (row,) = found.to_dict()["targets"]
         assert row["before"] == evaluation.estimate()["new"].score
         assert row["moved"] == row["after"] - row["before"] != 0

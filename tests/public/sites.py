@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 import threading
 import time
 from collections import Counter, defaultdict
@@ -24,6 +25,7 @@ class Site:
     def __init__(self):
         self.hub = {}  # repository → path → content
         self.github = {}
+        self.trees = {}  # SHA-1 → folder
         self.bucket = {}
         self.plain = {}  # path → content
         self.gated = set()
@@ -32,6 +34,7 @@ class Site:
         self.sent = Counter()  # bytes by path
         self.busy = self.busiest = 0
         self.pause = 0.0
+        self.most = {}  # path → bytes after which nothing more comes for now
         self.lock = threading.Lock()
 
     def paths(self, of="resolve"):
@@ -100,7 +103,7 @@ class Site:
             return 404, {}, b"{}"
         if rest[0] == "commits":
             return ok({"sha": COMMIT})
-        tree = "" if rest[2] == COMMIT else bytes.fromhex(rest[2]).decode()
+        tree = self.trees.get(rest[2], "")
         under = {one[len(tree) :]: data for one, data in files.items() if one.startswith(tree)}
         if "recursive" in query:
             listed = [
@@ -110,8 +113,9 @@ class Site:
             return ok({"tree": listed, "truncated": False})
         folders = {one.split("/")[0] for one in under if "/" in one}
         listed = [
-            {"path": one, "type": "tree", "sha": f"{tree}{one}/".encode().hex()} for one in folders
+            {"path": one, "type": "tree", "sha": blob(f"{tree}{one}/".encode())} for one in folders
         ]
+        self.trees |= {one["sha"]: f"{tree}{one['path']}/" for one in listed}
         return ok({"tree": listed, "truncated": False})
 
     def listing(self, query):
@@ -213,6 +217,8 @@ class Handler(BaseHTTPRequestHandler):
             content = content[: len(content) // 2]
             self.close_connection = True
         for at in range(0, len(content), 1 << 14):
+            while site.sent[path] >= site.most.get(path, math.inf):
+                time.sleep(0.005)
             site.sent[path] += self.wfile.write(content[at : at + (1 << 14)])
             time.sleep(site.pause)
 

@@ -14,7 +14,7 @@ from published import ITEMS, MODELS, RIGHT, parquet, plain
 import fewbench
 from fewbench.cli import main
 from fewbench.errors import FewbenchError, PublicError
-from fewbench.public import SOURCES, fetching
+from fewbench.public import SOURCES, fetching, source
 from fewbench.study import make_split
 from fewbench.testing import simulate
 
@@ -260,6 +260,57 @@ def test_malformed_listings(site, kind):
                 fewbench.get(name, **asked)
 
 
+HOSTILE = {
+    "commit that leaves the cache": ("sha", "../../../outside"),
+    "commit that is a page": ("sha", "c" * 39 + "\n"),
+    "no commit": ("sha", None),
+    "size in words": ("size", "big"),
+    "size below 0": ("size", -1),
+    "zero byte in a name": ("rfilename", "a\0b.parquet"),
+    "name that leaves the cache": ("rfilename", "../../b.parquet"),
+    "name that is a number": ("rfilename", 7),
+    "deep": (None, None),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_a_hostile_site_says(site, tmp_path, kind):
+    """Names, commits and sizes in listings are checked before they become paths and numbers."""
+    field, value = HOSTILE[kind]
+    answer = site.answer
+
+    def changed(said):
+        if isinstance(said, list):
+            return [changed(one) for one in said]
+        if not isinstance(said, dict):
+            return said
+        same = {field, "path"} if field == "rfilename" else {field}
+        return {key: value if key in same else changed(one) for key, one in said.items()}
+
+    def hostile(path, query, body):
+        status, headers, data = answer(path, query, body)
+        if "api/" not in path:  # downloads, from wherever the listing says
+            files = {name: held for repo in site.hub.values() for name, held in repo.items()}
+            found = [held for name, held in files.items() if path.endswith(f"/{name}")]
+            return (200, {}, found[0]) if found else (status, headers, data)
+        if field is None:
+            return status, headers, b"[" * 100_000
+        return status, headers, json.dumps(changed(json.loads(data))).encode()
+
+    site.answer = hostile
+    for name in ("livebench", "hub:me/scores", "openeval", "measurement-db", "terminal-bench"):
+        with pytest.raises(PublicError) as found:
+            fewbench.get(name, "s.parquet", **LAYOUTS[name][0])
+        assert len(str(found.value)) < 500
+    with pytest.raises(PublicError):
+        fewbench.get_pack("hub:me/packs")
+    for name in ("swe-bench", "mmlu-pro") if field != "rfilename" else ():
+        with pytest.raises(PublicError):
+            fewbench.get(name, **LAYOUTS[name][0])
+    below = [one.relative_to(tmp_path).parts[0] for one in tmp_path.rglob("*") if one.is_file()]
+    assert set(below) <= {"cache"}
+
+
 def test_numbers_that_would_be_wrong(site):
     """What a source promises of its scores, items and instances is checked before it is used."""
     hub = site.hub
@@ -344,6 +395,9 @@ def test_paths_of_a_listing_stay_in_the_folder():
     for path in ("../x", "/etc/x", "a/../../x", ""):
         with pytest.raises(PublicError):
             fetching.Remote("http://x", path)
+    for version in ("..", ".", "", "a/b", "a\0", "../x"):  # of a release; the user may name it, too
+        with pytest.raises(PublicError):
+            source.Found([], version)
 
 
 def test_the_scores_split_by_date_and_family(site):
@@ -366,22 +420,26 @@ def test_killed_three_times_and_continued(site, tmp_path):
     site.hub["me/big"] = {"big.parquet": path.read_bytes()}
     url = f"/datasets/me/big/resolve/{'c' * 40}/big.parquet"
     command = [sys.executable, "-m", "fewbench", "get", "hub:me/big", "-o", "s.parquet"]
-    site.pause = 0.02
     for end in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
-        known, deadline = site.sent[url], time.monotonic() + 60
+        enough, deadline = site.sent[url] + size / 6, time.monotonic() + 120
+        site.most[url] = enough
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            while site.sent[url] < known + size / 6:
+            while site.sent[url] < enough:
                 assert time.monotonic() < deadline
                 assert process.poll() is None, process.stderr.read()
                 time.sleep(0.005)
             process.send_signal(end)
-            said = process.communicate()[1]
+            while process.poll() is None:  # a download ends after its next block
+                assert time.monotonic() < deadline
+                site.most[url] += 1 << 14
+                time.sleep(0.1)
+            said = process.stderr.read()
         assert not (tmp_path / "s.parquet").exists()
         if end == signal.SIGINT:
             assert process.returncode == 130
             assert "no file is damaged" in said
             assert "Traceback" not in said
-    site.pause = 0.0
+    del site.most[url]
     assert fewbench.get("hub:me/big").scores.equals(table)
     assert size <= site.sent[url] < 1.6 * size  # nothing that was kept is fetched again
 

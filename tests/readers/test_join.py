@@ -1,6 +1,7 @@
 """Runs joined: by content, by time, by what the user says of doubtful ones."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from fewbench.errors import ReaderError
 from fewbench.readers import read
 from fewbench.readers.harness import Rows
 from fewbench.readers.join.table import join
+from fewbench.scores.conditions import compare_conditions, disagreements
 
 LATER = "2026-01-02T10-00-00.000001"
 
@@ -30,11 +32,15 @@ def three(logs, **changes):
     return [logs.choice(i, f"q{i}", (-1.0, -2.0 + i), **changes) for i in range(3)]
 
 
+def wrong(logs, n):
+    return [logs.choice(i, f"q{i}", (-2.0, -1.0)) for i in range(n)]
+
+
 class TestSameModelInTwoFolders:
     @pytest.fixture
     def two(self, logs):
         logs.write("org/a", "t", three(logs), folder="june")
-        logs.write("org/a", "t", three(logs, right=1)[:2], folder="july", stamp=LATER, original=3)
+        logs.write("org/a", "t", wrong(logs, 2), folder="july", stamp=LATER, original=3)
         return logs.root
 
     def test_stops_and_says_how_to_go_on(self, two):
@@ -63,8 +69,8 @@ class TestSameModelInTwoFolders:
         assert not scores.has_missing
 
     def test_newest_cannot_be_told_without_times(self, logs):
-        for folder, right in (("june", 0), ("july", 1)):
-            path = logs.write("org/a", "t", three(logs, right=right), folder=folder, results=False)
+        for folder, rows in (("june", three(logs)), ("july", wrong(logs, 3))):
+            path = logs.write("org/a", "t", rows, folder=folder, results=False)
             next(path.glob("samples_*")).rename(path / "samples_t.jsonl")
         with pytest.raises(ReaderError, match="one has no time, so the newer one is unknown"):
             read(logs.root, same_model="newest")
@@ -78,7 +84,7 @@ class TestRunsOfWhichNoneIsNewer:
     def test_other_settings_are_no_rerun(self, logs):
         logs.write("a", "t", three(logs), **{"n-shot": {"t": 0}})
         later = {"stamp": LATER, "original": 3, "n-shot": {"t": 5}}
-        logs.write("a", "t", three(logs, right=1)[:1], **later)
+        logs.write("a", "t", wrong(logs, 1), **later)
         with pytest.raises(ReaderError, match="settings: shots=0, and shots=5"):
             read(logs.root)
         both = read(logs.root, same_model="apart").scores
@@ -231,12 +237,39 @@ def test_equal_documents_are_told_apart_by_the_harness_s_own_ids():
     assert np.array_equal(scores.values, [[1, 0], [np.nan, 1]], equal_nan=True)
 
 
+def test_other_harnesses_say_otherwise_how_they_score():
+    """Runs joined by --key: right answers and scorers are written in the words of each harness."""
+    runs = []
+    for harness, answer, scorer in (("one", "B", "match"), ("two", "Rome", "exact_match")):
+        for at in range(3):
+            rows = Rows(Path(f"{harness}{at}.log"))
+            rows.append("q", {"acc": 1}, 1, answer=answer)
+            run = rows.run(f"{harness}-{at}", "t", task_settings=(("scoring epochs", "1"),))
+            runs.append(replace(run, harness=harness, scorers={"acc": scorer}))
+    scores = join(runs).scores
+    found = compare_conditions(scores, join(runs[3:]).scores, scores.item_ids)
+    assert (found.differences, disagreements(scores)) == ((), ())
+    assert "right answers of 1 item are not compared" in found.notes[0]
+    # Options that one run does not log are no other options.
+    rows = Rows(Path("more.log"))
+    rows.append("q", {"acc": 0}, 1, answer="B", choices=["A", "B"])
+    more = replace(rows.run("one-3", "t"), harness="one")
+    assert disagreements(join([*runs, more]).scores) == ()
+    other = replace(runs[5], scorers={"acc": "other"})
+    with pytest.raises(
+        ReaderError, match=r"metric of task 't' .* \(exact_match: .*; other: 'two-2'"
+    ):
+        join([*runs[:5], other])
+
+
 class TestOptionsInAnotherOrder:
     def test_seen_by_the_right_answer_or_the_texts(self, logs):
         options = ["a", "bb"]
         logs.write("a", "t", [logs.choice(0, "q", options=options)])
         logs.write("b", "t", [logs.choice(0, "q", options=options[::-1], right=1)])
-        reading = read(logs.root)
+        with pytest.raises(ReaderError, match="'b' on 1 item of task 't' have other options"):
+            read(logs.root)
+        reading = read(logs.root, accept_differences=True)
         assert reading.scores.probabilities is None
         assert noted(reading, "models had their options in another order in task 't'")
 

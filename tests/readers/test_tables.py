@@ -1,14 +1,20 @@
 import json
+import subprocess
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
-from fewbench.errors import ReaderError
+from fewbench import _memory
+from fewbench.errors import ReaderError, ScoresError
 from fewbench.readers import Columns, read
 from fewbench.readers.npz import read_npz
 from fewbench.readers.tables import read_table
-from fewbench.scores import Scale
+from fewbench.scores import Scale, from_arrays
 
 LONG = Columns(model="llm", item="question", score="ok")
 VALUES = np.array([[1.0, 0.0, np.nan], [0.0, 0.5, 1.0]])
@@ -100,6 +106,83 @@ class TestLong:
             read(path)
         with pytest.raises(ReaderError, match=r"t\.csv: which columns hold what"):
             read(path, columns=Columns(item="question"))
+
+
+MEASURE = """
+import re, sys
+from pathlib import Path
+from fewbench import _memory
+from fewbench.readers import Columns
+from fewbench.readers.tables import read_table
+def peak():
+    return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+read_table(sys.argv[1], Columns("m", "i", "s"))  # a small one, to import all that is used
+expected = []
+_memory.check_fits = lambda n_bytes, what: expected.append(n_bytes)
+before = peak()
+found = read_table(sys.argv[2], Columns("m", "i", "s"))
+print(expected[0], peak() - before, found.digest)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory as Linux tells it")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_the_memory_of_a_long_table_is_known_before_it_is_read(tmp_path, suffix):
+    """Texts of columns that are not read take none, however many lines they have."""
+    n_models, n_items = 100, 6000
+    codes = np.arange(n_models * n_items)
+    ids = {
+        "m": [f"organization/the-name-of-model-{at}" for at in range(n_models)],
+        "i": [f"benchmark_with_a_long_name/item-{at}" for at in range(n_items)],
+        "s": [0, 1],
+        "text": [f"answer {at}\nin two lines" for at in range(9)],
+    }
+    rows = {"m": codes // n_items, "i": codes % n_items, "s": codes % 7 % 2, "text": codes % 9}
+    table = pa.table({name: pa.array(ids[name]).take(pa.array(rows[name])) for name in ids})
+    for name, part in (("small", table.slice(0, 9)), ("large", table)):
+        if suffix == ".csv":
+            csv.write_csv(part, tmp_path / f"{name}.csv")
+        else:
+            parquet.write_table(part, tmp_path / f"{name}.parquet")
+    paths = [tmp_path / f"{name}{suffix}" for name in ("small", "large")]
+    told = subprocess.run(
+        [sys.executable, "-c", MEASURE, *paths], capture_output=True, text=True, check=True
+    )
+    expected, taken, digest = told.stdout.split()
+    assert int(taken) <= float(expected) <= 4 * int(taken)
+    values = (codes % 7 % 2).reshape(n_models, n_items)
+    assert from_arrays(values, models=ids["m"], items=ids["i"]).digest == digest
+
+
+def test_few_rows_with_long_texts_are_no_large_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory, "available_memory", lambda: 2**20)
+    table = long_table().assign(text="say\n" * 2**16)
+    for suffix in (".csv", ".parquet", ".jsonl"):
+        assert read_table(write(table, tmp_path / f"t{suffix}"), LONG).n_items == 3
+
+
+def test_a_type_that_changes_far_down_is_that_of_the_whole_column(tmp_path):
+    """Each column of a large file is read as the type that its start has, if all of it has it."""
+    n = 60_000
+    table = pd.DataFrame({"llm": "a", "question": np.arange(n), "ok": "1", "kept": "7"})
+    for changes, scores, kept in (
+        ({"ok": "0.5"}, 0.5, 7),
+        ({"ok": "0.25", "kept": "1.5"}, 0.25, 1.5),
+        ({"kept": "x"}, 1, "x"),
+        ({"ok": "bad"}, None, None),
+    ):
+        changed = table.copy()
+        changed.loc[n - 2, list(changes)] = list(changes.values())
+        path = write(changed, tmp_path / "t.csv")
+        columns = replace(LONG, keep_item=("kept",))
+        if scores is None:
+            with pytest.raises(ScoresError, match=rf"not numbers, first 'bad' at row {n - 1}"):
+                read_table(path, columns)
+            continue
+        found = read_table(path, columns)
+        assert found.values[0, -2:].tolist() == [scores, 1]
+        assert found.items["kept"].iloc[-2] == kept
+        assert found.items["kept"].iloc[0] == ("7" if kept == "x" else 7)
 
 
 class TestNothingNamedIsDropped:

@@ -45,7 +45,8 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
     assert "None" not in said
     assert f"new scores {one.score:.3f}" in said
     assert f"(90% interval {one.interval.low:.3f} to {one.interval.high:.3f})" in said
-    assert f"{one.random.interval.low:.3f} to {one.random.interval.high:.3f}" in said
+    assert f"± {one.random.half_width:.3f}" in said
+    assert one.answered in said
     assert f"Estimated from {one.items_run} of {one.items_total} items" in said
     assert f"rank {one.rank} of {one.ranked_among}" in said
     assert one.interval_basis in said
@@ -63,6 +64,16 @@ def test_it_says_all_that_the_estimate_says(done, body, balanced, tmp_path):
     assert len(off) == one.items_run
     assert off == sorted(off, reverse=True)
     assert path.stat().st_size < 2_000_000
+
+
+def test_of_chosen_items_it_says_how_wide_random_sampling_is_not_what_it_would_give(tmp_path):
+    evaluation = evaluated(simulate(40, 150, 5, seed=4))
+    one = evaluation.estimate()["new"]
+    said = plain(write_report(evaluation, tmp_path / "estimate.html").read_text("utf-8"))
+    assert f", {one.answered};" in said
+    assert f"the interval of as many random items is ± {one.random.half_width:.3f}" in said
+    assert "would give" not in said
+    assert "Dashed" not in said
 
 
 def test_the_same_answers_give_the_same_bytes_and_no_request_is_allowed(done, tmp_path):

@@ -177,14 +177,14 @@ def test_the_answer_repeats_the_comparisons_own_judgement(page, make_comparison,
 
 
 def test_headline_badges_and_ratios_never_contradict_each_other(page):
-    """On a real comparison: random sampling is not "among the lowest" beside a ratio below 1."""
+    """Random sampling is not "among the lowest" only beside a ratio that is clearly below 1."""
     table = simulate(60, 100, seed=1)
     outcome = compare(table, ["kmedoids-ridge", "random-linear"], [10, 20], repeats=4, level=None)
     text = page(outcome)
     for (_, _), rows in outcome.cells.groupby(["budget", "split"]):
         cells = rows.set_index("method")
         best = cells.loc[cells["level_with_best"].astype(bool), "ratio_to_random_high"].min()
-        assert bool(cells.loc["random", "level_with_best"]) == (best >= 1)
+        assert cells.loc["random", "level_with_best"] or best < 1
     strong = int(outcome.cells["level_with_best"].sum())
     assert text.count('class="n error strong"') == strong
     assert text.count("lowest</small>") + text.count("lowest error</small>") == strong

@@ -87,8 +87,7 @@ def test_a_training_run(said):
     points = [
         Point(
             checkpoint=f"step-{s}", step=1000 * s, score=0.1 * s, is_known=s == 1, items_run=20,
-            interval=Interval(low=0.1 * s - 0.05, high=0.1 * s + 0.05), alone=0.1 * s,
-            expected=None, chance_best=s / 3,
+            interval=Interval(low=0.1 * s - 0.05, high=0.1 * s + 0.05), chance_best=s / 3,
         )
         for s in (1, 2)
     ]  # fmt: skip
@@ -97,8 +96,8 @@ def test_a_training_run(said):
         interval=Interval(low=0.01, high=0.2), verdict="better",
     )  # fmt: skip
     found = Track(
-        run=ODD, level=0.9, points=points, changes=[change], best="step-2", is_smoothed=False,
-        neighbor_error=None, own_error=None, items_total=100, sources=40, warnings=["a warning"],
+        run=ODD, level=0.9, points=points, changes=[change], best="step-2",
+        items_total=100, sources=40, warnings=["a warning"],
     )  # fmt: skip
     plain = said(found, 1)
     assert "step-2 is the best with probability 0.67: it scores 0.200 1 of 1" in plain

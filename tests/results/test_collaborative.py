@@ -34,6 +34,9 @@ def test_task_scores_err_less_than_with_simpler_methods_and_low_rank_completion_
     outcome = compare(clean, ["collaborative", *OTHERS], [budget], RANDOM, 3, level=None)
     for other in OTHERS[:3]:
         assert (ahead(outcome, "collaborative", other, "task_mae") > 0).all(), other
+    # Not so with ridge on random items, which the paper does not compare with.
+    assert (ahead(outcome, "random-ridge", "collaborative", "task_mae") > 2).all()
+    assert (ahead(outcome, "random-stratified", "collaborative", "weighted_mae") > 0).all()
     for metric in ("task_mae", "task_rank_mae", "mae"):
         assert (ahead(outcome, OTHERS[3], "collaborative", metric) > 2).all(), metric
 

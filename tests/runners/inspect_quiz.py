@@ -1,7 +1,8 @@
 """Tasks and a scripted model of Inspect, offline. Who is right where depends on names alone.
 
 ASKED: file to which the model writes each question. SLOW: seconds an answer takes. FAIL: questions
-at which the service is down, separated by commas. DIE: the same, for all questions.
+at which the service is down, separated by commas. DIE: the same, for all questions. NUMERIC: the
+scorer compares numbers. ENDS: why a reply ends. OTHER: the model that answers in its place.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from inspect_ai.model import (
     Logprob,
     Logprobs,
     ModelAPI,
+    ModelFallback,
     ModelOutput,
     ModelUsage,
     TopLogprob,
@@ -55,6 +57,9 @@ class Scripted(ModelAPI):
         if config.logprobs:
             return letters_output(self.model_name, math.log(likely), math.log(1 - likely))
         output = ModelOutput.from_content(self.model_name, "yes" if right else "no")
+        output.choices[0].stop_reason = os.environ.get("ENDS", "stop")
+        if other := os.environ.get("OTHER"):
+            output.fallback = ModelFallback(model=self.model_name, fallback_model=other)
         output.usage = ModelUsage(input_tokens=10, output_tokens=1, total_tokens=11)
         return output
 
@@ -99,7 +104,8 @@ def parts():
 
 @task
 def quiz(n=30, renamed=False, changed="", scored="match"):
-    how = {"match": match, "parts": parts}[scored]
+    numeric = "NUMERIC" in os.environ
+    how = {"match": lambda: match(numeric=numeric), "parts": parts}[scored]
     return Task(
         dataset=questions(0, n, renamed=renamed, changed=changed), solver=generate(), scorer=how()
     )

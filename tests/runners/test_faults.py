@@ -87,7 +87,7 @@ def test_a_model_that_fails_on_everything_ends_the_run_and_no_item_is_skipped(
     answered = []
     found = fewbench.run(SOURCES, "random", 40, answer, folder=tmp_path, batch=5)
     assert found.is_failed
-    assert "items in a row: OSError: no server" in found.stopped
+    assert "items in a row, first: OSError: no server" in found.stopped
     target = found.targets["target"]
     # the first failures could be the items'; those later are the model's
     assert len(target.failed) == 0

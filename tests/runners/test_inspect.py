@@ -15,7 +15,7 @@ import pytest
 
 import fewbench
 from fewbench.cli import main as fewbench_main
-from fewbench.errors import RunError
+from fewbench.errors import AnswersError, ReaderError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.inspect import estimated, result
 from fewbench.readers.harnesses.inspect_logs import content_of
@@ -44,9 +44,10 @@ def quiz():
     return quiz_module()
 
 
-def sources(folder, tasks):
+def sources(folder, tasks, **settings):
     """Scores of simulated models, on the items of a real log."""
-    for log in inspect_ai.eval(tasks, model="scripted/one-9", log_dir=str(folder), display="none"):
+    how = {"model": "scripted/one-9", "log_dir": str(folder), "display": "none"} | settings
+    for log in inspect_ai.eval(tasks, **how):
         assert log.status == "success", log.error
     read = fewbench.import_results(folder).scores
     made = simulate(24, read.n_items, seed=4)
@@ -68,6 +69,16 @@ def asked(tmp_path, monkeypatch):
     path = tmp_path / "asked.txt"
     monkeypatch.setenv("ASKED", str(path))
     return lambda: path.read_text().splitlines() if path.exists() else []
+
+
+def edited_amid_a_run(scores, folder, monkeypatch):
+    """Run half, change the scorer's options, and go on."""
+    monkeypatch.delenv("NUMERIC")
+    run(scores, folder, method="random")
+    path = folder / "answers.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    monkeypatch.setenv("NUMERIC", "1")
+    run(scores, folder, method="random")
 
 
 def run(scores, folder, *arguments, task="quiz", model="scripted/new-9", **settings):
@@ -124,7 +135,7 @@ class TestWhatRuns:
             assert by_hand.tell_table(reading.scores).answers
         assert by_hand.estimate()["scripted/new-9"].score == one.estimate.score
         # Samples that moved and got other ids are found by what they say.
-        run(scores, tmp_path / "moved", "-T", "renamed=true", accept_prompts=True)
+        run(scores, tmp_path / "moved", "-T", "renamed=true", accept_differences=True)
         assert told(tmp_path / "moved") == answers
 
     def test_several_tasks_and_models_share_a_run(self, tmp_path, asked, monkeypatch, quiz):
@@ -162,22 +173,21 @@ class TestWhatRuns:
     def test_epochs_are_reduced_as_inspect_does(self, scores, tmp_path):
         epochs = ("-M", "unsteady=true", "--epochs", "3", "--epochs-reducer")
         with pytest.raises(
-            RunError, match="reducer of task 'quiz': at_least_2 in the answers, not"
+            RunError, match=r"epochs of task 'quiz': 3 \(at_least_2\) in the answers, 1 in the so"
         ):
             run(scores, tmp_path / "run", *epochs, "at_least_2")
         for reducer in ("at_least_2", "mean"):
             folder = tmp_path / reducer
-            accepted = {"accept_prompts": True, "accept_fractions": True}
+            accepted = {"accept_differences": True, "accept_fractions": True}
             (found,) = run(scores, folder, *epochs, reducer, **accepted).estimates.values()
-            accepts = any("accepted answers to other" in one for one in found.warnings)
-            assert accepts == (reducer != "mean")
+            assert any(f"3 ({reducer}) in the answers" in one for one in found.warnings)
             (log,) = logs_of(folder)
             value_of = inspect_ai.scorer.value_to_float()
             reduced = {one.sample_id: value_of(one.value) for one in log.reductions[0].samples}
             own = {scores.items["sample_id"][i]: value for i, value in told(folder).items()}
             assert own == pytest.approx(reduced)
         with pytest.raises(RunError, match="means over 3 epochs are fractions"):
-            run(scores, tmp_path / "run", "--epochs", "3")
+            run(scores, tmp_path / "run", "--epochs", "3", accept_differences=True)
 
     def test_a_scorer_of_several_values(self, tmp_path):
         from fewbench.runners.inspect import run_inspect
@@ -228,7 +238,7 @@ class TestChecksBeforeAnythingIsSpent:
         for arguments, settings, what in (
             (["-T", "changed=q7"], {}, r"1 sample changed: 'q7' \(of 30\)"),
             (["-T", "n=28"], {}, r"2 samples missing: 'q28', 'q29'"),
-            (["-T", "n=28"], {"accept_prompts": True}, r"2 samples missing: 'q28', 'q29'"),
+            (["-T", "n=28"], {"accept_differences": True}, r"2 samples missing: 'q28', 'q29'"),
             (["--temperature", "0.5"], {}, r"temperature of task 'quiz': 0.5 in the answers, not"),
             (["--token-limit", "50"], {}, r"token_limit of task 'quiz': 50"),
             ([], {"task": "polite"}, r"solver of task 'quiz': system_message"),
@@ -249,6 +259,35 @@ class TestChecksBeforeAnythingIsSpent:
             for path in (tmp_path / "run").glob("*.json*"):
                 path.unlink()
         assert not asked()
+
+    def test_another_way_of_scoring_is_refused(self, scores, quiz, tmp_path, asked, monkeypatch):
+        """Options of a scorer, epochs; in runs, in logs, among sources, and amid a run."""
+        thrice = sources(tmp_path / "thrice", [f"{QUIZ}@quiz"], epochs=3)
+        asked_before = len(asked())
+        other = r"epochs of task 'quiz': 1 in the answers, 3 \(mean\) in the sources"
+        with pytest.raises(RunError, match=other):
+            run(thrice, tmp_path / "run")
+        monkeypatch.setenv("NUMERIC", "1")
+        numeric = r"metric of task 'quiz': match\(numeric=true\) in the answers, match in the sour"
+        with pytest.raises(RunError, match=numeric):
+            run(scores, tmp_path / "run")
+        # Sources that do not record it: the run's own logs do.
+        plain = replace(scores, items=scores.items.drop(columns=["task_settings", "key_hashes"]))
+        amid = r"match\(numeric=true\) in the task now, match in the logs of this run"
+        with pytest.raises(RunError, match=amid):
+            edited_amid_a_run(plain, tmp_path / "amid", monkeypatch)
+        assert len(asked()) - asked_before == 8  # before the task was edited
+        monkeypatch.setenv("NUMERIC", "1")
+        how = {"log_dir": str(tmp_path / "n"), "display": "none"}
+        inspect_ai.eval(f"{QUIZ}@quiz", model="scripted/other-3", **how)
+        evaluation = Evaluation(scores, "random", 8, ["new"])
+        evaluation.ask()
+        with pytest.raises(AnswersError, match=numeric):
+            evaluation.tell_table(fewbench.import_results(tmp_path / "n", like=scores).scores)
+        monkeypatch.delenv("NUMERIC")
+        run(scores, tmp_path / "plain")  # numeric=False is what the scorer does anyway
+        with pytest.raises(ReaderError, match=r"metric of task 'quiz' differs between models"):
+            fewbench.import_results([tmp_path / "n", tmp_path / "plain" / "logs"])
 
     def test_scores_of_a_plain_table_are_matched_by_id(self, scores, tmp_path):
         ids = scores.items["sample_id"].tolist()
@@ -400,6 +439,58 @@ def test_by_the_command_line(scores, tmp_path, monkeypatch, capsys, asked):
         assert (code, "Traceback" in err) == (2, False)
         assert what in err
     assert len(asked()) == 6
+
+
+class TestReplies:
+    """Those that are cut, filtered or another model's, run here or told from a log."""
+
+    @pytest.mark.parametrize(
+        ("variable", "value", "said"),
+        [
+            ("ENDS", "max_tokens", "cut at the token limit"),
+            ("ENDS", "model_length", "cut at the token limit"),
+            ("ENDS", "content_filter", "stopped by a content filter"),
+            ("OTHER", "scripted/small", "written by the model 'scripted/small'"),
+            ("ENDS", "stop", None),
+        ],
+    )
+    def test_they_are_counted_or_refused(
+        self, scores, tmp_path, monkeypatch, variable, value, said
+    ):
+        monkeypatch.setenv(variable, value)
+        found = run(scores, tmp_path / "run", method="random").targets["scripted/new-9"]
+        wrong = sum(score < 1 for score in told(tmp_path / "run").values())
+        assert 1 < wrong < 8
+        n = wrong if variable == "ENDS" else 8
+        warnings = " ".join(found.estimate.warnings)
+        expected = said and f"{n} of 8 replies were {said}"
+        assert expected in warnings if said else " replies " not in warnings
+        # The same by hand, with the log.
+        logs = tmp_path / "run" / "logs"
+        reading = fewbench.readers.read(logs, like=scores)
+        for strict in (True, False):
+            by_hand = Evaluation(scores, "random", 8)
+            if strict and said:
+                with pytest.raises(AnswersError, match=expected):
+                    by_hand.tell_table(reading.scores, strict=True)
+                assert not len(by_hand.record.answered("target"))
+                continue
+            taken = by_hand.tell_table(reading.scores, strict=strict)
+            assert taken.renamed == {"target": "scripted/new-9"}
+            assert by_hand.estimate()["target"].warnings == found.estimate.warnings
+        if said:
+            with pytest.raises(AnswersError, match=r"1 of 1 reply was|leave out --strict"):
+                run(scores, tmp_path / "strict", method="random", strict=True)
+
+    def test_a_killed_run_takes_them_from_its_log(self, scores, tmp_path, monkeypatch):
+        monkeypatch.setenv("ENDS", "max_tokens")
+        whole = run(scores, tmp_path / "run", method="random").estimates["scripted/new-9"]
+        answers = tmp_path / "run" / "answers.jsonl"
+        lines = answers.read_text().splitlines(keepends=True)
+        answers.write_text("".join(line for line in lines if '"scores"' not in line))
+        again = run(scores, tmp_path / "run", method="random").estimates["scripted/new-9"]
+        assert again.warnings == whole.warnings
+        assert "replies were cut" in " ".join(again.warnings)
 
 
 class TestOwnTask:

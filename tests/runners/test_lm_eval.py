@@ -26,7 +26,7 @@ from lm_eval.tasks import TaskManager
 
 from fewbench import Evaluation, Stop, import_results, save_scores
 from fewbench.cli import app
-from fewbench.errors import MissingExtraError, RunError
+from fewbench.errors import AnswersError, MissingExtraError, ReaderError, RunError
 from fewbench.runners.lm_eval import LmEvalRunner, run_lm_eval
 from fewbench.runners.run import Run
 
@@ -245,6 +245,42 @@ def edited(name, old, new):
     return edit
 
 
+def scored_by(line):
+    """Give the task of sums a line of its own, such as an argument of its metric."""
+    return edited("made_sums", "test_split: test\n", f"test_split: test\n{line}\n")
+
+
+def with_argument(line):
+    metric = "  - metric: exact_match\n"
+    return edited("made_sums", metric, f"{metric}    {line}\n")
+
+
+def scored_by_code(folder):
+    code = "def score(doc, results):\n    return {'exact_match': 1.0}\n"
+    (folder / "tasks" / "made.py").write_text(code)
+    scored_by("process_results: !function made.score")(folder)
+
+
+ANSWER = "doc_to_target: answer"
+WRONG_ANSWER = edited("made_sums", ANSWER, 'doc_to_target: "{{answer|int + 7}}"')
+WRONG_KEY = edited("made_words", "doc_to_target: gold", 'doc_to_target: "{{(gold + 1) % 3}}"')
+OPTIONS = "doc_to_choice: choices"
+TURNED = edited("made_words", OPTIONS, 'doc_to_choice: "{{choices[::-1]}}"')
+DELIMITER = edited("made_words", OPTIONS, f'{OPTIONS}\ntarget_delimiter: "_"')
+PATTERN = edited("made_sums", '"#### (-?[0-9]+)"', '"#### (-?[0-9]{3})"')
+IGNORING = with_argument('regexes_to_ignore: ["[0-5]"]')
+KEYS = [
+    (WRONG_ANSWER, "24 of 24 items of task 'made_sums' have another right answer"),
+    (WRONG_KEY, "6 of 6 items of task 'made_words' have another right answer"),
+    (TURNED, "6 of 6 items of task 'made_words' have other options"),
+    (DELIMITER, "target delimiter of task 'made_words': '_' in the answers, ' ' in the sources"),
+    (PATTERN, r"filter of task 'made_sums': regex\(regex_pattern=#### \(-\?\[0-9\]\{3\}\)\), t"),
+    (IGNORING, r"metric of task 'made_sums': exact_match\(regexes_to_ignore=.* in the answers, ex"),
+    (scored_by("repeats: 2"), "repeats of task 'made_sums': 2 in the answers, 1 in the sources"),
+    (scored_by_code, r"function of task 'made_sums': def score\(doc, results\):"),
+]
+
+
 def other_examples(folder):
     path = folder / "data" / "made_order_dev.jsonl"
     path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
@@ -266,6 +302,7 @@ def other_examples(folder):
         (None, ["--num_fewshot", "0"], "few-shot examples"),
         (None, ["--system_instruction", "Be brief."], "system prompt"),
         (None, ["--gen_kwargs", "max_gen_toks=5"], "max_gen_toks"),
+        *((change, [], why) for change, why in KEYS),
     ],
 )
 def test_what_differs_from_the_sources_is_refused_before_the_model_is_asked(
@@ -277,6 +314,192 @@ def test_what_differs_from_the_sources_is_refused_before_the_model_is_asked(
     with pytest.raises(RunError, match=re.compile(why, re.DOTALL)):
         run(scores, tasks, 12, "fluid", model, more=given)
     assert not model.asked
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_argument("ignore_case: false"),
+        edited("made_sums", "function: regex\n", "function: regex\n        group_select: 0\n"),
+        edited("made_words", OPTIONS, f'{OPTIONS}\ntarget_delimiter: " "'),
+    ],
+)
+def test_what_is_so_anyway_is_no_difference(scores, zoo, tasks, change):
+    expected, _ = run(scores, zoo)
+    change(tasks)
+    result, _ = run(scores, tasks)
+    assert result.estimates["new"].score == expected.estimates["new"].score
+    assert not any("another way" in one for one in result.estimates["new"].warnings)
+    assert not any("compared" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "task", "told", "joined"),
+    [
+        (WRONG_ANSWER, "made_sums", "have another right answer", "have another right answer"),
+        (TURNED, "made_words", "have other options", "'made/new' on 6 items .* other options"),
+        (PATTERN, "made_sums", r"\[0-9\]\{3\}.* in the answers", "filter of task .* differs betw"),
+        (IGNORING, "made_sums", "exact_match in the sources", "metric of task .* differs between"),
+        (
+            scored_by("repeats: 2"),
+            "made_sums",
+            "2 in the answers",
+            r"repeats .* \(1: .*; 2: 'made/ne",
+        ),
+    ],
+)
+def test_a_log_that_was_scored_in_another_way_is_refused_by_name(
+    zoo, scores, tasks, tmp_path, change, task, told, joined
+):
+    change(tasks)
+    logs = tmp_path / "logs"
+    tracker = EvaluationTracker(output_path=str(logs))
+    results = simple_evaluate(
+        model=made.scripted(NEW),
+        model_args=f"pretrained={NEW}",
+        tasks=[task],
+        task_manager=TaskManager(include_path=str(tasks / "tasks"), include_defaults=False),
+        evaluation_tracker=tracker,
+        bootstrap_iters=0,
+    )
+    made.save_logs(tracker, results)
+    part = scores.take(items=np.flatnonzero(scores.items["task"] == task))
+    new = import_results(logs, like=part).scores
+    # A target's answers.
+    evaluation = Evaluation(part, "random", 5, [NEW])
+    with pytest.raises(AnswersError, match=told):
+        evaluation.tell_table(new)
+    assert evaluation.tell_table(new, accept_differences=True).answers == 5
+    assert re.search(told, " ".join(evaluation.estimate()[NEW].warnings))
+    # A source among others.
+    among = [path for path in (zoo / "logs").iterdir() if path.name != "made__new"]
+    how = {"like": part, "only_tasks": task}
+    with pytest.raises(ReaderError, match=f"not scored alike: .*{joined}") as refused:
+        import_results([*among, logs], **how)
+    assert "--accept-differences" in refused.value.hint
+    reading = import_results([*among, logs], **how, accept_differences=True)
+    assert re.search(joined, reading.notes[0])
+    mixed = Evaluation(reading.scores, "random", 5, ["x"])
+    mixed.tell("x", dict.fromkeys(mixed.ask()["x"], 1.0))
+    assert "scored in different ways" in " ".join(mixed.estimate()["x"].warnings)
+
+
+CORNERS = {
+    "in_context": """output_type: multiple_choice
+doc_to_text: gold
+doc_to_choice: "{{[sentence + ' cup', sentence + ' bag']}}"
+doc_to_target: end
+metric_list: [{metric: acc}]
+""",
+    "with_code": """output_type: generate_until
+doc_to_text: "Q: {{sentence}}"
+doc_to_choice: choices
+doc_to_target: gold
+metric_list: [{metric: exact_match}]
+filter_list:
+  - name: own
+    filter: [{function: custom, filter_fn: !function own.keep}, {function: take_first}]
+""",
+}
+
+
+def write_corners(folder):
+    tasks, data = folder / "tasks", folder / "data"
+    tasks.mkdir(parents=True, exist_ok=True)
+    data.mkdir(exist_ok=True)
+    (tasks / "own.py").write_text("def keep(resps, docs):\n    return resps\nother = keep\n")
+    for task, text in CORNERS.items():
+        documents = [
+            {"id": f"{at}", "sentence": f"As {at} says, the", "end": "was too large"}
+            | {"gold": at % 2, "choices": ["cup", "bag"], "answer": "1"}
+            for at in range(8)
+        ]
+        made.write_documents(data / f"{task}.jsonl", documents)
+        kwargs = f"data_files: {{test: {data / task}.jsonl}}, cache_dir: {folder / 'cache'}"
+        begin = (
+            f"task: {task}\ndataset_path: json\ndataset_kwargs: {{{kwargs}}}\ntest_split: test\n"
+        )
+        (tasks / f"{task}.yaml").write_text(f"{begin}num_fewshot: 0\n{text}")
+
+
+def in_chats(name):
+    """A model with a chat template of its own."""
+    model = made.scripted(name)
+    model.apply_chat_template = lambda said, **_: name + "".join(one["content"] for one in said)
+    model.chat_template = lambda *_: name
+    type(model).tokenizer_name = name
+    return model
+
+
+@pytest.fixture(scope="module")
+def corners(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corners")
+    write_corners(folder)
+    for name in made.models(3):
+        tracker = EvaluationTracker(output_path=str(folder / "logs"))
+        results = simple_evaluate(
+            model=in_chats(name),
+            model_args=f"pretrained={name}",
+            tasks=list(CORNERS),
+            task_manager=TaskManager(include_path=str(folder / "tasks"), include_defaults=False),
+            evaluation_tracker=tracker,
+            bootstrap_iters=0,
+            apply_chat_template=True,
+        )
+        made.save_logs(tracker, results)
+    return import_results(folder / "logs").scores
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            edited("in_context", "doc_to_text: gold", 'doc_to_text: "{{1 - gold}}"'),
+            "right option of",
+        ),
+        (edited("in_context", "' bag'", "' box'"), "other options"),
+        (
+            edited("with_code", "choices\n", '"{{choices[::-1]}}"\n'),
+            r"options of .*choices\[::-1\]",
+        ),
+        (edited("with_code", "own.keep", "own.other"), None),  # another name of one function
+        (edited("with_code", "Q: ", "Ask: "), "prompt template of .*Ask: "),
+    ],
+)
+def test_keys_and_templates_that_stand_elsewhere(corners, tmp_path, change, why):
+    """Options in contexts or in no request, a filter's code, prompts of other chat templates."""
+    write_corners(tmp_path)
+    change(tmp_path)
+    model, more = in_chats(NEW), ["--apply_chat_template"]
+    if why is not None:
+        with pytest.raises(RunError, match=why):
+            run(corners, tmp_path, 16, "random", model, more)
+        assert not model.asked
+        return
+    result, _ = run(corners, tmp_path, 16, "random", model, more)
+    assert "filter of task 'with_code' is compared by name: its code is not" in str(result.notes)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_task_that_was_edited_amid_a_run_is_refused(scores, tasks, tmp_path, recorded):
+    """Also where the sources do not record how they were scored: the run's own logs do."""
+    if not recorded:
+        names = ["prompt_hashes", "key_hashes", "task_settings"]
+        scores = replace(scores, items=scores.items.drop(columns=names))
+    folder = tmp_path / "run"
+    stopping = Failing(after=20, error=KeyboardInterrupt)
+    run(scores, tasks, 12, "random", stopping, batch=4, folder=folder)
+    path = tasks / "tasks" / "made_sums.yaml"
+    text = path.read_text()
+    for change in (WRONG_ANSWER, PATTERN, edited("made_sums", "Question: ", "Q: ")):
+        change(tasks)
+        model = made.scripted(NEW)
+        with pytest.raises(RunError, match=r"in another way than in the logs of this run: .*sums"):
+            run(scores, tasks, 12, "random", model, batch=4, folder=folder)
+        assert not model.asked
+        path.write_text(text)
+    result, _ = run(scores, tasks, 12, "random", batch=4, folder=folder)
+    assert result.targets["new"].items_run == 12
 
 
 def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, monkeypatch):
@@ -302,9 +525,10 @@ def test_what_lm_eval_does_not_run_document_by_document_is_refused(zoo, scores, 
 
 def test_other_prompts_can_be_accepted_and_the_result_says_so(scores, zoo):
     for given in (["--seed", "1,2,3,4"], ["--num_fewshot", "1"]):
-        result, _ = run(scores, zoo, more=given, accept_prompts=True)
-        assert "accepted other prompts or settings" in " ".join(result.notes)
-        assert "accepted answers to other prompts" in " ".join(result.estimates["new"].warnings)
+        result, _ = run(scores, zoo, more=given, accept_differences=True)
+        assert "accepted items asked or scored in another way" in " ".join(result.notes)
+        warnings = " ".join(result.estimates["new"].warnings)
+        assert "accepted answers that were asked or scored in another way" in warnings
 
 
 # -- faults ----------------------------------------------------------------------------------
@@ -340,7 +564,9 @@ def test_a_document_on_which_the_model_fails_is_skipped_and_named(zoo, scores, t
 
 def test_a_model_that_always_fails_ends_the_run_which_can_go_on(zoo, scores, tmp_path):
     result, _ = run(scores, zoo, model=Failing(after=0), folder=tmp_path / "run", tries=2)
-    assert "failed on" in result.stopped
+    assert "failed on 12 items in a row, first: ValueError: no memory for" in result.stopped
+    assert result.stopped in repr(result)
+    assert json.loads(result.to_json())["stopped"] == result.stopped
     assert not result.estimates
     result, _ = run(scores, zoo, folder=tmp_path / "run", tries=2)
     assert result.targets["new"].items_run == 12

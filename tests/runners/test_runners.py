@@ -164,7 +164,7 @@ def test_lines_that_are_no_answers_are_named():
         ("print('loading …', flush=True)", "printed 'loading …', which is no answer"),
         ("item = 'elsewhere'", "answered the item 'elsewhere', which it was not asked"),
         ("print(json.dumps({'item': item, 'cost': -1}), flush=True)", "which is no answer"),
-        ("print(json.dumps({'item': item, 'score': 7}), flush=True)", r"outside 0\.\.1"),
+        ("print(json.dumps({'item': item, 'score': 7}), flush=True); continue", r"outside 0\.\.1"),
     ):
         with pytest.raises(FewbenchError, match=said):
             run_program(program(body))
@@ -175,6 +175,40 @@ def test_lines_that_are_no_answers_are_named():
     for command in ([], ["/no/such/program"]):
         with pytest.raises(RunError, match=r"no program|cannot start /no/such/program"):
             run_program(CommandRunner(command))
+
+
+@pytest.mark.parametrize("when", ["at once", "in the next batch", "at the end"])
+@pytest.mark.parametrize("score", [1, 0, None])
+def test_an_item_gets_one_answer(when, score):
+    """A program that answers an item again, alike or not, in whatever order its lines arrive."""
+    body = """
+import json, sys
+last = None
+def tell(item, score):
+    found = {"item": item, "cost": 1} | ({"error": "?"} if score is None else {"score": score})
+    print(json.dumps(found), flush=True)
+for at, line in enumerate(sys.stdin):
+    item = json.loads(line)["item"]
+    if at == 4 and WHEN == "in the next batch":
+        tell(last, SCORE)
+    tell(item, 1)
+    if at == 1 and WHEN == "at once":
+        tell(item, SCORE)
+    last = item
+if WHEN == "at the end":
+    tell(last, SCORE)
+    print("bye")
+"""
+    body = f"WHEN, SCORE = {when!r}, {score!r}\n{body}"
+    runner = CommandRunner([sys.executable, "-S", "-c", body], timeout=20)
+    if score == 1:
+        target = run_program(runner, n=8, batch=4).targets["target"]
+        assert (target.items_run, target.estimate.score, target.cost) == (8, 1.0, 8)
+        return
+    then = "score 0" if score == 0 else r"error '\?'"
+    with pytest.raises(RunError, match=f"two answers: score 1, then {then}") as found:
+        run_program(runner, n=8, batch=4)
+    assert "--correct" in found.value.hint
 
 
 # -- endpoints ---------------------------------------------------------------------------------
@@ -324,11 +358,13 @@ def test_other_prompts_than_those_of_the_sources_are_refused_or_flagged(items):
     prompts = {item: f"Please answer.\n{text}" for item, text in TEXTS.items()}
     hashes = [sha256(prompts[item].encode()).hexdigest() for item in TEXTS.index]
     hashed = replace(SOURCES, items=SOURCES.items.assign(**{PROMPTS: hashes}))
-    with pytest.raises(RunError, match=r"prompts differ from the source models'.*accept-prompts"):
+    with pytest.raises(
+        RunError, match=r"prompts differ from the source models'.*accept-differences"
+    ):
         run_with(endpoint(items, Fake()), hashed, "random", 9)
-    runner = endpoint(items, Fake(), accept_prompts=True)
-    found = run_with(runner, hashed, "random", 9, accept_prompts=True)
-    assert any("other prompts" in one for one in found.targets["target"].estimate.warnings)
+    runner = endpoint(items, Fake(), accept_differences=True)
+    found = run_with(runner, hashed, "random", 9, accept_differences=True)
+    assert any("another prompt" in one for one in found.targets["target"].estimate.warnings)
     lines = [
         {"id": item, "prompt": prompt, "options": ["yes", "no"], "answer": 0}
         for item, prompt in prompts.items()

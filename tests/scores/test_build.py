@@ -1,11 +1,14 @@
 """Building scores from arrays and tables: what is taken, and what each error says."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fewbench.errors import ScoresError
 from fewbench.scores import OptionProbabilities, Scale, from_arrays, from_long, from_wide
+from fewbench.scores.cells import compact
 
 LONG = pd.DataFrame(
     {
@@ -46,6 +49,26 @@ def test_from_long_does_not_depend_on_the_order_or_index_of_rows():
     there = from_long(LONG.iloc[[3, 1, 0, 2]], **NAMES, task="topic")
     again = there.take(there.model_positions(["a", "b"]), there.positions(["1", "2"]))
     assert again.equals(here)
+
+
+def test_ids_as_categories_are_the_same_ids():
+    """Whatever their order is, unused ones included; equal values with two texts are two ids."""
+    coded = LONG.assign(llm=pd.Categorical(LONG["llm"], ["z", *LONG["llm"].unique()[::-1]]))
+    coded = coded.assign(q=coded["q"].astype("category"), topic=coded["topic"].astype("category"))
+    assert from_long(coded, **NAMES, task="topic").equals(from_long(LONG, **NAMES, task="topic"))
+    mixed = LONG.assign(q=np.array([1, True, 1.0, 0.0], dtype=object), ok=1)
+    assert from_long(mixed, **NAMES).item_ids.tolist() == ["1", "True", "1.0", "0.0"]
+    zeros = LONG.assign(q=[0.0, -0.0, 0.0, -0.0])
+    assert from_long(zeros, **NAMES).item_ids.tolist() == ["0.0", "-0.0"]
+
+
+def test_numbers_that_are_all_distinct_are_not_collected():
+    values = np.random.default_rng(0).random((500, 1000))
+    tracemalloc.start()
+    assert compact(values) is None
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * values.nbytes
 
 
 def test_from_wide_both_ways():

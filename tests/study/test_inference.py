@@ -11,6 +11,7 @@ from scipy import stats
 
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
+from fewbench.study import SplitSettings, make_split
 from fewbench.study.inference import (
     FEWEST_TARGETS,
     expected_random_mae,
@@ -205,6 +206,34 @@ def test_level_with_the_best_is_what_cannot_be_told_from_it():
     found = level_with_best(few, {"a": few.parts([np.ones(30)] * 2)})
     assert (found.best, found.level, found.judged) == ("a", frozenset(), False)
     assert level_with_best(few, {}).best is None
+
+
+@pytest.mark.parametrize(("n_methods", "repeats"), [(4, 5), (8, 10)])
+def test_random_sampling_is_not_worse_than_the_luckiest_of_its_equals(n_methods, repeats):
+    """Null studies at 90 %: unadjusted, 8 equal methods make random worse in 45 % of them."""
+    table, budget, worse, found = simulate(60, 200, seed=1), 20, [], []
+    groups, expected = model_groups(table), expected_random_mae(table, budget)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        splits = [make_split(table, SplitSettings("random"), seed, at) for at in range(repeats)]
+        targets = [split.targets for split in splits]
+        resampled = two_way([[table.model_ids[m] for m in at] for at in targets], groups, seed, 299)
+        errors = {
+            name: resampled.parts([random_errors(table, at, budget, rng) for at in targets])
+            for name in ("random", *map(str, range(n_methods)))
+        }
+        exact = {"random": resampled.parts([expected[at] for at in targets])}
+        worse.append("random" not in level_with_best(resampled, errors, exact=exact).level)
+        errors["better"] = errors["0"] / 2
+        found.append("random" not in level_with_best(resampled, errors, exact=exact).level)
+    assert np.mean(worse) <= 0.15
+    assert np.mean(found) >= 0.95
+
+
+def random_errors(table, targets, budget, rng):
+    """Errors of the means of random items, the same for all targets."""
+    items = rng.permutation(table.n_items)[:budget]
+    return np.abs(table.values[targets][:, items].mean(axis=1) - table.full_scores()[targets])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.01, 0.5))

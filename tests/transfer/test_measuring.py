@@ -15,7 +15,7 @@ import pytest
 
 from fewbench.errors import ModelError, RunError
 from fewbench.runners.asking import Limits, Patience, Prices
-from fewbench.runners.models.model import Chosen, Read, TryAgain, Usage, Written
+from fewbench.runners.models.model import Chosen, NoReply, Read, TryAgain, Usage, Written
 from fewbench.runners.questions import Question
 from fewbench.runners.scoring import longest
 from fewbench.transfer.answers import NOT_LISTED, TOO_LONG
@@ -291,15 +291,6 @@ def test_prompts_that_do_not_fit_are_not_asked_again(design, fake, measured):
     assert model.asked == []
 
 
-@pytest.fixture
-def interruptible():
-    """Ctrl-C is heard, also where it was ignored when the tests began, as in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_leaves_files_whole(design, fake, measured, tmp_path):
     made = design(questions=None)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
@@ -316,7 +307,6 @@ def test_ctrl_c_leaves_files_whole(design, fake, measured, tmp_path):
     assert run.asked == len(made) - done
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_it_where_a_loop_runs_already(design, fake, measured):
     made = design(questions=None)
     model = fake(delay=0.2)
@@ -367,7 +357,7 @@ def test_a_model_that_is_never_reached(design, fake, measured):
     class Gone(fake):
         async def prepare(self, log_probabilities=True):
             self.asked.append("how")
-            raise TryAgain("no connection")
+            raise NoReply("no connection")
 
     model = Gone()
     with pytest.raises(ModelError, match="fake cannot be reached: no connection"):

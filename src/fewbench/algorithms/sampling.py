@@ -77,3 +77,76 @@ def draw(n: int, sizes: FloatArray, rng: np.random.Generator) -> tuple[IntArray,
     drawn = others[np.diff(np.floor(ends - rng.random()) + 1.0, prepend=0.0) > 0]
     chosen = np.sort(np.concatenate([np.flatnonzero(sure), drawn]))
     return chosen.astype(np.intp), np.where(sure, 1.0, share)
+
+
+GOLDEN = 0.6180339887498949
+"""Multiples of it, modulo 1, fill the unit interval evenly however many there are."""
+
+
+class NestedSample:
+    """A sample with known chances of which every beginning is one too.
+
+    The items lie on a circle, in order, each as long as its size. Steps of the golden ratio from a
+    random start run around it, and an item is drawn when a step first meets it. So the number of
+    items need not be known beforehand, and neighbors in the order are rarely drawn together.
+
+    Parameters
+    ----------
+    order : ndarray of int
+        The items that may be drawn, in the order in which they should be spread.
+    sizes : ndarray, shape (items,)
+        Sizes of all items, by position; those in `order` are positive.
+    start : float
+        Random start, in [0, 1).
+
+    Examples
+    --------
+    >>> sample = NestedSample(np.arange(8), np.ones(8), 0.3)
+    >>> sample.take(4).tolist(), sample.take(8).tolist()[:4]
+    ([2, 7, 4, 1], [2, 7, 4, 1])
+    >>> sample.chances(4)[:3].round(2).tolist()
+    [0.5, 0.5, 0.5]
+    """
+
+    def __init__(self, order: IntArray, sizes: FloatArray, start: float) -> None:
+        self._order, self._start = order, start
+        self._ends = np.cumsum(sizes[order])
+        self._shares = np.zeros(len(sizes))
+        self._shares[order] = sizes[order] / self._ends[-1]
+
+    def take(self, n: int) -> IntArray:
+        """Return the first n items, or all."""
+        return self._drawn(n)[0]
+
+    def chances(self, n: int) -> FloatArray:
+        """Return each item's chance to be among the first n, shape (items,); 0 if not in `order`.
+
+        Exact for the number of steps that these items took: a share s of the circle is met with
+        chance sum_i min(s, gap_i), over the gaps between the steps.
+        """
+        if n >= len(self._order):
+            return (self._shares > 0).astype(np.float64)
+        _, steps = self._drawn(n)
+        places = np.sort(self._places(steps))
+        gaps = np.sort(np.diff(places, append=places[0] + 1.0))
+        covered = np.concatenate([[0.0], np.cumsum(gaps)])
+        smaller = np.searchsorted(gaps, self._shares)
+        return np.minimum(covered[smaller] + (steps - smaller) * self._shares, 1.0)
+
+    def _places(self, steps: int) -> FloatArray:
+        return np.asarray((self._start + GOLDEN * np.arange(steps)) % 1)
+
+    def _drawn(self, n: int) -> tuple[IntArray, int]:
+        """Return the first n items, and the number of steps after which they were drawn."""
+        n = min(n, len(self._order))
+        if not n:
+            return np.empty(0, dtype=np.intp), 1
+        steps = n
+        while True:
+            at = np.searchsorted(self._ends, self._places(steps) * self._ends[-1], side="right")
+            _, first = np.unique(np.minimum(at, len(self._order) - 1), return_index=True)
+            if len(first) >= n:
+                break
+            steps += max(8, steps // 2)
+        first = np.sort(first)[:n]
+        return self._order[at[first]], int(first[-1]) + 1

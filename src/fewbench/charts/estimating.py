@@ -18,7 +18,6 @@ def among_sources(
     target: str,
     score: float,
     interval: tuple[float, float],
-    random: tuple[float, float] | None = None,
     level: float = 0.9,
     lower_is_better: bool = False,
 ) -> Any:
@@ -31,17 +30,15 @@ def among_sources(
     target : str
     score, interval
         The target's estimate, on the same scale.
-    random : tuple of float, optional
-        The interval that random sampling of as many items would give.
     level : float
-        Level of the intervals.
+        Level of the interval.
     lower_is_better : bool
         Whether the scale runs from bad to good downwards.
     """
     import altair as alt
 
     values = np.array([value for value in sources.values() if value == value])
-    ends = [*interval, *(random or interval), score, *values.tolist()]
+    ends = [*interval, score, *values.tolist()]
     low, high = min(ends), max(ends)
     air = 0.03 * (high - low) or 0.5
     scale = alt.Scale(domain=[low - air, high + air], nice=False)
@@ -88,14 +85,6 @@ def among_sources(
     )
     if len(values):
         told += f" from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}"
-    if random is not None:
-        drawn = [{"low": finite(random[0]), "high": finite(random[1])}]
-        layers.append(
-            alt.Chart(theme.rows(drawn))
-            .mark_rule(color=LIGHT["soft"], strokeWidth=2, strokeDash=[3, 3])
-            .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=alt.value(30))
-        )
-        told += f". Dashed: random sampling would give {random[0]:.4g} to {random[1]:.4g}"
     return finished(alt.layer(*layers), f"{told}.", 250)
 
 
@@ -154,21 +143,6 @@ def several(estimates: Sequence[Mapping[str, Any]], level: float = 0.9) -> Any:
         for one in estimates
     )
     return forms.intervals(values, "full score", f"{told}.")
-
-
-def beside_random(
-    target: str, score: float, interval: tuple[float, float], random: tuple[float, float]
-) -> Any:
-    """An estimate with its interval, and the interval that random sampling would give."""
-    middle = (random[0] + random[1]) / 2
-    rows = [
-        {"name": target, "value": score, "low": interval[0], "high": interval[1], "color": TARGET},
-        {"name": "random sampling", "value": middle, "low": random[0], "high": random[1],
-         "color": "ref"},
-    ]  # fmt: skip
-    told = f"{target}: {score:.4g} ({interval[0]:.4g} to {interval[1]:.4g}); random sampling "
-    told += f"would give {random[0]:.4g} to {random[1]:.4g}."
-    return forms.intervals(rows, "full score", told)
 
 
 def course(points: Sequence[Mapping[str, Any]]) -> Any | None:

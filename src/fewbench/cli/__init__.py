@@ -1,15 +1,23 @@
 """The command line: parse, call, print."""
 
 import errno
+import os
+import re
 import sys
+import warnings
+from codecs import lookup
+from contextlib import suppress
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
 
-from fewbench.cli.app import app
-from fewbench.errors import FewbenchError, first_line
+from fewbench.cli.app import COMMANDS, app, load_command
+from fewbench.cli.text import say
+from fewbench.errors import EstimateWarning, FewbenchError, first_line
 
 INTERRUPTED = 130
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 FULL = {errno.ENOSPC, errno.EDQUOT}
 # The base of usage errors: typer's class, or click's in older releases.
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
@@ -18,7 +26,10 @@ _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 def main() -> None:
     """Run the command line; user errors are one line and exit code 2, no traceback."""
     try:
-        code = app(prog_name="fewbench", standalone_mode=False)
+        _open_streams()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EstimateWarning)  # commands print them
+            code = app(prog_name="fewbench", standalone_mode=False)
         sys.stdout.flush()  # while errors can still be reported
     except FewbenchError as error:
         _fail(error.message, error.hint)
@@ -38,11 +49,51 @@ def main() -> None:
         command = error.ctx.command_path if error.ctx else "fewbench"
         _fail(error.format_message(), f"see {command} --help")
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code
-        print("fewbench: stopped; no file is damaged", file=sys.stderr)
+        say("fewbench: stopped; no file is damaged")
     sys.exit(code or 0)
 
 
+def _open_streams() -> None:
+    """Make all text printable in any locale, and keep files from the numbers of closed streams."""
+    is_closed = sys.stdout is None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if is_closed:
+        _fail("the standard output is closed", "redirect it to a file or to /dev/null")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            is_ascii = lookup(stream.encoding).name == "ascii"  # of LC_ALL=C
+            encoding = "utf-8" if is_ascii else stream.encoding
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+    paths = sys.argv[1:]
+    with suppress(OSError):  # a folder that is gone
+        paths = [*paths, os.getcwd()]
+    for path in paths:
+        if re.search("[\udc80-\udcff]", path):
+            _fail(
+                f"{path}: not text in this locale ({sys.getfilesystemencoding()})",
+                "set LC_ALL=C.UTF-8 (and not PYTHONUTF8=0), or rename the file or folder",
+            )
+
+
+def _options_of(words: list[str]) -> set[str]:
+    """Return the options of the command that the words begin with; of a group, of all in it."""
+    if not words or words[0] not in COMMANDS:
+        return set()
+    command = load_command(words[0])
+    below = getattr(command, "commands", {})
+    every = [below[words[1]]] if words[1:] and words[1] in below else [command, *below.values()]
+    return {name for one in every for it in one.params for name in (*it.opts, *it.secondary_opts)}
+
+
 def _fail(message: str, hint: str | None) -> NoReturn:
+    if hint is not None and "import" not in hint:
+        own = _options_of(sys.argv[1:])
+        named = dict.fromkeys(OPTION.findall(hint)) if own else ()
+        lacking = [name for name in named if name not in own]
+        if other := [name for name in lacking if name in _options_of(["import"])]:
+            hint += f"; {', '.join(other)}: of fewbench import, so import the file first"
     line = message if hint is None else f"{message} (hint: {hint})"
-    print(f"fewbench: error: {' '.join(line.split())}", file=sys.stderr)
+    say(f"fewbench: error: {' '.join(line.split())}")
     sys.exit(2)

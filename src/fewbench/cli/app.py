@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from fewbench._version import __version__
+from fewbench.cli.text import echo
 
 # Where a command is, and the first sentence of its help: a command is imported when it is used,
 # so that the version and the list of commands do not wait for pandas, SciPy and the others.
@@ -109,7 +110,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"fewbench {__version__}")
+        echo(f"fewbench {__version__}")
         raise typer.Exit
 
 

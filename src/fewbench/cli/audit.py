@@ -15,7 +15,7 @@ from fewbench.audit import audit as run_audit
 from fewbench.cli.options import AverageOption, Json, ScoresPath, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import WIDEST, say, wrapped
+from fewbench.cli.text import WIDEST, echo, say, wrapped
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 
@@ -93,12 +93,12 @@ def audit(
         say(f"wrote {report}")
     if as_json:
         read = {**found.to_dict(), "changed": changed}
-        print(json.dumps(read, indent=2, ensure_ascii=False))
+        echo(json.dumps(read, indent=2, ensure_ascii=False))
     else:
         width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
         if changed is not None:
-            print(f"{scores_path}, without the changes in {changed['written']}:\n")
-        print(describe(found, width, str(scores_path)))
+            echo(f"{scores_path}, without the changes in {changed['written']}:\n")
+        echo(describe(found, width, str(scores_path)))
 
 
 def describe(found: Audit, width: int = WIDEST, path: str = "SCORES") -> str:

@@ -15,7 +15,7 @@ import typer
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import number, points, say, table
+from fewbench.cli.text import echo, number, points, say, table
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study import KINDS, Comparison, SplitSettings
@@ -139,7 +139,7 @@ def compare(
             progress=progress,
             facts={"scores": scores_path.name, "command": shlex.join(["fewbench", *sys.argv[1:]])},
         )
-    print(outcome.to_json() if as_json else describe(outcome))
+    echo(outcome.to_json() if as_json else describe(outcome))
     if output is not None:
         outcome.save_json(output)
         say(f"wrote {output}")

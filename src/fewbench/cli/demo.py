@@ -10,6 +10,7 @@ from fewbench.cli.compare import describe as describe_comparison
 from fewbench.cli.evaluate import describe as describe_estimate
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
+from fewbench.cli.text import echo
 from fewbench.evaluation import Evaluation, Stop
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def demo(
     page = output / "report.html"
     check_outputs(page, force=force or output == OWN)
     zoo = load_zoo()
-    print(
+    echo(
         f"Source models: {zoo.n_models} small classifiers of {zoo.models['family'].nunique()} "
         f"families on {zoo.n_items} images of handwritten digits, {len(zoo.tasks)} tasks.\n"
         f"Target model: a new classifier. {METHOD} runs it on few images at a time, until the "
@@ -54,21 +55,21 @@ def demo(
         _answer(evaluation, newcomer)
         said = evaluation.estimate()["newcomer"]
         low, high = said.interval.low, said.interval.high
-        print(f"{said.items_run:4} images  {said.score:.3f}  ±{(high - low) / 2:.3f}", flush=True)
+        echo(f"{said.items_run:4} images  {said.score:.3f}  ±{(high - low) / 2:.3f}")
     assert said is not None
     sample = Evaluation(zoo, "random", said.items_run, ["newcomer"], seed)
     _answer(sample, newcomer)
     found = {METHOD: said, "random": sample.estimate()["newcomer"]}
     truth = newcomer.full_score()
-    print(f"\n{describe_estimate(said, zoo.scale)}")
-    print(f"\n{'truth':<18}{truth:.3f}   (all {zoo.n_items} images)")
+    echo(f"\n{describe_estimate(said, zoo.scale)}")
+    echo(f"\n{'truth':<18}{truth:.3f}   (all {zoo.n_items} images)")
     for method, one in found.items():
         inside = "inside" if one.interval.low <= truth <= one.interval.high else "outside"
-        print(
+        echo(
             f"{method:<18}{one.score:.3f}   error {100 * abs(one.score - truth):.1f} points, truth "
             f"{inside} {one.interval.low:.3f} .. {one.interval.high:.3f}"
         )
-    print(
+    echo(
         "\nOne model proves little: either method may be closer by chance. The demo repeats this "
         "with source\nmodels as targets: drawn at random, and as whole held-out families (about a "
         "minute):\n"
@@ -86,15 +87,15 @@ def demo(
             progress=progress,
             facts={"scores": "the bundled zoo", "command": "fewbench demo"},
         )
-    print(describe_comparison(outcome))
+    echo(describe_comparison(outcome))
     write_report(outcome, page)
-    print(
+    echo(
         "\nA pack holds the chosen items and what estimates need of the source models, in one "
         "file. Make one\nof these source models, and start from it:\n\n"
         f"  fewbench pack {zoo_file()} -m greedy-ridge -n 50 -o zoo-50.few\n"
         "  fewbench start zoo-50.few -o run"
     )
-    print(f"\nReport: {page.resolve()}")
+    echo(f"\nReport: {page.resolve()}")
 
 
 def _answer(evaluation: Evaluation, newcomer: "Newcomer") -> None:

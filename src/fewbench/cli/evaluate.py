@@ -25,7 +25,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import number, say, table
+from fewbench.cli.text import echo, number, say, table
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation, Stop
 from fewbench.evaluation.estimate import Interval
@@ -164,7 +164,7 @@ def start(
             warnings = evaluation.warnings(workers=workers, executor=cluster)
         for warning in warnings:
             say(f"warning: {warning}")
-    print(
+    echo(
         f"{output}: {method} on {scores.n_models} models × {scores.n_items} items; "
         f"{len(first)} items to run now. Next: fewbench ask {output}"
     )
@@ -229,7 +229,7 @@ def ask(
     if as_json and harness != "ids":
         raise EvaluationError("--json prints item ids of all targets", hint=f"omit --for {harness}")
     if as_json:
-        print(json.dumps(pending, indent=2))
+        echo(json.dumps(pending, indent=2))
         return
     if not pending and target in evaluation.waiting():
         others = some(list(evaluation.ask()))
@@ -247,7 +247,7 @@ def ask(
     if positions is not None:
         sources, items = _positions_now(sources, items, positions, harness)
     text = export_items(sources, items, harness)
-    print(text)
+    echo(text)
     say(f"{len(items)} items for {', '.join(pending)}")
     if harness == "lm-eval":
         say(f"run exactly these tasks with --log_samples: {','.join(json.loads(text))}")
@@ -304,7 +304,8 @@ def estimate(
 ) -> None:
     """Estimate full scores from the answers so far.
 
-    Prints score, interval, rank and task scores, and the interval of random sampling. The rank is
+    Prints score, interval, rank and task scores, and how wide the interval of as many random items
+    is at that score. The rank is
     among the source models and the target (1 is best), with the ranks at the ends of the interval
     in brackets. With several targets, prints the finished ones and lists the others; --target NAME
     prints one target in any case.
@@ -325,10 +326,10 @@ def estimate(
         estimates = evaluation.estimate(level, names, workers=workers, executor=cluster)
     if as_json:
         found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
-        print(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
     else:
         scale = evaluation.scores.scale
-        print("\n\n".join(describe(one, scale) for one in estimates.values()))
+        echo("\n\n".join(describe(one, scale) for one in estimates.values()))
     for name in evaluation.targets if target is None else ():
         if name not in estimates:
             answered = len(evaluation.record.answered(name))
@@ -366,13 +367,13 @@ def repair(folder: Folder) -> None:
     measured = (folder / HEADER).exists()
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()
     if dropped:
-        print(
+        echo(
             f"{folder}: dropped {counted(dropped, 'damaged line')}; the damaged file is "
             "answers.jsonl.damaged. Items of dropped answers are asked again. If a dropped line "
             "corrected an answer, the earlier answer counts: correct it again."
         )
     else:
-        print(f"{folder}: nothing is damaged")
+        echo(f"{folder}: nothing is damaged")
 
 
 def describe(one: Estimate, scale: Scale) -> str:
@@ -385,27 +386,27 @@ def describe(one: Estimate, scale: Scale) -> str:
 
     made = one.provenance
     rows = [line("estimate", number(one.score, digits), one.interval, one.expected_error)]
-    if made.settings != "random+mean":  # else both lines are the same
-        plain = one.random
-        rows.append(line("random would give", "", plain.interval, plain.expected_error))
+    if made.settings != "random+mean":  # both lines would be the same
+        error = number(one.random.expected_error, digits)
+        rows.append(["random sampling", "", f"± {one.random.half_width:.{digits}f}", error])
+    level = f"{one.level:.0%} interval"
     lines = [
         f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
-        table(["", "score", f"{one.level:.0%} interval", "typical error"], rows),
+        table(["", "score", level, "expected error"], rows),
+        f"answers: {one.answered}",
+        f"interval: {one.interval_basis}",
     ]
-    if one.interval_basis is not None:
-        lines.append(f"interval: {one.interval_basis}")
     if one.rank is not None and one.rank_interval is not None:
         ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
         lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
     if len(one.tasks) > 1:
-        header = ["task", "score", "rank"]
-        some_not_run = 0 in one.task_items.values()
         of_tasks = []
         for task, score in one.tasks.items():
-            row = [task, number(score, digits), str(one.task_ranks.get(task, "–"))]
-            of_tasks.append([*row, str(one.task_items[task])] if some_not_run else row)
-        lines += ["", table([*header, "items run"] if some_not_run else header, of_tasks)]
-        if some_not_run:
+            known = one.task_intervals.get(task)
+            ends = "–" if known is None else f"{known.low:.{digits}f} .. {known.high:.{digits}f}"
+            of_tasks.append([task, number(score, digits), ends, str(one.task_items[task])])
+        lines += ["", table(["task", "score", level, "items run"], of_tasks)]
+        if 0 in one.task_items.values():
             lines.append("tasks with 0 items run: scores predicted from the other tasks")
     lines += [f"warning: {warning}" for warning in one.warnings]
     return "\n".join(lines)

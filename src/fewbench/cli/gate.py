@@ -11,7 +11,7 @@ from fewbench.cli.options import Json, TargetName
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.sides import Sides
-from fewbench.cli.text import number, say, table
+from fewbench.cli.text import echo, number, say, table
 from fewbench.cli.versus import MEASURING, needed
 from fewbench.decide import Gate
 from fewbench.decide import gate as decide
@@ -45,14 +45,18 @@ def gate(
         ),
     ] = None,
     level: Annotated[
-        float, typer.Option(help="At most 1 - LEVEL of the verdicts are wrong.")
+        float,
+        typer.Option(
+            help="Level of the interval. At most (1 - LEVEL)/2 of the models that should not pass "
+            "do: 5 % at 0.9."
+        ),
     ] = 0.9,
-    once: Annotated[
+    sequential: Annotated[
         bool,
         typer.Option(
-            "--once",
-            help="You look only once, at a number of answers fixed beforehand (narrower "
-            "intervals).",
+            "--sequential",
+            help="You look again after 10, 20, 40, … answers up to the budget, and stop at pass or "
+            "fail. The interval is wide enough for all looks together.",
         ),
     ] = False,
     target: TargetName = None,
@@ -70,14 +74,14 @@ def gate(
 ) -> None:
     """Check whether a target passes a threshold or holds up to a baseline.
 
-    The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided. Run it after every
-    round of answers and stop as soon as it passes or fails: the level holds however often you look.
+    The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided. The interval is
+    the one that fewbench estimate prints.
 
     \b
     fewbench gate run --at-least 0.70
     fewbench gate run --not-below old-model --margin 0.01
     fewbench gate run --not-below old-run --margin 0.01 --level 0.95 -o gate.md
-    fewbench gate run --at-least 0.70 --once --json
+    fewbench gate run --at-least 0.70 --sequential --json
     """
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
@@ -101,9 +105,9 @@ def gate(
             not_below=baseline,
             margin=margin,
             level=level,
-            once=once,
+            sequential=sequential,
         )
-    print(found.to_json() if as_json else describe(found, folder))
+    echo(found.to_json() if as_json else describe(found, folder))
     if output is not None:
         text = found.to_markdown() if output.suffix == ".md" else found.to_json() + "\n"
         if output.suffix == ".html":
@@ -136,8 +140,7 @@ def describe(found: Gate, folder: str = "DIR") -> str:
     ]
     if found.looks:
         lines.append(
-            f"the level holds however often you look, from {found.looks[0]} to {found.looks[-1]} "
-            "answers"
+            f"the interval holds at all looks together ({', '.join(map(str, found.looks))} answers)"
         )
     lines += [f"warning: {said}" for said in found.warnings]
     if found.verdict == "undecided":

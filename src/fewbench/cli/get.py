@@ -13,7 +13,7 @@ from fewbench.cli.audit import describe
 from fewbench.cli.options import Cluster, Filter, Json, Metric
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, progress_bar
-from fewbench.cli.text import WIDEST, say, table
+from fewbench.cli.text import WIDEST, echo, say, table
 from fewbench.errors import PublicError
 from fewbench.public import (
     PublicFiles,
@@ -110,7 +110,7 @@ def get(
             pack = get_pack(
                 *(name, output), revision=revision, cache=cache, force=force, progress=progress
             )
-        print(f"wrote {pack}. Next: fewbench pack show {pack}")
+        echo(f"wrote {pack}. Next: fewbench pack show {pack}")
         return
     if output is None:
         parts = [name.rpartition("/")[2], split, benchmark]
@@ -156,46 +156,46 @@ def _report(results: PublicResults, as_json: bool) -> None:
         found = results.audit
     if as_json:
         said = {"written": str(path), **results.to_dict(), "audit": found.to_dict()}
-        print(json.dumps(said, indent=2, ensure_ascii=False))
+        echo(json.dumps(said, indent=2, ensure_ascii=False))
         return
     source = results.files.source
     width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
-    print(f"wrote {path}")
-    print(f"license: {source.license}; cite: {source.cite}\n")
-    print(describe(found, width, str(path)))
+    echo(f"wrote {path}")
+    echo(f"license: {source.license}; cite: {source.cite}\n")
+    echo(describe(found, width, str(path)))
 
 
 def _show(files: PublicFiles, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(files.to_dict(), indent=2, ensure_ascii=False))
+        echo(json.dumps(files.to_dict(), indent=2, ensure_ascii=False))
         return
     unknown = sum(one.size is None for one in files.found.files)
     known = sum(one.size or 0 for one in files.found.files)
-    print(f"{files!r}")
-    print(f"cite: {files.source.cite}")
+    echo(f"{files!r}")
+    echo(f"cite: {files.source.cite}")
     size = megabytes(known) + (f" and {counted(unknown, 'file')} of unknown size" * bool(unknown))
-    print(f"{size}; {megabytes(files.n_missing_bytes)} to fetch into {files.folder}")
+    echo(f"{size}; {megabytes(files.n_missing_bytes)} to fetch into {files.folder}")
     for note in files.notes:
-        print(f"note: {note}")
+        echo(f"note: {note}")
     for one in files.found.files[:5]:
-        print(f"  {one.path}")
+        echo(f"  {one.path}")
     if len(files.found.files) > 5:
-        print(f"  and {len(files.found.files) - 5:,} more")
+        echo(f"  and {len(files.found.files) - 5:,} more")
 
 
 def _list(as_json: bool) -> None:
     sources = public_sources()
     if as_json:
         rows = sources.reset_index().to_dict("records")
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     listed = [[str(name), *(str(row[key]) for key in LISTED)] for name, row in sources.iterrows()]
-    print(table(["name", *LISTED], listed, left=5))
-    print("\nbenchmarks and splits, how to cite:")
+    echo(table(["name", *LISTED], listed, left=5))
+    echo("\nbenchmarks and splits, how to cite:")
     for name, row in sources.iterrows():
-        print(f"\n{name}: {row['title']} ({row['url']})")
+        echo(f"\n{name}: {row['title']} ({row['url']})")
         for key in ("benchmarks", "splits"):
             if row[key]:
-                print(f"  --{key[:-1]} {row[key]}")
-        print(f"  cite: {row['cite']}")
-    print("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")
+                echo(f"  --{key[:-1]} {row[key]}")
+        echo(f"  cite: {row['cite']}")
+    echo("\nNumbers and sizes are approximate. hub:ORG/DATASET reads any dataset repository.")

@@ -11,6 +11,7 @@ import typer
 from fewbench._files import only_process, written_whole
 from fewbench._names import as_cell, counted
 from fewbench.cli.options import (
+    AcceptDifferences,
     Cluster,
     Filter,
     ItemColumn,
@@ -22,7 +23,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, progress_bar
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.errors import ReaderError
 from fewbench.readers import DAMAGED, FORMS, SAME_MODEL, Columns, Reading, join_attributes, read
 from fewbench.readers.gather import SUFFIX
@@ -99,6 +100,7 @@ def import_(
             f"{', '.join(SAME_MODEL)} (apart: import it as two models)."
         ),
     ] = "stop",
+    accept_differences: AcceptDifferences = False,
     workers: Annotated[
         int | None, typer.Option(help="Logs: number of processes (default: all processors).")
     ] = None,
@@ -154,6 +156,7 @@ def import_(
                 key=key,
                 damaged=damaged,  # type: ignore[arg-type]
                 same_model=same_model,  # type: ignore[arg-type]
+                accept_differences=accept_differences,
                 scale=parse_range(score_range, lower_is_better),
                 work=work,
                 workers=(os.cpu_count() or 1) if workers is None else workers,
@@ -171,7 +174,7 @@ def import_(
             written = save_scores(scores, output)
         if len(reading.files):
             _report_files(reading, report)
-    print(f"{written}: {_described(scores)}")
+    echo(f"{written}: {_described(scores)}")
 
 
 @contextmanager

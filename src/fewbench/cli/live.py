@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench.cli.options import Folder, MovedScores, open_evaluation
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.evaluation import Estimate
 from fewbench.scores import Scores
 
@@ -48,7 +48,7 @@ def view(
             folder,
             level=level,
             port=port,
-            on_ready=lambda url: print(f"{url}\nStop with Ctrl-C.", flush=True),
+            on_ready=lambda url: echo(f"{url}\nStop with Ctrl-C."),
             opened=lambda copy: open_evaluation(copy, scores),
         )
     except KeyboardInterrupt:

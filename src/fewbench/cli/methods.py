@@ -10,7 +10,7 @@ import typer
 
 from fewbench._names import did_you_mean
 from fewbench.cli.options import Json, load
-from fewbench.cli.text import table
+from fewbench.cli.text import echo, table
 from fewbench.errors import MethodError
 from fewbench.methods import (
     ADAPTIVE,
@@ -69,7 +69,7 @@ def methods(
             | {"use_for": _uses(one)}
             for one, entry in wanted.items()
         ]
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif parts:
         _print_parts()
     elif name is not None:
@@ -83,43 +83,43 @@ def _uses(name: str) -> list[str]:
 
 
 def _print_all(cannot: dict[str, str | None]) -> None:
-    print("Recommended:\n")
+    echo("Recommended:\n")
     uses = [[one.when, ", ".join(one.methods), one.reason] for one in ADVICE]
-    print(table(["targets", "methods", "reason"], uses, left=3))
-    print(f"\nWithout --method, fewbench start and select use {AUTO}: {AUTO_SAYS}.")
+    echo(table(["targets", "methods", "reason"], uses, left=3))
+    echo(f"\nWithout --method, fewbench start and select use {AUTO}: {AUTO_SAYS}.")
     reasons: dict[str, list[str]] = {}
     for name, reason in cannot.items():
         if reason is not None:
             reasons.setdefault(reason, []).append(name)
     if reasons:
-        print("\nThese cannot run here:\n")
+        echo("\nThese cannot run here:\n")
         said = [[", ".join(names), reason] for reason, names in reasons.items()]
-        print(table(["methods", "reason"], said, left=2))
-    print("\nAll methods:\n")
+        echo(table(["methods", "reason"], said, left=2))
+    echo("\nAll methods:\n")
     rows = [[name, entry.summary] for name, entry in CATALOGUE.items()]
-    print(table(["method", "what it does"], rows, left=2))
-    print("\nDetails: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
+    echo(table(["method", "what it does"], rows, left=2))
+    echo("\nDetails: fewbench methods NAME. Parts to combine: fewbench methods --parts.")
 
 
 def _print_one(name: str, cannot: str | None) -> None:
     entry = CATALOGUE[name]
     method = entry.method
-    print(f"{name}: {entry.summary}\n")
-    print(f"source   {entry.citation}")
-    print(f"parts    {method.describe()}")
-    print(f"asks     {'once' if method.asks_once else 'again after answers'}")
+    echo(f"{name}: {entry.summary}\n")
+    echo(f"source   {entry.citation}")
+    echo(f"parts    {method.describe()}")
+    echo(f"asks     {'once' if method.asks_once else 'again after answers'}")
     for use in _uses(name):
-        print(f"use      {use}")
+        echo(f"use      {use}")
     for need in needs_of(method):
-        print(f"needs    {_need(need)}")
+        echo(f"needs    {_need(need)}")
     for extra in method.extras:
-        print(f"extra    {extra.package} ({extra.hint})")
+        echo(f"extra    {extra.package} ({extra.hint})")
     if cannot is not None:
-        print(f"cannot   {cannot}")
+        echo(f"cannot   {cannot}")
     whole = (method.selector, method.predictor) if isinstance(method, StaticMethod) else (method,)
     for called, part in parts_of(*whole):
-        print(f"\n{called or name}\n")
-        print("\n".join(f"  {line}".rstrip() for line in (inspect.getdoc(part) or "").splitlines()))
+        echo(f"\n{called or name}\n")
+        echo("\n".join(f"  {line}".rstrip() for line in (inspect.getdoc(part) or "").splitlines()))
 
 
 def _need(need: Need) -> str:
@@ -129,20 +129,20 @@ def _need(need: Need) -> str:
 
 
 def _print_parts() -> None:
-    print("selector + features + reduction + regressor, or selector + predictor. Put tasks before")
-    print("the selector to choose tasks first; tasks + predictor runs all items of these tasks.\n")
+    echo("selector + features + reduction + regressor, or selector + predictor. Put tasks before")
+    echo("the selector to choose tasks first; tasks + predictor runs all items of these tasks.\n")
     rows = [
         [stage if at == 0 else "", name, settings_of(part)]
         for stage, parts in STAGES.items()
         for at, (name, part) in enumerate(parts.items())
     ]
-    print(table(["part", "name", "settings and defaults"], rows, left=3))
-    print(f"\nParts that choose tasks also take: {settings_of(TaskSettings)}")
-    print("\nMethods that ask again, with their settings:\n")
+    echo(table(["part", "name", "settings and defaults"], rows, left=3))
+    echo(f"\nParts that choose tasks also take: {settings_of(TaskSettings)}")
+    echo("\nMethods that ask again, with their settings:\n")
     listed = []
     for name, method in ADAPTIVE.items():
         for at, setting in enumerate(fields(method)):
             listed.append([name if at == 0 else "", setting.name, *choices(setting)])
-    print(table(["method", "setting", "default", "choices"], listed, left=4))
-    print("\nExamples: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")
-    print("          --method 'tailored(metric=cosine,restarts=5)'")
+    echo(table(["method", "setting", "default", "choices"], listed, left=4))
+    echo("\nExamples: --method 'jsd(models=50)+pca(components=64)+ridge(alpha=1)'")
+    echo("          --method 'tailored(metric=cosine,restarts=5)'")

@@ -63,7 +63,9 @@ Template = Annotated[
 Concurrency = Annotated[int, typer.Option(help="Number of concurrent requests.")]
 Rate = Annotated[float | None, typer.Option(help="Most requests per minute.")]
 Timeout = Annotated[float, typer.Option(help="Timeout of a request, in seconds.")]
-Retries = Annotated[int, typer.Option(help="Retries per request.")]
+Retries = Annotated[
+    int, typer.Option(help="Tries of a request in a row, until all others are done.", min=1)
+]
 PriceIn = Annotated[
     float | None, typer.Option("--price-in", help="Price of a million prompt tokens.")
 ]
@@ -83,9 +85,25 @@ Metric = Annotated[str | None, typer.Option(help="Logs: metric to read, if there
 Filter = Annotated[
     str | None, typer.Option("--filter", help="Logs: filter to read, if there are several.")
 ]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse replies that were cut at a token limit or filtered and are not right, and "
+        "those of another model. By default they count, and the estimate carries a warning.",
+    ),
+]
 Key = Annotated[
     str | None,
     typer.Option(help="Logs: field that identifies an item (default: its content)."),
+]
+AcceptDifferences = Annotated[
+    bool,
+    typer.Option(
+        "--accept-differences",
+        help="Take answers that were asked or scored in another way than those of the source "
+        "models: other prompts, settings, answer keys. Estimates then carry a warning.",
+    ),
 ]
 
 

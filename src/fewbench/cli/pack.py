@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from fewbench._names import counted
+from fewbench._warned import with_warnings
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
@@ -19,7 +20,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, status_line
-from fewbench.cli.text import number, say, table
+from fewbench.cli.text import echo, number, say, table
 from fewbench.errors import PackError
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores.pack_files import SUFFIX
@@ -147,10 +148,10 @@ def make(
         )
     made.save(output, force=force)
     if as_json:
-        print(json.dumps(_with_size(made, output), indent=2))
+        echo(json.dumps(_with_size(made, output), indent=2))
         return
-    print(f"wrote {output} ({_kilobytes(output)})")
-    print(describe(made))
+    echo(f"wrote {output} ({_kilobytes(output)})")
+    echo(describe(made))
     say(f"Next: fewbench start {_used_as(made, output)} -o run")
 
 
@@ -177,10 +178,10 @@ def show(
 
         say(f"wrote {write_report(opened, report)}")
     if as_json:
-        print(json.dumps(_with_size(opened, opened.source), indent=2))
+        echo(json.dumps(_with_size(opened, opened.source), indent=2))
         return
-    print(f"{file} ({_kilobytes(opened.source)})")
-    print(describe(opened))
+    echo(f"{file} ({_kilobytes(opened.source)})")
+    echo(describe(opened))
 
 
 @pack.command()
@@ -203,7 +204,7 @@ def refresh(
     with at_work("estimating again"):
         found = refresh_pack(folder, file, level)
     if as_json:
-        print(json.dumps(found.to_dict(), indent=2))
+        echo(json.dumps(found.to_dict(), indent=2))
         return
     rows = []
     for target, row in found.to_frame().iterrows():
@@ -212,7 +213,7 @@ def refresh(
         used = f"{found.used[str(target)]} of {found.recorded[str(target)]}"
         rows.append([str(target), before, number(row["after"]), moved, ends, used])
     header = ["target", "before", "after", "moved", f"{level:.0%} interval", "answers used"]
-    print(table(header, rows))
+    echo(with_warnings(table(header, rows), found.after.warnings))
     for note in found.notes:
         say(f"note: {note}")
 

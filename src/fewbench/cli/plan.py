@@ -12,7 +12,7 @@ from fewbench.cli.compare import default_cache
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import number, say, table
+from fewbench.cli.text import echo, number, say, table
 from fewbench.errors import StudyError
 from fewbench.study import Forecast, Plan
 from fewbench.study import plan as make_plan
@@ -117,7 +117,7 @@ def plan(
             cache=default_cache(scores) if use_cache else None,
             progress=progress,
         )
-    print(made.to_json() if as_json else describe(made, str(scores_path), cost_column))
+    echo(made.to_json() if as_json else describe(made, str(scores_path), cost_column))
     if output is None:
         return
     if output.suffix == ".json":

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from fewbench._text import plain
 from fewbench.cli.text import say
 
 MINUTE = 60.0  # seconds between lines in a pipe
@@ -35,8 +36,9 @@ def at_work(title: str) -> Iterator[None]:
             yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(title):
+    with Console(stderr=True).status(Text(plain(title))):
         yield
 
 
@@ -50,8 +52,8 @@ def status_line(title: str) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(title) as status:
-        yield lambda text: status.update(Text(text))
+    with Console(stderr=True).status(Text(plain(title))) as status:
+        yield lambda text: status.update(Text(plain(text)))
 
 
 @contextmanager

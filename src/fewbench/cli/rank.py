@@ -10,7 +10,7 @@ from fewbench.cli.options import Json, open_evaluation
 from fewbench.cli.outputs import Force, check_outputs, write_result
 from fewbench.cli.progress import at_work
 from fewbench.cli.sides import ONE_LOOK
-from fewbench.cli.text import number, say, table
+from fewbench.cli.text import echo, number, say, table
 from fewbench.cli.versus import MEASURING
 from fewbench.decide import Ranking
 from fewbench.decide import rank as rank_targets
@@ -93,7 +93,7 @@ def rank(
             evaluation.ask_more(own)
         if not sequential:
             say(ONE_LOOK)
-    print(found.to_json() if as_json else describe(found))
+    echo(found.to_json() if as_json else describe(found))
     write_result(found, output)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fewbench.cli.options import (
+    AcceptDifferences,
     Concurrency,
     Json,
     PriceIn,
@@ -17,6 +18,7 @@ from fewbench.cli.options import (
     ScoresOrPack,
     Scoring,
     Seed,
+    Strict,
     Template,
     Timeout,
     items_of,
@@ -41,7 +43,7 @@ from fewbench.cli.running import (
     run_and_print,
     stop_of,
 )
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.scores import Scores
 
@@ -102,16 +104,10 @@ def endpoint(
         bool, typer.Option("--chat/--no-chat", help="Written answers: ask as chat messages.")
     ] = True,
     scoring: Scoring = "auto",
-    accept_prompts: Annotated[
-        bool,
-        typer.Option(
-            "--accept-prompts",
-            help="Ask with other prompts than those of the source models. Estimates then carry a "
-            "warning.",
-        ),
-    ] = False,
+    accept_differences: AcceptDifferences = False,
     accept_fractions: AcceptFractions = False,
     accept_changes: AcceptChanges = False,
+    strict: Strict = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the expected cost and a prompt; send no requests."),
@@ -182,7 +178,7 @@ def endpoint(
         rate=rate,
         patience=Patience(tries=retries),
         log=output,
-        accept_prompts=accept_prompts,
+        accept_differences=accept_differences,
     )
     settings = Settings(
         scores_path=scores_path,
@@ -193,9 +189,10 @@ def endpoint(
         folder=output or Path(),
         batch=batch,
         tries=tries,
-        accept_prompts=accept_prompts,
+        accept_differences=accept_differences,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
+        strict=strict,
         report=report,
         live=live,
         force=force,
@@ -206,7 +203,7 @@ def endpoint(
     if dry_run and as_json:
         _print_expected(runner, scores, settings, scoring == "echo")
     elif dry_run:
-        print(overview)
+        echo(overview)
     else:
         say(overview.partition("\n\n")[0])
         run_and_print(runner, scores, settings)
@@ -218,4 +215,4 @@ def _print_expected(
     most = min(settings.stop.items or scores.n_items, scores.n_items)
     costs = {"run": most, "full": scores.n_items}
     found = {name: asdict(runner.expected(scores, n, one_by_one)) for name, n in costs.items()}
-    print(json.dumps(found, indent=2))
+    echo(json.dumps(found, indent=2))

@@ -8,13 +8,12 @@ import typer
 
 from fewbench.cli.evaluate import MEASURING
 from fewbench.cli.live import followed
-from fewbench.cli.options import Json, ScoresOrPack, Seed, items_of
+from fewbench.cli.options import AcceptDifferences, Json, ScoresOrPack, Seed, Strict, items_of
 from fewbench.cli.outputs import Force
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
     AcceptChanges,
     AcceptFractions,
-    AcceptPrompts,
     BatchSize,
     Cost,
     HalfWidth,
@@ -58,9 +57,10 @@ def inspect(
         str | None,
         typer.Option(help="Which value of the scorers (default: that of the source models)."),
     ] = None,
-    accept_prompts: AcceptPrompts = False,
+    accept_differences: AcceptDifferences = False,
     accept_fractions: AcceptFractions = False,
     accept_changes: AcceptChanges = False,
+    strict: Strict = False,
     seed: Seed = 0,
     report: Report = None,
     live: Live = False,
@@ -89,9 +89,10 @@ def inspect(
         folder=output,
         batch=batch,
         tries=tries,
-        accept_prompts=accept_prompts,
+        accept_differences=accept_differences,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
+        strict=strict,
         report=report,
         live=live,
         force=force,

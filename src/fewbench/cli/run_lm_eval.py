@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from fewbench.cli.options import Json, Key, ScoresOrPack, Seed, items_of
+from fewbench.cli.options import (
+    AcceptDifferences,
+    Json,
+    Key,
+    ScoresOrPack,
+    Seed,
+    items_of,
+)
 from fewbench.cli.outputs import Force
 from fewbench.cli.progress import at_work
 from fewbench.cli.running import (
@@ -47,14 +54,7 @@ def lm_eval(
     target: Targets = None,
     tries: Tries = 3,
     key: Key = None,
-    accept_prompts: Annotated[
-        bool,
-        typer.Option(
-            "--accept-prompts",
-            help="Run items whose prompts or settings differ from those of the source models. "
-            "The estimate then carries a warning.",
-        ),
-    ] = False,
+    accept_differences: AcceptDifferences = False,
     accept_fractions: AcceptFractions = False,
     accept_changes: AcceptChanges = False,
     seed: Seed = 0,
@@ -86,7 +86,7 @@ def lm_eval(
         folder=output,
         batch=batch,
         tries=tries,
-        accept_prompts=accept_prompts,
+        accept_differences=accept_differences,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
         report=report,
@@ -96,6 +96,6 @@ def lm_eval(
     )
     with at_work("reading lm-eval's arguments"):  # imports lm-eval
         runner = LmEvalRunner(
-            arguments or [], folder=output / LOGS, key=key, accept_prompts=accept_prompts
+            arguments or [], folder=output / LOGS, key=key, accept_differences=accept_differences
         )
     run_and_print(runner, settings.load(), settings)

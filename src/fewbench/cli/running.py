@@ -14,7 +14,7 @@ from fewbench.cli.live import followed
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder, check_outputs
 from fewbench.cli.progress import status_line
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate, Evaluation, Stop
 from fewbench.scores import Scores
@@ -74,14 +74,6 @@ Output = Annotated[
         "--output", "-o", help="Folder of the evaluation. The same command goes on there."
     ),
 ]
-AcceptPrompts = Annotated[
-    bool,
-    typer.Option(
-        "--accept-prompts",
-        help="Take answers under other settings than those of the source models. Estimates then "
-        "carry a warning.",
-    ),
-]
 AcceptFractions = Annotated[
     bool,
     typer.Option(
@@ -119,9 +111,10 @@ class Settings:
     folder: Path
     batch: int | None = None
     tries: int = 3
-    accept_prompts: bool = False
+    accept_differences: bool = False
     accept_fractions: bool = False
     accept_changes: bool = False
+    strict: bool = False
     report: Path | None = None
     live: bool = False
     force: bool = False
@@ -137,7 +130,7 @@ class Settings:
         """Return those that are arguments of `Run.open`, by name."""
         names = (
             *("folder", "seed", "scores_path", "batch"),
-            *("accept_prompts", "accept_fractions", "accept_changes"),
+            *("accept_differences", "accept_fractions", "accept_changes", "strict"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -152,9 +145,7 @@ def stop_of(
 ) -> Stop:
     """Return the limits; RunError if there are none, or one is not possible."""
     if (items, half_width, cost, tokens, minutes) == (None,) * 5:
-        raise RunError(
-            "no limit given", hint="give -n ITEMS, --half-width, --cost, --tokens or --minutes"
-        )
+        raise RunError("no limit given", hint="give -n ITEMS, --half-width, --cost or --minutes")
     try:
         seconds = None if minutes is None else 60 * minutes
         return Stop(
@@ -223,9 +214,9 @@ def print_result(result: "RunResult", scores: Scores, settings: Settings, told: 
 
     path = result.save(settings.folder / RESULT)
     if settings.as_json:
-        print(result.to_json())
+        echo(result.to_json())
     else:
-        print(describe_result(result, scores))
+        echo(describe_result(result, scores))
     told.tell(result.notes)
     if settings.report is not None and result.estimates:
         from fewbench.report import write_report

@@ -9,7 +9,7 @@ from fewbench._files import written_whole
 from fewbench.cli.options import AverageOption, Budget, MethodName, ScoresPath, Seed, load
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.evaluation import select_items
 from fewbench.methods import Subset, find_method
 from fewbench.methods.catalogue import AUTO
@@ -60,7 +60,7 @@ def give_subset(
     for note in subset.notes:
         say(f"note: {note}")
     if output is None:
-        print(export_items(scores, subset.items, harness))
+        echo(export_items(scores, subset.items, harness))
         return
     with written_whole(output) as temporary:
         temporary.write_text(subset.to_json() + "\n", encoding="utf-8")

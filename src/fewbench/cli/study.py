@@ -19,7 +19,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import say, wrapped
+from fewbench.cli.text import echo, say, wrapped
 from fewbench.study import KINDS, SplitSettings
 from fewbench.study.tailoredbench import NativeAnalysis, analyze
 
@@ -105,7 +105,7 @@ def native_sources(
 
         write_native(found, output, scores_path.name)
         say(f"wrote {output}")
-    print(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else describe(found))
+    echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else describe(found))
 
 
 def describe(found: NativeAnalysis) -> str:

@@ -16,7 +16,7 @@ from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
 from fewbench.cli.select import give_subset
 from fewbench.cli.tasks_text import describe
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
 from fewbench.methods.tasks import (
@@ -317,7 +317,7 @@ def items(
         if budget is not None or output is not None or harness == "inspect":
             raise MethodError("the items of the tasks are not known", hint="give SCORES too")
         # lm-eval takes whole tasks by --tasks a,b
-        print(("," if harness == "lm-eval" else "\n").join(selection.tasks))
+        echo(("," if harness == "lm-eval" else "\n").join(selection.tasks))
         return
     scores = load(scores_path)
     if lacking := [task for task in selection.tasks if task not in scores.tasks]:
@@ -358,7 +358,7 @@ def _give(analysis: TaskAnalysis, report: Path | None, as_json: bool, output: Pa
 
         write_tasks(analysis, report, str(selection.matrix.get("file", "")))
         say(f"wrote {report}")
-    print(json.dumps(found, ensure_ascii=False) if as_json else describe(found))
+    echo(json.dumps(found, ensure_ascii=False) if as_json else describe(found))
 
 
 def _load_scores(path: Path, weigh: Weigh | None) -> Scores:

@@ -9,6 +9,7 @@ import typer
 
 from fewbench._names import counted, some
 from fewbench.cli.options import (
+    AcceptDifferences,
     Filter,
     Folder,
     ItemColumn,
@@ -17,10 +18,11 @@ from fewbench.cli.options import (
     ModelColumn,
     MovedScores,
     ScoreColumn,
+    Strict,
     TargetName,
     open_evaluation,
 )
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.errors import AnswersError, ScoresError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import Taken
@@ -57,14 +59,7 @@ def tell(
         bool,
         typer.Option("--correct", help="Replace earlier answers. The folder keeps the old ones."),
     ] = False,
-    accept_prompts: Annotated[
-        bool,
-        typer.Option(
-            "--accept-prompts",
-            help="Logs: take answers to other prompts or settings than those of the source "
-            "models. Estimates then carry a warning.",
-        ),
-    ] = False,
+    accept_differences: AcceptDifferences = False,
     scores: MovedScores = None,
     accept_fractions: Annotated[
         bool,
@@ -73,6 +68,7 @@ def tell(
             help="Take scores between right and wrong where the source models have none.",
         ),
     ] = False,
+    strict: Strict = False,
 ) -> None:
     """Record a target model's answers.
 
@@ -86,8 +82,9 @@ def tell(
     fewbench tell run --skip q17                                           no answer possible
 
     For harness logs, the metric and filter of the source models are used unless you pass --metric
-    or --filter. Prompts and settings (few-shot examples, generation arguments, …) must be those of
-    the source models.
+    or --filter. Answers must have been asked and scored like those of the source models: prompts,
+    settings (few-shot examples, generation arguments, …), right answers, filters and metrics; so
+    must the tasks of a table that has a column task.
     """
     evaluation = open_evaluation(folder, scores)
     if answers is None and not skip:
@@ -115,6 +112,7 @@ def tell(
                 key=key,
                 like=evaluation.scores,
                 only_model=model if is_logs else None,
+                accept_differences=accept_differences and is_logs,
                 scale=scale,
             )
         except ScoresError as error:
@@ -131,10 +129,11 @@ def tell(
         moved = _moved(evaluation, reading.scores) if is_logs else ""
         taken = evaluation.tell_table(
             reading.scores,
-            target,
-            accept_prompts=accept_prompts,
+            target or columns.only_model,
+            accept_differences=accept_differences,
             accept_fractions=accept_fractions,
             correct=correct,
+            strict=strict,
         )
         _say_taken(taken, folder, answers, reading.scores.n_items, moved, is_logs)
         whose = f" of {target}" if target is not None and len(evaluation.targets) > 1 else ""
@@ -145,7 +144,7 @@ def tell(
         took.append(f"skipped {counted(len(skip), 'item')}")
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {folder} for {left} more" if left else f"estimate {folder}"
-    print(f"{', '.join(took)}. Next: fewbench {after}")
+    echo(f"{', '.join(took)}. Next: fewbench {after}")
 
 
 def _moved(evaluation: Evaluation, told: Scores) -> str:
@@ -163,6 +162,8 @@ def _say_taken(
         say(f"note: {some(taken.unskipped_items)} skipped earlier; the estimate uses them now")
     for note in taken.notes if is_logs else ():
         say(f"note: {note}")
+    for name, model in taken.renamed.items():
+        say(f"note: {answers}: answers of the model {model!r} are recorded as those of {name!r}")
     if moved:
         advice = (
             "if lm-eval ran with --cache_requests, run it again without; if the dataset changed, "

@@ -4,12 +4,19 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
+from fewbench._text import plain
+
 WIDEST = 100
+
+
+def echo(text: str) -> None:
+    """Print a result to stdout. All that the command line prints passes here or through `say`."""
+    print(plain(text), flush=True)
 
 
 def say(text: str) -> None:
     """Print a note to stderr, so that results can be piped."""
-    print(text, file=sys.stderr, flush=True)
+    print(plain(text), file=sys.stderr, flush=True)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

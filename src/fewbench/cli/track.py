@@ -12,19 +12,17 @@ from fewbench.cli.options import (
     Json,
     MovedScores,
     ScoreColumn,
-    Seed,
     load,
 )
-from fewbench.cli.outputs import Force, check_output_folder, check_outputs, write_result
+from fewbench.cli.outputs import Force, check_outputs, write_result
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import number, say, table
-from fewbench.decide import Track, add_checkpoint, start_track
+from fewbench.cli.text import echo, number, say, table
+from fewbench.decide import Track, add_checkpoint
 from fewbench.decide import track as follow
-from fewbench.decide.checkpoints import METHOD
-from fewbench.decide.track_folder import HEADER, is_tracked, read_header
+from fewbench.decide.track_folder import is_tracked, open_folder
 from fewbench.errors import AnswersError, EvaluationError
 from fewbench.evaluation import Evaluation
-from fewbench.evaluation.calibration import NEARLY_COMPLETE
+from fewbench.evaluation.errors import NEARLY_COMPLETE
 from fewbench.readers import Columns, are_logs, read
 from fewbench.scores import Scores
 
@@ -54,26 +52,11 @@ def track(
         list[str] | None,
         typer.Option(
             "--step",
-            metavar="[NAME=]NUMBER",
-            help="Step of a checkpoint whose name does not tell it. Repeat it for several. With "
-            "--add, the number alone.",
+            metavar="NAME=NUMBER",
+            help="Step of a checkpoint whose name does not tell it. Repeat it for several.",
         ),
     ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option("--budget", "-n", help="New folder: items to run per checkpoint."),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", help="New folder: method name. All checkpoints are run by it."
-        ),
-    ] = METHOD,
     level: Annotated[float, typer.Option(help="Level of the band and of the verdicts.")] = 0.9,
-    neighbors: Annotated[
-        bool,
-        typer.Option("--neighbors", help="Let neighbors in time move the estimates."),
-    ] = False,
     half_width: Annotated[
         float | None,
         typer.Option(
@@ -92,14 +75,9 @@ def track(
     scores: MovedScores = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="New folder of the run (with -n); else file to write: .html, .json or .csv.",
-        ),
+        typer.Option("--output", "-o", help="File to write: .html, .json or .csv."),
     ] = None,
     average: AverageOption = None,
-    seed: Seed = 0,
     as_json: Json = False,
     force: Force = False,
 ) -> None:
@@ -109,11 +87,11 @@ def track(
     checkpoint is probably the best. Checkpoints that ran all items join the source models.
 
     \b
-    fewbench track scores.parquet -n 100 -o follow            start a folder for a run
-    fewbench track follow --add step-1000                     print the items to run
-    fewbench track follow --add step-1000 answers.csv --item id --score correct
-    fewbench track follow -o curve.html                       print the curve, write its page
-    fewbench track scores.parquet --run my-run                checkpoints in the scores file
+    fewbench start scores.parquet -m fewbench-static -n 100 -t step-1000 -o follow/step-1000
+    fewbench track follow --add step-2000              print the items to run, those of step-1000
+    fewbench track follow --add step-2000 answers.csv --item id --score correct
+    fewbench track follow -o curve.html                print the curve, write its page
+    fewbench track scores.parquet --run my-run         checkpoints in the scores file
 
     Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column
     `step` of the models, or from --step.
@@ -124,19 +102,16 @@ def track(
         )
     followed = path.is_dir() and is_tracked(path)
     if add is not None:
-        _add(path, add, answers, steps, Columns(None, item, score), scores)
+        if steps:
+            raise EvaluationError("a step with --add", hint="give --step when you print the curve")
+        _add(path, add, answers, Columns(None, item, score), scores)
         return
     if answers is not None:
         raise AnswersError("answers of which checkpoint?", hint="name it with --add NAME")
-    if budget is not None and not followed:
-        _start(path, output, budget, run, method, seed, average)
-        return
-    if budget is not None:
-        raise EvaluationError(f"{path}: its number of items is set", hint="leave out --budget")
     if output is not None and output.suffix not in FORMATS:
         raise EvaluationError(
             f"cannot write {output}",
-            hint="name a file that ends in .html, .json or .csv; to start a folder, add -n ITEMS",
+            hint="name a file that ends in .html, .json or .csv",
         )
     check_outputs(output, inputs=[scores, path], force=force)
     given: Scores | Path = path
@@ -145,11 +120,9 @@ def track(
         if run is None:
             raise EvaluationError(
                 "which models are the run's checkpoints?",
-                hint="add --run NAME; to start a folder for a new run, add -n ITEMS -o DIR",
+                hint="add --run NAME, or name a folder of evaluations",
             )
         given = load(path, average)
-    elif moved is None:
-        moved = _scores_of(path)
     with at_work(MEASURING):
         found = follow(
             given,
@@ -157,53 +130,11 @@ def track(
             steps=_named_steps(steps),
             scores=moved,
             level=level,
-            neighbors=neighbors,
             half_width=half_width,
             change=change,
         )
-    print(found.to_json() if as_json else describe(found))
+    echo(found.to_json() if as_json else describe(found))
     write_result(found, output)
-
-
-def _start(
-    path: Path,
-    output: Path | None,
-    budget: int,
-    run: str | None,
-    method: str,
-    seed: int,
-    average: str | None,
-) -> None:
-    if output is None:
-        raise EvaluationError("no folder for the run", hint="name a new one with -o DIR")
-    check_output_folder(output, inputs=[path])
-    scores = load(path, average)  # type: ignore[arg-type]
-    with at_work("choosing items"):
-        header = start_track(
-            scores,
-            output,
-            budget=budget,
-            run=run,
-            method=method,
-            seed=seed,
-            scores_path=path,
-        )
-    same = "all checkpoints run the same" if header.subset else "each checkpoint runs"
-    print(
-        f"{output}: {header.provenance.method} on {scores.n_models} models × {scores.n_items} "
-        f"items; {same} {budget} items. Next: fewbench track {output} --add step-1000"
-    )
-
-
-def _scores_of(folder: Path) -> Scores | None:
-    """Return the sources of a folder if they are in a file that only readers know."""
-    if not (folder / HEADER).is_file():
-        return None
-    header = read_header(folder)
-    named = None if header.scores is None else Path(header.scores)
-    if named is None or named.suffix == ".parquet" or not named.exists():
-        return None
-    return load(named, header.provenance.average)
 
 
 def _named_steps(given: list[str] | None) -> dict[str, float]:
@@ -230,31 +161,22 @@ def _add(
     folder: Path,
     name: str,
     answers: Path | None,
-    steps: list[str] | None,
     columns: Columns,
     moved: Path | None,
 ) -> None:
-    header = read_header(folder)
-    if len(steps or ()) > 1:
-        raise EvaluationError("two steps of one checkpoint", hint="give one --step NUMBER")
-    step = None if not steps else _step(steps[0].removeprefix(f"{name}="))
-    average = header.provenance.average
-    scores = _scores_of(folder) if moved is None else load(moved, average)
+    scores = None if moved is None else load(moved)
     told, is_whole = None, False
     if answers is not None:
-        if scores is None:
-            scores = load(Path(header.scores), average) if header.scores else None
-        told = _told(answers, columns, scores, name)
-        if scores is not None:
-            known = scores.items.index.isin(told.item_ids).mean()
-            is_whole = bool(known >= 1 - NEARLY_COMPLETE)
+        known = open_folder(folder, scores)[0].scores
+        told = _told(answers, columns, known, name)
+        is_whole = bool(known.items.index.isin(told.item_ids).mean() >= 1 - NEARLY_COMPLETE)
     with at_work("choosing items"):
-        evaluation = add_checkpoint(folder, name, step=step, scores=scores, is_whole=is_whole)
+        evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
     place = evaluation.folder
     if told is None:
         asked = evaluation.ask().get(name, [])
         for one in asked:
-            print(one)
+            echo(one)
         say(
             f"{counted(len(asked), 'item')} for {name}. Next: run them, then fewbench track "
             f"{folder} --add {name} ANSWERS; or run them with a runner, see fewbench ask {place}"
@@ -263,17 +185,16 @@ def _add(
     taken = _tell(evaluation, told, name)
     left = sum(len(items) for items in evaluation.ask().values())
     after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
-    print(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
+    echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
 
 
-def _told(answers: Path, columns: Columns, scores: Scores | None, name: str) -> Scores:
+def _told(answers: Path, columns: Columns, scores: Scores, name: str) -> Scores:
     is_logs = columns.item is None and columns.score is None and are_logs(answers)
     if is_logs or (columns.item is None and columns.score is None):
         columns = Columns()
     else:
         columns = Columns(None, columns.item, columns.score, only_model=name)
-    scale = None if scores is None else scores.scale
-    reading = read(answers, columns=columns, like=scores, scale=scale)
+    reading = read(answers, columns=columns, like=scores, scale=scores.scale)
     for note in reading.notes:
         say(f"note: {note}")
     return reading.scores
@@ -319,13 +240,9 @@ def describe(found: Track) -> str:
         ]
         for one in found.points
     ]
-    if found.is_smoothed:
-        header.append("alone")
-        rows = [[*row, number(one.alone)] for row, one in zip(rows, found.points, strict=True)]
     lines.append(table(header, rows))
     lines += ["intervals hold for each checkpoint by itself", ""]
     lines += _changes(found)
-    lines.append(_neighbors(found))
     if found.items_needed is not None:
         lines.append(
             f"the next checkpoint needs about {found.items_needed:,} of {found.items_total:,} items"
@@ -351,13 +268,3 @@ def _changes(found: Track) -> list[str]:
     ]
     header = ["change", "difference", f"{found.level:.0%} interval", "adjusted p", "verdict"]
     return [said, table(header, rows)]
-
-
-def _neighbors(found: Track) -> str:
-    if found.neighbor_error is None or found.own_error is None:
-        return "neighbors in time cannot help: too few steps, or all scores are known"
-    said = (
-        f"backtest: neighbors in time predict a checkpoint's own estimate within "
-        f"{number(found.neighbor_error)} (its standard error is {number(found.own_error)})"
-    )
-    return f"{said}; " + ("they are used" if found.is_smoothed else "--neighbors uses them")

@@ -24,7 +24,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work, progress_bar
-from fewbench.cli.text import say
+from fewbench.cli.text import echo, say
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def measure(
     concurrency: Concurrency = 16,
     rate: Rate = None,
     timeout: Timeout = 120.0,
-    tries: Retries = 8,
+    retries: Retries = 8,
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     max_cost: Annotated[
@@ -168,7 +168,7 @@ def measure(
             hint="give one: --url http://HOST:PORT/v1 or --local",
         )
     check_pace(concurrency, rate)
-    prices, patience = Prices(price_in, price_out), Patience(tries=tries)
+    prices, patience = Prices(price_in, price_out), Patience(tries=retries)
     limits = Limits(max_tokens, max_cost, prices)
     with at_work("reading tasks"):
         design = Design(
@@ -214,10 +214,10 @@ def measure(
                 "notes": notes,
                 "example": example(design),
             }
-            print(json.dumps(read, ensure_ascii=False))
+            echo(json.dumps(read, ensure_ascii=False))
         else:
-            print(describe_cost(design, model, costs, scoring, answered))
-            print("\n" + describe_tasks(overview(design), notes, example(design)))
+            echo(describe_cost(design, model, costs, scoring, answered))
+            echo("\n" + describe_tasks(overview(design), notes, example(design)))
         return
     assert output is not None
     for note in notes:
@@ -249,7 +249,7 @@ def measure(
                 timeout=timeout,
                 chat=chats,
                 scoring=scoring,
-                tries=tries,
+                tries=retries,
                 rate=rate,
             )
         with progress_bar("asking") as progress:
@@ -370,4 +370,4 @@ def _report(
         matrix = transferability(answers, about, partial=partial)
         facts["matrix"] = str(matrix.save(folder / MATRIX))
         facts |= summary(matrix)
-    print(json.dumps(facts, ensure_ascii=False) if as_json else describe(facts, folder))
+    echo(json.dumps(facts, ensure_ascii=False) if as_json else describe(facts, folder))

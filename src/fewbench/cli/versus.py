@@ -10,11 +10,12 @@ from fewbench.cli.options import Json, Seed, load
 from fewbench.cli.outputs import Force, check_output_folder, check_outputs, write_result
 from fewbench.cli.progress import at_work, status_line
 from fewbench.cli.sides import ONE_LOOK, Named, Sides
-from fewbench.cli.text import number, say, table
+from fewbench.cli.text import echo, number, say, table
 from fewbench.decide import Versus
 from fewbench.decide import versus as compare_two
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.intervals import basis
 from fewbench.study.multiple import ADJUSTS
 
 MEASURING = "measuring errors of differences on held-out source models …"
@@ -137,7 +138,7 @@ def versus(
             _ask((one, other), found)
             if not sequential:
                 say(ONE_LOOK)
-    print(found.to_json() if as_json else describe(found, items, further))
+    echo(found.to_json() if as_json else describe(found, items, further))
     write_result(found, output)
 
 
@@ -209,21 +210,12 @@ def describe(found: Versus, items: bool = False, further: int | None = None) -> 
         said = f"worse by less than {found.margin:g}, or better"
         lines.append(f"{found.a} is {said}: {_yes(found.not_worse)}")
         lines.append(f"the two differ by less than {found.margin:g}: {_yes(found.equivalent)}")
-    if found.plain is not None:
-        plain = found.plain
+    if found.random is not None:
+        plain = found.random
         lines.append(
-            f"random sampling of {plain.items:,} items would give ±{score(plain.paired)} (both on "
-            f"the same items) or ±{score(plain.unpaired)} (unpaired)"
-        )
-        lines.append(
-            f"for an interval as narrow as this one, it needs {plain.items_paired:,} items, or "
-            f"{plain.items_unpaired:,} (unpaired)"
-        )
-    if found.mcnemar is not None:
-        test = found.mcnemar
-        lines.append(
-            f"McNemar's exact test: {found.a} alone right on {test.only_a}, {found.b} alone on "
-            f"{test.only_b}, p = {test.p_value:.3g}" + (" (for one look)" if found.looks else "")
+            f"random sampling of the same {plain.items:,} items for both would give "
+            f"±{score(plain.half_width)}; for an interval as narrow as this one it needs "
+            f"{plain.items_needed:,}"
         )
     if found.items_needed is not None:
         lines.append(
@@ -256,14 +248,7 @@ def _yes(value: bool | None) -> str:
 
 
 def _how(found: Versus) -> str:
-    resting = f"{found.units} independent source models or families"
-    said = {
-        "betting": "valid for any random sample that both ran; no assumption about the models",
-        "cross-fitted": f"errors of the method on {resting}, held out",
-        "frontier": "errors of the method on the strongest source models, estimated from weaker "
-        "ones",
-        "bounds": "only what the answers leave possible",
-    }[found.kind]
+    said = basis(found.kind, found.sources)
     if found.looks:
         said += f"; holds at all looks together ({', '.join(map(str, found.looks))} answers)"
     return said
@@ -274,7 +259,9 @@ def _tasks(found: Versus, digits: int) -> list[str]:
         [
             one.task,
             f"{one.difference:+.{digits}f}",
-            f"{number(one.interval.low, digits)} .. {number(one.interval.high, digits)}",
+            "–"
+            if (ends := one.interval) is None
+            else f"{number(ends.low, digits)} .. {number(ends.high, digits)}",
             f"{one.p_adjusted:.3f}",
             one.verdict,
         ]

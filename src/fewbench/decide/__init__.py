@@ -4,7 +4,7 @@ from fewbench.decide.gate import Check, Gate, gate
 from fewbench.decide.live import run_versus
 from fewbench.decide.rank import Ranked, Ranking, rank
 from fewbench.decide.track import track
-from fewbench.decide.track_folder import add_checkpoint, start_track
+from fewbench.decide.track_folder import add_checkpoint
 from fewbench.decide.track_result import Change, Point, Track
 from fewbench.decide.versus import versus
 from fewbench.decide.versus_result import TaskDifference, Versus
@@ -23,7 +23,6 @@ __all__ = [
     "gate",
     "rank",
     "run_versus",
-    "start_track",
     "track",
     "versus",
 ]

@@ -4,7 +4,6 @@ Checkpoints that ran all items join the source models: a later checkpoint answer
 others are estimated again from their recorded answers, so all estimates rest on the same sources.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +13,10 @@ import pandas as pd
 
 from fewbench._names import did_you_mean, some
 from fewbench._types import FloatArray, IntArray
-from fewbench.decide.steps import read_steps
+from fewbench.decide.step_names import read_steps
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.calibration import NEARLY_COMPLETE
-from fewbench.evaluation.journal import Told
+from fewbench.evaluation.errors import NEARLY_COMPLETE
 from fewbench.methods import CATALOGUE, Answers, Method, StaticMethod, Subset
 from fewbench.scores import Scores
 from fewbench.scores.packed import PackedScores
@@ -39,7 +37,7 @@ class Checkpoint:
     evaluation : Evaluation or None
         None for a row of the source scores.
     options : ndarray, shape (answered, options), optional
-        Option probabilities.
+        Option probabilities of a row.
     """
 
     name: str
@@ -47,31 +45,6 @@ class Checkpoint:
     answers: FloatArray
     evaluation: Evaluation | None = None
     options: FloatArray | None = None
-    skipped: frozenset[int] = frozenset()
-
-
-class Together(Evaluation):
-    """Checkpoints as targets of one evaluation; their answers were asked elsewhere.
-
-    Measured errors are kept in `errors_in`.
-    """
-
-    errors_in: Path | None = None
-
-    @property
-    def folder(self) -> Path | None:
-        """Where measured errors are kept."""
-        return self.errors_in
-
-    def take(self, one: Checkpoint) -> None:
-        """Record a checkpoint's answers, and what was said of them."""
-        options = None if one.options is None else one.options[None]
-        self.record.add_round(one.name, one.items)
-        self.record.tell(one.name, Answers(one.items, one.answers[None], options))
-        self.record.skip(one.name, sorted(one.skipped))
-        if one.evaluation is not None:
-            told = (entry for entry in one.evaluation._entries if isinstance(entry, Told))
-            self._entries += [entry for entry in told if entry.target == one.name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,9 +189,7 @@ def _of_evaluation(evaluation: Evaluation) -> list[Checkpoint]:
     found = []
     for name in evaluation.targets:
         told = evaluation.record.answers(name)
-        options = None if told.probabilities is None else told.probabilities[0]
-        skipped = evaluation.record.skipped(name)
-        found.append(Checkpoint(name, told.items, told.scores[0], evaluation, options, skipped))
+        found.append(Checkpoint(name, told.items, told.scores[0], evaluation))
     return found
 
 
@@ -297,7 +268,7 @@ def _again(
 ) -> dict[str, Evaluation]:
     """Return an evaluation of each checkpoint from these sources and its own answers.
 
-    Checkpoints that are estimated alike share one, so that errors are measured once.
+    Checkpoints that are estimated alike share one.
     """
     alike: dict[tuple[object, ...], list[Checkpoint]] = {}
     for one in partial:
@@ -310,21 +281,23 @@ def _again(
     found: dict[str, Evaluation] = {}
     for group in alike.values():
         together = _together(sources, group)
-        if folder is not None:
-            made = together.provenance
-            kept = repr((made.fingerprint, made.settings, made.budget, made.seed))
-            together.errors_in = folder / f"errors-{hashlib.sha256(kept.encode()).hexdigest()[:12]}"
+        together.judge.folder = folder
         for one in group:
-            together.take(one)
+            if one.evaluation is not None:
+                together.adopt(one.evaluation, one.name)
+            else:
+                options = None if one.options is None else one.options[None]
+                together.record.add_round(one.name, one.items)
+                together.record.tell(one.name, Answers(one.items, one.answers[None], options))
             found[one.name] = together
     return found
 
 
-def _together(sources: Scores, group: Sequence[Checkpoint]) -> Together:
+def _together(sources: Scores, group: Sequence[Checkpoint]) -> Evaluation:
     names, evaluation = [one.name for one in group], group[0].evaluation
     if evaluation is None:
         subset = Subset(items=tuple(sources.item_ids[np.sort(group[0].items)].tolist()))
-        return Together(sources, METHOD, len(subset.items), names, subset=subset)
+        return Evaluation(sources, METHOD, len(subset.items), names, subset=subset)
     made, method = evaluation.provenance, evaluation.method
     chosen: str | Method = made.method if made.method in CATALOGUE else method
     given = evaluation.subset if isinstance(method, StaticMethod) else None
@@ -336,4 +309,4 @@ def _together(sources: Scores, group: Sequence[Checkpoint]) -> Together:
         given = given.model_copy(update={"provenance": own})
     limits = evaluation.stop
     stop = Stop(items=made.budget, half_width=limits.half_width, level=limits.level)
-    return Together(sources, chosen, targets=names, seed=made.seed, stop=stop, subset=given)
+    return Evaluation(sources, chosen, targets=names, seed=made.seed, stop=stop, subset=given)

@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import counted
-from fewbench.decide.contrast import Contrast, Judged
-from fewbench.decide.paired import items_needed
-from fewbench.decide.residuals import HeldOut
-from fewbench.decide.sides import Given, Side, fixed, labels, scores_of, side
+from fewbench._warned import as_html, in_cell, issue, with_warnings
+from fewbench.decide.operands import (
+    Given,
+    Operand,
+    contrast,
+    fixed,
+    labels,
+    looks,
+    operand,
+    scores_of,
+)
+from fewbench.decide.random_pairs import items_needed
 from fewbench.decide.versus import check_margin
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
+from fewbench.scores import Scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +49,7 @@ class Check(BaseModel):
     level : float
         Level of the interval.
     kind : str
-        known, betting, cross-fitted, frontier or bounds.
+        What the interval rests on (see `Estimate.interval_kind`), or known.
     verdict : str
         pass if all of the interval meets the condition, fail if none of it does.
     items_needed : int or None
@@ -71,8 +80,8 @@ class Gate(BaseModel):
     level : float
         1 minus the largest share of wrong verdicts.
     looks : tuple of int
-        Numbers of answers that errors were measured at. The level holds however often you look from
-        the first to the last; empty if it holds once.
+        Numbers of answers at which the interval holds together, for one look at each; empty if it
+        holds once.
     items_run, items_total, items_open : int
         Items answered, all items, and items asked without an answer.
     warnings : tuple of str
@@ -110,7 +119,7 @@ class Gate(BaseModel):
             }
             for one in self.checks
         ]
-        return pd.DataFrame(rows).set_index("rule")
+        return pd.DataFrame(rows).set_index("rule").assign(warnings=in_cell(self.warnings))
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
@@ -136,13 +145,17 @@ class Gate(BaseModel):
             lines += ["", *(f"- warning: {_cell(one)}" for one in self.warnings)]
         return "\n".join(lines) + "\n"
 
-    def __repr__(self) -> str:
-        """Return the verdict and each check in a line."""
+    @property
+    def _line(self) -> str:
         said = "; ".join(
             f"{one.rule}: {one.value:.4g} ({one.interval.low:.4g} .. {one.interval.high:.4g})"
             for one in self.checks
         )
         return f"Gate: {self.target}: {self.verdict} ({said})"
+
+    def __repr__(self) -> str:
+        """Return the verdict with each check in a line, and the warnings."""
+        return with_warnings(self._line, self.warnings)
 
     def __str__(self) -> str:
         """Return the same as `repr`."""
@@ -155,7 +168,8 @@ class Gate(BaseModel):
         return checks(self)
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}"
+        table = self.to_frame().drop(columns="warnings").to_html()
+        return f"<p>{escape(self._line)}</p>{table}{as_html(self.warnings)}"
 
 
 def gate(
@@ -165,12 +179,9 @@ def gate(
     not_below: Given | None = None,
     margin: float | None = None,
     level: float = 0.9,
-    once: bool = False,
+    sequential: bool = False,
 ) -> Gate:
     """Decide whether a target passes.
-
-    By default the level holds however often you look, from 10 answers up to the budget: call `gate`
-    after every round of answers and stop at pass or fail.
 
     Parameters
     ----------
@@ -186,9 +197,9 @@ def gate(
     level : float
         At most 1 - level of the verdicts are wrong. With two conditions, each is checked at half
         of that share.
-    once : bool
-        Whether you look only once, at a number of answers fixed beforehand. The interval is then
-        narrower.
+    sequential : bool
+        Whether you look again after 10, 20, 40, … answers up to the budget, and stop at pass or
+        fail. The interval is then wide enough for all looks together.
 
     Raises
     ------
@@ -225,24 +236,29 @@ def gate(
             f"{scale.high:g}",
             hint="give the threshold on the scale of the scores",
         )
-    own = side(target, scores)
+    own = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
-    contrasts, checks = [], []
-    held: dict[tuple[object, ...], HeldOut] = {}
+    checks, doubts = [], [*own.warnings]
     if at_least is not None:
         bound = fixed(float(scale.to_unit(at_least)), scores)
-        contrasts.append(Contrast(own, bound, scores, not once, held, often=True))
-        checks.append(_threshold(contrasts[-1], at_least, each))
+        words = "at most" if scale.lower_is_better else "at least"
+        check = _Check(own, bound, scores, each, sequential)
+        checks.append(check.result(f"score {words} {at_least:g}", 0.0, at_least, is_score=True))
     if not_below is not None:
-        baseline = side(not_below, scores, (target,))
+        baseline = operand(not_below, scores, (target,))
         if (baseline.name, baseline.evaluation) == (own.name, own.evaluation):
             raise EvaluationError(
                 f"{own.name!r} is its own baseline", hint="name another model with --not-below"
             )
-        contrasts.append(Contrast(own, baseline, scores, not once, held, often=True))
-        checks.append(_baseline(contrasts[-1], margin or 0.0, each))
-    warnings = [said for contrast in contrasts for said in contrast.warnings(each)]
+        doubts += baseline.warnings
+        said = f" by more than {margin:g}" if margin else ""
+        rule = f"not worse than {labels(own, baseline)[1]}{said}"
+        sign = 1 if scale.lower_is_better else -1
+        check = _Check(own, baseline, scores, each, sequential)
+        checks.append(check.result(rule, margin or 0.0, sign * (margin or 0.0)))
+    warnings = tuple(dict.fromkeys(doubts))
+    issue(warnings)
     verdicts = {one.verdict for one in checks}
     overall: Verdict = "pass" if verdicts == {"pass"} else "undecided"
     return Gate(
@@ -250,64 +266,60 @@ def gate(
         verdict="fail" if "fail" in verdicts else overall,
         checks=tuple(checks),
         level=level,
-        looks=contrasts[0].looks,
+        looks=looks(own) if sequential else (),
         items_run=len(own.items),
         items_total=scores.n_items,
         items_open=_open(own),
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=warnings,
     )
 
 
-def _threshold(contrast: Contrast, at_least: float, level: float) -> Check:
-    judged, scale = contrast.interval(level), contrast.scores.scale
-    bound = float(contrast.other.estimates[0])
-    low, high = scale.interval_from_unit(judged.low + bound, judged.high + bound)
-    words = "at most" if scale.lower_is_better else "at least"
-    return Check(
-        rule=f"score {words} {at_least:g}",
-        value=float(scale.from_unit(contrast.one.estimates[0])),
-        interval=Interval(low=low, high=high),
-        bound=at_least,
-        level=level,
-        kind=judged.kind,
-        verdict=_verdict(judged, 0.0),
-        items_needed=_needed(contrast, judged, 0.0),
-    )
+class _Check:
+    """One condition: the target's lead over another operand."""
+
+    def __init__(
+        self, own: Operand, other: Operand, scores: Scores, level: float, sequential: bool
+    ) -> None:
+        self._own, self._other, self._scores, self._level = own, other, scores, level
+        self._made = contrast(own, other, level=level, sequential=sequential)
+
+    def result(self, rule: str, margin: float, bound: float, *, is_score: bool = False) -> Check:
+        """Return the check; with `is_score`, of the score itself and not of the difference."""
+        scale = self._scores.scale
+        span = scale.high - scale.low
+        low, high = self._made.interval(self._level)
+        least = -margin / span
+        verdict: Verdict = "undecided"
+        if low >= least - ROUNDING:
+            verdict = "pass"
+        elif high < least - ROUNDING:
+            verdict = "fail"
+        needed = None
+        n = min((len(one.items) for one in (self._own, self._other) if not one.is_known), default=0)
+        if verdict == "undecided" and n:
+            distance = abs(self._made.difference - least)
+            needed = items_needed((high - low) / 2, distance, n, self._scores.n_items)
+        if is_score:
+            known = float(self._other.estimates[0])
+            ends = scale.interval_from_unit(low + known, high + known)
+            value = float(scale.from_unit(self._own.estimates[0]))
+        else:
+            sign = -span if scale.lower_is_better else span
+            ends = min(sign * low, sign * high), max(sign * low, sign * high)
+            value = sign * self._made.difference
+        return Check(
+            rule=rule,
+            value=value,
+            interval=Interval(low=ends[0], high=ends[1]),
+            bound=bound,
+            level=self._level,
+            kind=self._made.kind,
+            verdict=verdict,
+            items_needed=needed,
+        )
 
 
-def _baseline(contrast: Contrast, margin: float, level: float) -> Check:
-    judged, scale = contrast.interval(level), contrast.scores.scale
-    span = scale.high - scale.low
-    sign = -span if scale.lower_is_better else span
-    low, high = sorted((sign * judged.low, sign * judged.high))
-    said = f" by more than {margin:g}" if margin else ""
-    return Check(
-        rule=f"not worse than {labels(contrast.one, contrast.other)[1]}{said}",
-        value=sign * contrast.difference,
-        interval=Interval(low=low, high=high),
-        bound=-sign / span * margin,
-        level=level,
-        kind=judged.kind,
-        verdict=_verdict(judged, -margin / span),
-        items_needed=_needed(contrast, judged, -margin / span),
-    )
-
-
-def _verdict(judged: Judged, bound: float) -> Verdict:
-    if judged.low >= bound - ROUNDING:
-        return "pass"
-    return "fail" if judged.high < bound - ROUNDING else "undecided"
-
-
-def _needed(contrast: Contrast, judged: Judged, bound: float) -> int | None:
-    if _verdict(judged, bound) != "undecided" or not contrast.open:
-        return None
-    n = min(len(one.items) for one in contrast.open)
-    half, n_items = (judged.high - judged.low) / 2, contrast.scores.n_items
-    return items_needed(half, abs(contrast.difference - bound), n, n_items)
-
-
-def _open(own: Side) -> int:
+def _open(own: Operand) -> int:
     return 0 if own.evaluation is None else len(own.evaluation.ask().get(own.name, ()))
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbench._names import counted
-from fewbench.decide.residuals import HeldOut, looks
-from fewbench.decide.versus import compare_given
+from fewbench._warned import issue
+from fewbench.decide.versus import compare
 from fewbench.decide.versus_result import Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation import Stop
+from fewbench.evaluation.errors import looks_of
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
 from fewbench.scores import Scores
@@ -106,12 +107,11 @@ def run_versus(
         raise EvaluationError("not two models", hint="give two functions, or names=(A, B)")
     a, b = names
     ended: list[Evaluation] = []
-    held: dict[tuple[object, ...], HeldOut] = {}
     seen = 0
 
     def compared(evaluation: Evaluation) -> Versus:
-        return compare_given(
-            *((evaluation, a), b, held), level=level, margin=margin, adjust=adjust, sequential=True
+        return compare(
+            (evaluation, a), b, level=level, margin=margin, adjust=adjust, sequential=True
         )
 
     def look(run: "Run", target: str) -> None:
@@ -131,6 +131,7 @@ def run_versus(
     if kept is not None:
         seen = _reached(kept, (a, b), budget)
         if seen and is_decided(found := compared(kept)):
+            issue(found.warnings)
             return found  # as when it ended: more answers are not needed
     ran = run_with(
         runner,
@@ -148,7 +149,9 @@ def run_versus(
             raise EvaluationError("no item was run", hint="see the reasons that the runner gave")
         ended.append(Evaluation.open(folder, scores))  # all was run before
     found = compared(ended[0])
-    return found.model_copy(update={"warnings": (*found.warnings, *_failures(ran))})
+    found = found.model_copy(update={"warnings": (*found.warnings, *_failures(ran))})
+    issue(found.warnings)
+    return found
 
 
 def _failures(ran: "RunResult") -> list[str]:
@@ -168,7 +171,7 @@ def _failures(ran: "RunResult") -> list[str]:
 def _reached(evaluation: Evaluation, names: tuple[str, str], budget: int) -> int:
     """Return how many looks both have the answers for."""
     answered = min(len(evaluation.record.answered(name)) for name in names)
-    return sum(n <= answered for n in looks(budget))
+    return sum(n <= answered for n in looks_of(budget))
 
 
 def _kept(

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +10,16 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._names import some
 from fewbench._types import FloatArray
+from fewbench._warned import as_html, in_cell, issue, with_warnings
 from fewbench.decide.allocation import allocate, own_variances
-from fewbench.decide.contrast import Contrast
-from fewbench.decide.further import further_items
-from fewbench.decide.residuals import HeldOut
-from fewbench.decide.sides import Given, Side, scores_of, side
+from fewbench.decide.next_items import next_items as choose_next
+from fewbench.decide.operands import Given, Operand, contrast, operand, scores_of
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scores
+from fewbench.study.multiple import holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,15 +98,16 @@ class Ranking(BaseModel):
         rows = [
             one.model_dump() | {"level_with": ", ".join(one.level_with)} for one in self.targets
         ]
-        return pd.DataFrame(rows).set_index("target")
+        return pd.DataFrame(rows).set_index("target").assign(warnings=in_cell(self.warnings))
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
     def __repr__(self) -> str:
-        """Return the table as text."""
-        return f"Ranking at {self.level:.0%}:\n{self.to_frame().to_string(float_format='%.3g')}"
+        """Return the table and the warnings as text."""
+        table = self.to_frame().drop(columns="warnings").to_string(float_format="%.3g")
+        return with_warnings(f"Ranking at {self.level:.0%}:\n{table}", self.warnings)
 
     def __str__(self) -> str:
         """Return the same as `repr`."""
@@ -120,8 +120,8 @@ class Ranking(BaseModel):
         return ranks(self)
 
     def _repr_html_(self) -> str:
-        warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
-        return f"{self.to_frame().to_html()}<ul>{warned}</ul>"
+        table = self.to_frame().drop(columns="warnings").to_html()
+        return f"{table}{as_html(self.warnings)}"
 
 
 def rank(
@@ -134,8 +134,8 @@ def rank(
 ) -> Ranking:
     """Rank the targets of evaluations.
 
-    Two targets are told apart if the interval of their difference excludes 0; the intervals of all
-    pairs hold together (Tukey and Kramer's, with standard errors from held-out sources).
+    Two targets are told apart if the interval of their difference excludes 0, as in `versus`; with
+    more than two, p-values are adjusted by Holm's rule for the number of pairs.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def rank(
             hint="record answers of more targets, or name source models to rank with them",
         )
     scores = scores_of(*evaluations)
-    sides = [side(one, scores) for one in (*given, *models)]
+    sides = [operand(one, scores) for one in (*given, *models)]
     names = [one.name for one in sides]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -195,16 +195,16 @@ def rank(
             f"the best {top} of {len(sides)} targets", hint=f"use 1 to {len(sides) - 1}"
         )
     sides.sort(key=lambda one: (-round(float(one.estimates[0]), EXACT), one.name))
-    held: dict[tuple[object, ...], HeldOut] = {}
     pairs = {
-        (i, j): Contrast(sides[i], sides[j], scores, sequential, held)
+        (i, j): contrast(sides[i], sides[j], level=level, sequential=sequential)
         for i, j in itertools.combinations(range(len(sides)), 2)
     }
     errors = np.zeros((len(sides), len(sides)))
-    for (i, j), contrast in pairs.items():
-        errors[i, j] = errors[j, i] = contrast.standard_error(level)
-    groups = [one.residuals.groups for one in pairs.values() if one.open]
-    surely = _told_apart(sides, errors, max(2, min(groups, default=2)), level)
+    surely = np.zeros((len(sides), len(sides)), dtype=bool)
+    apart = holm({pair: made.p_value for pair, made in pairs.items()}, 1 - level)
+    for (i, j), made in pairs.items():
+        errors[i, j] = errors[j, i] = made.standard_error
+        surely[i, j] = (i, j) in apart and made.difference > 0
     chances = _chances(sides, errors)
     units = np.array([float(one.estimates[0]) for one in sides])
     ranks = 1 + (np.round(units, EXACT)[:, None] < np.round(units, EXACT)).sum(axis=1)
@@ -227,10 +227,11 @@ def rank(
         for at, one in enumerate(sides)
     )
     is_settled = bool(surely[:top, top:].all())
-    warnings = [said for one in pairs.values() for said in one.warnings(level)]
+    warnings = [said for one in sides for said in one.warnings]
     silent = [name for one in evaluations for name in one.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
+    issue(warnings)
     return Ranking(
         targets=found,
         level=level,
@@ -244,17 +245,7 @@ def rank(
     )
 
 
-def _told_apart(sides: list[Side], errors: FloatArray, freedom: int, level: float) -> FloatArray:
-    """Return whether the row's target is surely better than the column's."""
-    from scipy.stats import studentized_range
-
-    quantile = float(studentized_range.ppf(level, len(sides), freedom)) / math.sqrt(2)
-    units = np.array([float(one.estimates[0]) for one in sides])
-    # TINY differences are rounding: two known scores that are equal are not told apart.
-    return np.asarray(np.subtract.outer(units, units) > quantile * errors + 10.0**-EXACT)
-
-
-def _chances(sides: list[Side], errors: FloatArray) -> FloatArray:
+def _chances(sides: list[Operand], errors: FloatArray) -> FloatArray:
     """Return the probability of each rank (column) of each target (row).
 
     Scores are drawn as independent normals whose differences have the pairs' standard errors as
@@ -272,7 +263,7 @@ def _chances(sides: list[Side], errors: FloatArray) -> FloatArray:
     return chances
 
 
-def _next(sides: list[Side], errors: FloatArray, top: int) -> tuple[str, ...]:
+def _next(sides: list[Operand], errors: FloatArray, top: int) -> tuple[str, ...]:
     """Return the pair across the boundary that is least sure, without known scores."""
     units = np.array([float(one.estimates[0]) for one in sides])
     best: tuple[float, int, int] = (math.inf, 0, 1)
@@ -285,7 +276,7 @@ def _next(sides: list[Side], errors: FloatArray, top: int) -> tuple[str, ...]:
 
 
 def _next_items(
-    sides: list[Side], errors: FloatArray, top: int, total: int, scores: Scores
+    sides: list[Operand], errors: FloatArray, top: int, total: int, scores: Scores
 ) -> dict[str, tuple[str, ...]]:
     """Return the items that each target runs next; targets run the same ones where they can."""
     given = allocate(
@@ -298,12 +289,12 @@ def _next_items(
     chosen = [at for at in range(len(sides)) if given[at]]
     if not chosen:
         return {}
-    common = further_items([sides[at] for at in chosen], int(given.max()), scores)
+    common = choose_next([sides[at] for at in chosen], int(given.max()), scores)
     found = {}
     for at in chosen:
         items = common[: given[at]]
         if len(items) < given[at]:  # the others ran the rest
-            own = further_items([sides[at]], int(given[at]), scores)
+            own = choose_next([sides[at]], int(given[at]), scores)
             more = own[~np.isin(own, items)][: given[at] - len(items)]
             items = np.concatenate([items, more])
         found[sides[at].name] = tuple(scores.item_ids[items].tolist())

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fewbench._warned import as_html, in_cell, with_warnings
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 
@@ -21,11 +22,7 @@ class Point(BaseModel):
     ----------
     checkpoint, step
     score, interval
-        The curve and its band, at this checkpoint alone (pointwise).
-    alone : float
-        The checkpoint's own estimate, without its neighbors in time.
-    expected : float or None
-        What the other checkpoints predict of it.
+        Its score and interval, for this checkpoint alone.
     is_known : bool
         Whether it ran all items: its score has no error.
     items_run : int
@@ -39,8 +36,6 @@ class Point(BaseModel):
     step: float
     score: float
     interval: Interval
-    alone: float
-    expected: float | None
     is_known: bool
     items_run: int
     chance_best: float
@@ -53,7 +48,7 @@ class Change(BaseModel):
     ----------
     before, after : str
     difference, interval
-        Of the two checkpoints' own estimates. The interval is of this change alone.
+        The interval is of this change alone.
     p_value, p_adjusted : float
         Two-sided, by itself and adjusted by Holm for the number of changes. For the best checkpoint
         against the last one it is times the number of those that could have been the best.
@@ -81,17 +76,10 @@ class Track(BaseModel):
     level : float
     points : tuple of Point
     changes : tuple of Change
-        Each checkpoint against the one before, and the last one against the first and against the
-        best before it.
+        Each checkpoint against the last one before it that ran all items, else against the one
+        before; and the last one against the first and against the best before it.
     best : str
         The checkpoint that is most probably the best.
-    is_smoothed : bool
-        Whether neighbors in time were used.
-    neighbor_error : float or None
-        Root mean square difference of the checkpoints' own estimates from what their neighbors
-        predict (leave-one-out backtest).
-    own_error : float or None
-        Root mean square standard error of the checkpoints' own estimates.
     items_needed : int or None
         Items that the next checkpoint needs for the wanted half width or change.
     items_total, sources : int
@@ -106,9 +94,6 @@ class Track(BaseModel):
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     best: str
-    is_smoothed: bool
-    neighbor_error: float | None
-    own_error: float | None
     items_needed: int | None = None
     items_total: int
     sources: int
@@ -135,9 +120,10 @@ class Track(BaseModel):
             | {"low": one.interval.low, "high": one.interval.high}
             for one in self.points
         ]
-        columns = ["checkpoint", "step", "score", "low", "high", "alone", "expected"]
+        columns = ["checkpoint", "step", "score", "low", "high"]
         columns += ["is_known", "items_run", "chance_best"]
-        return pd.DataFrame(rows, columns=columns).set_index("checkpoint")
+        frame = pd.DataFrame(rows, columns=columns).set_index("checkpoint")
+        return frame.assign(warnings=in_cell(self.warnings))
 
     def changes_frame(self) -> "pd.DataFrame":
         """Return one row per change: difference, interval, p values and verdict."""
@@ -149,7 +135,8 @@ class Track(BaseModel):
             for one in self.changes
         ]
         columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
-        return pd.DataFrame(rows, columns=[*columns, "verdict"])
+        frame = pd.DataFrame(rows, columns=[*columns, "verdict"])
+        return frame.assign(warnings=in_cell(self.warnings))
 
     def plot(self) -> Any:
         """Return an Altair chart of the scores with their intervals by step.
@@ -180,20 +167,24 @@ class Track(BaseModel):
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    def __repr__(self) -> str:
-        """Return the best checkpoint and the table as text."""
+    @property
+    def _line(self) -> str:
         best = self[self.best]
-        return (
-            f"Track of {self.run}: best {self.best} ({best.score:.4g}, "
-            f"P(best) = {best.chance_best:.2f})\n{self.to_frame().to_string(float_format='%.4g')}"
-        )
+        said = f"{best.score:.4g}, P(best) = {best.chance_best:.2f}"
+        return f"Track of {self.run}: best {self.best} ({said})"
+
+    def __repr__(self) -> str:
+        """Return the best checkpoint, the table and the warnings as text."""
+        table = self.to_frame().drop(columns="warnings").to_string(float_format="%.4g")
+        return with_warnings(f"{self._line}\n{table}", self.warnings)
 
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
 
     def _repr_html_(self) -> str:
-        warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
-        first = escape(repr(self).splitlines()[0])
-        tables = f"{self.to_frame().to_html()}{self.changes_frame().to_html()}"
-        return f"<p>{first}</p>{tables}<ul>{warned}</ul>"
+        tables = "".join(
+            frame.drop(columns="warnings").to_html()
+            for frame in (self.to_frame(), self.changes_frame())
+        )
+        return f"<p>{escape(self._line)}</p>{tables}{as_html(self.warnings)}"

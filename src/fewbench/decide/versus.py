@@ -1,14 +1,24 @@
 """Versus: which of two models is better."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from fewbench.decide.contrast import Contrast
-from fewbench.decide.further import MOST, further_items
-from fewbench.decide.paired import items_needed, mcnemar, plain_sampling
-from fewbench.decide.residuals import HeldOut
-from fewbench.decide.sides import Given, labels, scores_of, side
+from fewbench._types import IntArray
+from fewbench._warned import issue
+from fewbench.decide.next_items import MOST, next_items
+from fewbench.decide.operands import (
+    Given,
+    Operand,
+    contrast,
+    labels,
+    looks,
+    operand,
+    scores_of,
+    task_contrasts,
+)
+from fewbench.decide.random_pairs import items_needed, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
@@ -30,8 +40,9 @@ def versus(
 ) -> Versus:
     """Compare the full scores of two models.
 
-    Measures the errors of differences on the source models, which can take as long as 100 runs of
-    the method. The folder of a saved evaluation keeps them.
+    The difference from a source model has the interval of the target's estimate, moved by the
+    model's score. Run the reference model once in full where you can: it decides sooner than two
+    estimates.
 
     Parameters
     ----------
@@ -66,8 +77,9 @@ def versus(
     >>> round(found.difference, 3), found.verdict, found.kind
     (0.06, 'better', 'known')
     """
-    return compare_given(
-        *(a, b, {}),
+    found = compare(
+        a,
+        b,
         level=level,
         margin=margin,
         adjust=adjust,
@@ -75,12 +87,13 @@ def versus(
         scores=scores,
         next_items=next_items,
     )
+    issue(found.warnings)
+    return found
 
 
-def compare_given(
+def compare(
     a: Given,
     b: Given,
-    held: dict[tuple[object, ...], HeldOut],
     *,
     level: float,
     margin: float | None,
@@ -89,17 +102,16 @@ def compare_given(
     scores: Scores | None = None,
     next_items: int | None = None,
 ) -> Versus:
-    """Compare as `versus` does; errors that are measured are added to `held`, or taken from it."""
+    """Compare as `versus` does, without issuing the warnings."""
     check_level(level)
     if adjust not in ADJUSTS:
         raise EvaluationError(f"unknown adjustment {adjust!r}", hint="use holm or bh")
     found = scores_of(a, b, scores=scores)
     check_margin(margin, found)
-    one, other = side(a, found, (b,)), side(b, found, (a,))
+    one, other = operand(a, found, (b,)), operand(b, found, (a,))
     if (one.name, one.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{one.name!r} is compared with itself", hint="name two models")
-    contrast = Contrast(one, other, found, sequential, held)
-    return compare_sides(contrast, level, margin, adjust, next_items)
+    return _result(one, other, found, level, margin, adjust, sequential, next_items)
 
 
 def check_margin(margin: float | None, scores: Scores) -> None:
@@ -112,70 +124,68 @@ def check_margin(margin: float | None, scores: Scores) -> None:
         )
 
 
-def compare_sides(
-    contrast: Contrast,
+def _result(
+    one: Operand,
+    other: Operand,
+    scores: Scores,
     level: float,
     margin: float | None,
     adjust: Adjust,
-    next_items: int | None = None,
+    sequential: bool,
+    wanted: int | None,
 ) -> Versus:
-    """Return the comparison of two sides."""
-    one, other, scores = contrast.one, contrast.other, contrast.scores
+    made = contrast(one, other, level=level, sequential=sequential)
     scale = scores.scale
     span = scale.high - scale.low
     sign = -span if scale.lower_is_better else span
-    judged = contrast.interval(level)
+    low, high = made.interval(level)
     unit_margin = None if margin is None else margin / span
-    not_worse = None if unit_margin is None else judged.low > -unit_margin
-    equivalent = None if unit_margin is None else bool(not_worse) and judged.high < unit_margin
+    not_worse = None if unit_margin is None else low > -unit_margin
+    equivalent = None if unit_margin is None else bool(not_worse) and high < unit_margin
     verdict: Verdict = "undecided"
-    if judged.low > 0:
+    if low > 0:
         verdict = "better"
-    elif judged.high < 0:
+    elif high < 0:
         verdict = "worse"
     elif equivalent:
         verdict = "equivalent"
     elif not_worse:
         verdict = "not worse"
-    warnings = contrast.warnings(level)
-    half = span * (judged.high - judged.low) / 2
-    plain = plain_sampling(contrast, level, half / span)
-    needed = _needed(contrast, verdict, judged.low, judged.high, unit_margin)
-    if plain is not None and half > plain.paired and not contrast.keeps_pairs:
-        warnings += (
-            "random sampling of the same items for both would be more precise here: if you only "
-            "need the difference, start both as targets of one evaluation with --for difference",
-        )
-    is_pair_of_answers = scores.is_binary and contrast.is_paired_sample
+    needed = None
+    open_ = [side for side in (one, other) if not side.is_known]
+    if verdict in ("undecided", "not worse") and open_:
+        edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
+        n = min(len(side.items) for side in open_)
+        needed = items_needed((high - low) / 2, abs(made.difference - edge), n, scores.n_items)
     a, b = labels(one, other)
+    common = np.intersect1d(one.items, other.items)
     return Versus(
         a=a,
         b=b,
         score_a=float(scale.from_unit(one.estimates[0])),
         score_b=float(scale.from_unit(other.estimates[0])),
-        difference=sign * contrast.difference,
-        interval=_interval(sign, judged.low, judged.high),
+        difference=sign * made.difference,
+        interval=_interval(sign, low, high),
         level=level,
-        chance_a_better=contrast.chance_above(level),
+        chance_a_better=made.chance_above,
         verdict=verdict,
         margin=margin,
         not_worse=not_worse,
         equivalent=equivalent,
-        kind=judged.kind,
-        units=judged.units,
-        looks=contrast.looks,
+        kind=made.kind,
+        sources=made.sources,
+        looks=looks(one, other) if sequential else (),
         items_a=len(one.items),
         items_b=len(other.items),
-        items_common=len(contrast.common[0]),
+        items_common=len(common),
         items_total=scores.n_items,
-        plain=plain,
-        mcnemar=mcnemar(*contrast.common) if is_pair_of_answers else None,
+        random=random_pairs(one, other, made, scores, level),
         items_needed=needed,
-        next_items=_next_items(contrast, needed, next_items),
-        tasks=_tasks(contrast, level, adjust, sign) if len(scores.tasks) > 1 else (),
+        next_items=_next_items(open_, needed, wanted, scores),
+        tasks=_tasks(one, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,
-        deciding=_deciding(contrast),
-        warnings=warnings,
+        deciding=_deciding(one, other, common, scores),
+        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
     )
 
 
@@ -184,45 +194,34 @@ def _interval(sign: float, low: float, high: float) -> Interval:
     return Interval(low=ends[0], high=ends[1])
 
 
-def _next_items(contrast: Contrast, needed: int | None, wanted: int | None) -> tuple[str, ...]:
+def _next_items(
+    open_: Sequence[Operand], needed: int | None, wanted: int | None, scores: Scores
+) -> tuple[str, ...]:
     """Return as many items as are wanted, or needed, for both to run next."""
-    if not contrast.open or (needed is None and wanted is None):
+    if not open_ or (needed is None and wanted is None):
         return ()
-    n = min(len(side.items) for side in contrast.open)
+    n = min(len(side.items) for side in open_)
     n = min(MOST, (needed or n) - n) if wanted is None else wanted
-    chosen = further_items(contrast.open, n, contrast.scores)
-    return tuple(contrast.scores.item_ids[chosen].tolist())
-
-
-def _needed(
-    contrast: Contrast, verdict: str, low: float, high: float, margin: float | None
-) -> int | None:
-    """Return about how many items would bring 0 (or -margin) out of the interval."""
-    if verdict not in ("undecided", "not worse") or not contrast.open:
-        return None
-    edge = 0.0 if margin is None or verdict == "not worse" else -margin
-    n = min(len(side.items) for side in contrast.open)
-    distance = abs(contrast.difference - edge)
-    return items_needed((high - low) / 2, distance, n, contrast.scores.n_items)
+    return tuple(scores.item_ids[next_items(open_, n, scores)].tolist())
 
 
 def _tasks(
-    contrast: Contrast, level: float, adjust: Adjust, sign: float
+    one: Operand, other: Operand, scores: Scores, level: float, adjust: Adjust, sign: float
 ) -> tuple[TaskDifference, ...]:
-    names = contrast.scores.tasks
-    halves, p_values = contrast.task_tests(level)
+    made = task_contrasts(one, other)
+    p_values = np.array([1.0 if task is None else task.p_value for task in made])
     adjusted = adjusted_p_values(p_values, adjust)
     found = []
-    for at, task in enumerate(names):
-        apart, half = float(contrast.differences[1 + at]), float(halves[at])
+    for at, task in enumerate(made):
+        apart = float(one.estimates[1 + at] - other.estimates[1 + at])
         verdict: Literal["better", "worse", "undecided"] = "undecided"
         if adjusted[at] <= 1 - level + 1e-12 and apart != 0:
             verdict = "better" if apart > 0 else "worse"
         found.append(
             TaskDifference(
-                task=task,
+                task=scores.tasks[at],
                 difference=sign * apart,
-                interval=_interval(sign, max(-1.0, apart - half), min(1.0, apart + half)),
+                interval=None if task is None else _interval(sign, *task.interval(level)),
                 p_value=float(p_values[at]),
                 p_adjusted=float(adjusted[at]),
                 verdict=verdict,
@@ -231,18 +230,21 @@ def _tasks(
     return tuple(found)
 
 
-def _deciding(contrast: Contrast) -> tuple[ItemDifference, ...]:
-    scores = contrast.scores
-    items = np.intersect1d(contrast.one.items, contrast.other.items)
-    first, second = contrast.common
+def _deciding(
+    one: Operand, other: Operand, common: IntArray, scores: Scores
+) -> tuple[ItemDifference, ...]:
+    first, second = (
+        side.answers[np.argsort(side.items)][np.searchsorted(np.sort(side.items), common)]
+        for side in (one, other)
+    )
     apart = np.abs(first - second)
     order = np.argsort(-apart, kind="stable")
     a, b = (scores.scale.from_unit(values) for values in (first, second))
     tasks = scores.items["task"]
     return tuple(
         ItemDifference(
-            item=str(scores.item_ids[items[at]]),
-            task=str(tasks.iloc[items[at]]),
+            item=str(scores.item_ids[common[at]]),
+            task=str(tasks.iloc[common[at]]),
             a=float(a[at]),
             b=float(b[at]),
         )

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench.decide.paired import McNemar, Plain
+from fewbench._warned import as_html, in_cell, with_warnings
+from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
 from fewbench.study.multiple import Adjust
 
@@ -22,7 +23,7 @@ class TaskDifference(BaseModel):
     ----------
     task : str
     difference, interval
-        A minus B. The interval is of this task alone.
+        A minus B. The interval is of this task alone; None if too little is known of the task.
     p_value, p_adjusted : float
         Two-sided, by itself and adjusted for the number of tasks.
     verdict : str
@@ -33,7 +34,7 @@ class TaskDifference(BaseModel):
 
     task: str
     difference: float
-    interval: Interval
+    interval: Interval | None
     p_value: float
     p_adjusted: float
     verdict: Literal["better", "worse", "undecided"]
@@ -70,19 +71,16 @@ class Versus(BaseModel):
     not_worse, equivalent : bool or None
         Whether A is worse by less than the margin, and whether they differ by less; None without
         a margin.
-    kind : str
-        known, betting, cross-fitted, frontier or bounds.
-    units : int or None
-        Number of independent source models, or pairs of them, behind the interval.
+    kind, sources
+        What the interval rests on, of the less sure side (see `Estimate.interval_kind`), or known;
+        and the number of independent source models or families behind it, if there are any.
     looks : tuple of int
         Numbers of answers at which the interval holds together, for one look at each or soon after;
         empty if it holds once.
     items_a, items_b, items_common, items_total : int
         Items answered by A, by B, by both, and all.
-    plain : Plain or None
+    random : RandomPairs or None
         What random sampling of as many items would give.
-    mcnemar : McNemar or None
-        If both ran the same random sample of right and wrong answers. For one look.
     items_needed : int or None
         About how many items of each would decide it, if the difference stays as it is.
     next_items : tuple of str
@@ -112,14 +110,13 @@ class Versus(BaseModel):
     not_worse: bool | None = None
     equivalent: bool | None = None
     kind: str
-    units: int | None
+    sources: int | None
     looks: tuple[int, ...] = ()
     items_a: int
     items_b: int
     items_common: int
     items_total: int
-    plain: Plain | None
-    mcnemar: McNemar | None = None
+    random: RandomPairs | None
     items_needed: int | None = None
     next_items: tuple[str, ...] = ()
     tasks: tuple[TaskDifference, ...] = ()
@@ -156,8 +153,8 @@ class Versus(BaseModel):
             of_tasks = pd.DataFrame(
                 {
                     "difference": [one.difference for one in self.tasks],
-                    "low": [one.interval.low for one in self.tasks],
-                    "high": [one.interval.high for one in self.tasks],
+                    "low": [None if (x := one.interval) is None else x.low for one in self.tasks],
+                    "high": [None if (x := one.interval) is None else x.high for one in self.tasks],
                     "verdict": [one.verdict for one in self.tasks],
                     "p_value": [one.p_value for one in self.tasks],
                     "p_adjusted": [one.p_adjusted for one in self.tasks],
@@ -165,7 +162,7 @@ class Versus(BaseModel):
                 index=[one.task for one in self.tasks],
             )
             frame = pd.concat([frame, of_tasks])
-        return frame.rename_axis("task")
+        return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
 
     def items(self) -> "pd.DataFrame":
         """Return the items that both answered with different scores, largest difference first."""
@@ -178,13 +175,17 @@ class Versus(BaseModel):
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    def __repr__(self) -> str:
-        """Return the verdict, the difference and its interval in a line."""
+    @property
+    def _line(self) -> str:
         ends = f"{self.interval.low:.4g} .. {self.interval.high:.4g}"
         return (
             f"Versus: {self.answer} (difference {self.difference:.4g}, {self.level:.0%} interval "
             f"{ends}, P({self.a} is better) = {self.chance_a_better:.2f})"
         )
+
+    def __repr__(self) -> str:
+        """Return the verdict, the difference and its interval in a line, and the warnings."""
+        return with_warnings(self._line, self.warnings)
 
     def __str__(self) -> str:
         """Return the same as `repr`."""
@@ -197,5 +198,5 @@ class Versus(BaseModel):
         return differences(self)
 
     def _repr_html_(self) -> str:
-        warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
-        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}<ul>{warned}</ul>"
+        table = self.to_frame().drop(columns="warnings").to_html()
+        return f"<p>{escape(self._line)}</p>{table}{as_html(self.warnings)}"

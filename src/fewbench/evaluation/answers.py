@@ -1,6 +1,7 @@
 """Check targets' answers and bring them to the form of the record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fewbench._blocks import by_columns
-from fewbench._names import some
+from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Asked, Entry, Skipped, Told
@@ -17,7 +18,13 @@ from fewbench.methods import Answers, Record
 from fewbench.scores import Scores
 from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
+from fewbench.scores.replies import describe_replies, is_odd
+from fewbench.scores.table import NO_TASK
 
+WHOSE = (
+    "of logs, name the model with --model NAME; of a table, keep one model's rows, or start with "
+    "targets named as there"
+)
 ENOUGH = 100  # source answers per task; fewer may all be 0 or 1 by chance
 
 
@@ -34,6 +41,8 @@ class Taken(NamedTuple):
         How prompts and settings differ from the sources', and what could not be compared.
     unskipped_items : tuple of str
         Items that a target had skipped and has answered now.
+    renamed : dict of str to str
+        Targets whose answers the table has under another name, and that name.
     """
 
     answers: int
@@ -41,6 +50,7 @@ class Taken(NamedTuple):
     other_models: list[str]
     notes: tuple[str, ...] = ()
     unskipped_items: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = {}
 
 
 class AnswerBook:
@@ -110,6 +120,24 @@ class AnswerBook:
                     f"{name} already has another score",
                     hint="pass --correct to replace the answer (in Python correct=True)",
                 )
+
+    def odd_replies(
+        self, target: str, answers: Answers, replies: Mapping[str, str], *, strict: bool
+    ) -> dict[str, str]:
+        """Return the replies that deserve a warning; AnswersError if there are any and `strict`."""
+        items = self._sources.item_ids[answers.items].tolist()
+        odd = {
+            item: replies[item]
+            for item, score in zip(items, answers.scores[0].tolist(), strict=True)
+            if item in replies and is_odd(replies[item], score)
+        }
+        if odd and strict:
+            raise AnswersError(
+                f"{target!r}: {'; '.join(describe_replies(odd, len(items)))}",
+                hint="run these items again so that replies are whole, or leave out --strict (in "
+                "Python strict=False) to use them with a warning",
+            )
+        return odd
 
     def check_known(self, target: str, answers: Answers) -> None:
         """Raise AnswersError unless every answer replaces an earlier one."""
@@ -184,22 +212,38 @@ class AnswerBook:
             )
 
     def compare(
-        self, table: Scores, matched: Mapping[str, int], *, accept_prompts: bool
+        self, table: Scores, matched: Mapping[str, int], *, accept_differences: bool
     ) -> Comparison:
-        """Compare prompts and settings with the sources'; AnswersError if they may not differ."""
+        """Compare how answers were asked and scored; AnswersError if that may not differ."""
         used: dict[str, None] = {}
         for name, row in matched.items():
             answers = self.from_table(table, row, name)
             used |= dict.fromkeys(self._sources.item_ids[answers.items].tolist())
         compared = compare_conditions(self._sources, table, used)
-        if compared.differences and not accept_prompts:
+        compared = replace(compared, differences=(*compared.differences, *self._tasks(table, used)))
+        if compared.differences and not accept_differences:
             raise AnswersError(
-                "prompts or settings differ from the source models': "
+                "answers were asked or scored in another way than those of the source models: "
                 + "; ".join(compared.differences),
-                hint="run the items like the source models, or pass --accept-prompts to use these "
-                "answers anyway (in Python accept_prompts=True)",
+                hint="run the items like the source models, or pass --accept-differences to use "
+                "these answers anyway (in Python accept_differences=True)",
             )
         return compared
+
+    def _tasks(self, table: Scores, items: Iterable[str]) -> Iterator[str]:
+        """Yield how tasks differ; in tables only, as ids of items from logs begin with the task."""
+        every = (table, self._sources)
+        ours, theirs = (one.items["task"].astype(str).loc[list(items)] for one in every)
+        if "harness" in table.items or set(ours) == {NO_TASK} or set(theirs) == {NO_TASK}:
+            return
+        differ = np.flatnonzero(ours.to_numpy() != theirs.to_numpy())
+        if len(differ):
+            at = differ[0]
+            yield (
+                f"{len(differ)} of {counted(len(ours), 'item')} of another task than in the "
+                f"sources, such as {ours.index[at]!r}: {ours.iloc[at]!r} in the answers, "
+                f"{theirs.iloc[at]!r} in the sources"
+            )
 
     def replay(self, entry: Entry) -> None:
         """Add an entry of the journal to the record; AnswersError if it does not fit."""
@@ -291,13 +335,12 @@ def match_models(table: Scores, targets: Sequence[str], target: str | None) -> d
             return {target: models.index(target) if target in models else 0}
         raise AnswersError(
             f"the table has {len(models)} models, none named {target!r}",
-            hint="name the model with --model NAME, or give targets the names in the table",
+            hint=WHOSE,
         )
     found = {name: models.index(name) for name in targets if name in models}
     if not found:
         raise AnswersError(
             f"no answers of the targets {some(targets)}: the models are {some(models)}",
-            hint="name the model with --model NAME, and with several targets the target with "
-            "--target NAME",
+            hint=f"with several targets, name one with --target NAME; {WHOSE}",
         )
     return found

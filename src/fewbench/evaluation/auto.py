@@ -16,14 +16,13 @@ from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray
-from fewbench.algorithms.soundness.likeness import count_distinct
-from fewbench.errors import EvaluationError
-from fewbench.evaluation.beyond import RELIABLE, reliability
-from fewbench.evaluation.calibration import cross_fit, frontier_fits
+from fewbench.errors import EvaluationError, FewbenchError
+from fewbench.evaluation.errors import FOLDS, measure
 from fewbench.evaluation.opening import Stop, check_budget
-from fewbench.evaluation.past_errors import FOLDS
+from fewbench.evaluation.replay import replay
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Method, Session, Subset, find_method, obstacle
 from fewbench.methods.catalogue import AUTO, STRONGER
+from fewbench.methods.sources import RELIABLE, distinct_sources, reliability
 from fewbench.scores import Scores
 
 RANDOM = "random"
@@ -33,6 +32,8 @@ SAFE = "aipw"
 """A method that rests little on the source models."""
 MOST_MODELS, MOST_ITEMS = 80, 2000
 """Size of the part of the table that the quick backtest uses."""
+STRONGEST = 0.75
+"""Sources above this quantile stand for targets that beat all others."""
 ALPHA = 0.1
 UNKNOWN_BUDGET = 100
 """Items to backtest with where only the width of the interval is given."""
@@ -78,7 +79,7 @@ def candidates(scores: Scores, *, stronger: bool = False) -> tuple[str, ...]:
     >>> candidates(simulate(40, 60))[-1]
     'random'
     """
-    distinct = count_distinct(scores.filled_cells)
+    distinct = distinct_sources(scores)
     advised = next(
         one.methods
         for one in ADVICE
@@ -125,7 +126,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     'there are only 4 distinct source models, too few to compare methods on'
     """
     check_budget(budget, scores.n_items)
-    distinct = count_distinct(scores.filled_cells)
+    distinct = distinct_sources(scores)
     if distinct < FOLDS:
         models = counted(distinct, "distinct source model")
         return Choice(RANDOM, f"there are only {models}, too few to compare methods on")
@@ -154,17 +155,18 @@ def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choic
     own = [name for name in found if name in OWN][:1]
     names = list(dict.fromkeys([*own, *[n for n in found if n not in OWN][:1], SAFE]))
     names = [n for n in names if not extends or CATALOGUE[n].method.extends]
+    methods = {name: CATALOGUE[name].method.for_sources(scores) for name in names}
     part, budget_here = _part(scores, budget, seed)
     errors: dict[str, FloatArray] = {}
     random = np.empty((0,))
     for name in names:
-        past = cross_fit(CATALOGUE[name].method, part, budget_here, child_seed(seed, 10)).past
-        folds = np.unique(past.step)
+        held = measure(methods[name], part, budget_here, child_seed(seed, 10), divisions=1)
+        folds = np.unique(held.parts)
         if len(folds) < FOLDS:  # it could not be fitted on every part of the sources
             continue
-        own_random = [past.random[past.step == fold].mean() for fold in folds]
-        errors[name] = np.array([np.abs(past.errors[past.step == f]).mean() for f in folds])
-        random = np.array(own_random)
+        sizes = np.abs(held.errors[:, -1, 0])
+        errors[name] = np.array([sizes[held.parts == fold].mean() for fold in folds])
+        random = np.array([held.random[held.parts == fold].mean() for fold in folds])
     if not errors:
         return Choice(RANDOM, "no other method could be judged on these source models")
     preferred = next(iter(errors))
@@ -176,7 +178,8 @@ def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choic
     }
     chosen = min(better, key=lambda name: better[name]) if better else preferred
     passed_over = ""
-    if chosen != preferred and not _holds_beyond(chosen, preferred, part, budget_here, seed):
+    pair = methods[chosen], methods[preferred]
+    if chosen != preferred and not _holds_beyond(*pair, part, budget_here, seed):
         passed_over = f"; {chosen} errs less there, but more for models stronger than its sources"
         del errors[chosen]
         chosen = preferred
@@ -198,16 +201,20 @@ def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choic
     )
 
 
-def _holds_beyond(name: str, preferred: str, part: Scores, budget: int, seed: int) -> bool:
+def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, seed: int) -> bool:
     """Whether a method errs no more than the preferred one where targets beat all sources."""
-    errors = [
-        frontier_fits(CATALOGUE[one].method, part, budget, child_seed(seed, 12))[0].errors
-        for one in (name, preferred)
-    ]
-    if not all(len(one) for one in errors):
+    order = np.argsort(part.full_scores(), kind="stable")
+    below = round(STRONGEST * len(order))
+    sources = part.take(models=np.sort(order[:below]))
+    targets = part.complete().take(models=np.sort(order[below:]))
+    try:
+        mine, other = (
+            np.abs(replay(one, sources, targets, budget, seed).scores - targets.full_scores())
+            for one in (method, preferred)
+        )
+    except FewbenchError:
         return False
-    mine, other = (float(np.abs(one).mean()) for one in errors)
-    return mine <= other
+    return float(mine.mean()) <= float(other.mean())
 
 
 def _part(scores: Scores, budget: int, seed: int) -> tuple[Scores, int]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
+from fewbench._names import counted, some
+from fewbench._warned import as_html, in_cell, with_warnings
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance
 
@@ -32,14 +34,18 @@ class RankInterval(BaseModel):
 
 
 class RandomSampling(BaseModel):
-    """Interval and mean absolute error of plain random sampling of as many items.
+    """Plain random sampling of as many items.
 
-    The interval is Wilson's, with the finite-population correction.
+    Attributes
+    ----------
+    half_width, expected_error
+        Half the width of its interval, at the level and the score of the estimate, and its mean
+        absolute error there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    interval: Interval
+    half_width: float
     expected_error: float
 
 
@@ -50,8 +56,9 @@ class Estimate(BaseModel):
     ----------
     score, interval, level
         The estimate and its interval at the stated level.
-    tasks
-        Estimated score of every task. The score is their mean, weighted as the average says.
+    tasks, task_intervals
+        Estimated score of every task, and its interval; None where too little is known of the task.
+        The score is the tasks' mean, weighted as the average says.
     rank, ranked_among, rank_interval
         Rank among the sources and the target (1 is best on any scale), the number of these
         models, and the ranks at the ends of the interval. The sources' scores count as exact.
@@ -60,20 +67,19 @@ class Estimate(BaseModel):
         Rank in every task; empty where `rank` is None.
     items_run, items_total
         Number of items run, and of all items.
+    answers_mean, answers_right
+        Mean of the answers, on the user's scale, and the number of right ones (None if they are not
+        right or wrong). They say nothing of the full score if items were chosen by difficulty.
     task_items
         Number of items run per task; 0 means that the task's score is predicted from the other
         tasks. Empty in old files.
     expected_error
-        Expected absolute error, from the method's errors on held-out source models; None if
-        unknown.
+        Expected absolute error; None if unknown.
     interval_kind, interval_sources
-        Kind of interval (exact, betting, cross-fitted, frontier, bounds; see
-        `intervals.Judgment`), and the number of independent source models or families behind it.
-        None in old files.
-    beyond_sources
-        Probability that the target is beyond the range of the sources.
+        Kind of interval (exact, betting, sampled, held-out, random; see `intervals.Uncertainty`),
+        and the number of independent source models or families behind it, if there are any.
     random
-        The same for plain random sampling of as many items.
+        Plain random sampling of as many items.
     warnings
         Reasons to doubt the estimate.
     """
@@ -85,78 +91,86 @@ class Estimate(BaseModel):
     interval: Interval
     level: float
     tasks: dict[str, float]
+    task_intervals: dict[str, Interval | None] = {}
     rank: int | None = None
     ranked_among: int | None = None
     rank_interval: RankInterval | None = None
     task_ranks: dict[str, int] = {}
     items_run: int
     items_total: int
+    answers_mean: float
+    answers_right: int | None
     task_items: dict[str, int] = {}
     random: RandomSampling
     expected_error: float | None
-    interval_kind: str | None = None
+    interval_kind: str
     interval_sources: int | None = None
-    beyond_sources: float = 0.0
     warnings: tuple[str, ...] = ()
     provenance: Provenance
 
     @property
-    def interval_basis(self) -> str | None:
-        """What the interval rests on, in words; None in old files."""
-        if self.interval_kind is None:
-            return None
+    def answered(self) -> str:
+        """The answers in words: how many are right, or their mean."""
+        if self.answers_right is None:
+            return f"{counted(self.items_run, 'answer')} with a mean of {self.answers_mean:.4g}"
+        return f"{self.answers_right} of {self.items_run} right"
+
+    @property
+    def interval_basis(self) -> str:
+        """What the interval rests on, in words."""
+        from fewbench.evaluation.intervals import basis
+
         if self.interval_kind == "exact" and self.items_run < self.provenance.budget:
             return "exact if the answered items are a random sample of all"
-        resting = f"{self.interval_sources} independent source models or families"
-        return {
-            "exact": "exact for a random sample; no assumption about the model",
-            "betting": "valid for any random sample of scores; no assumption about the model",
-            "cross-fitted": f"errors of the method on {resting}, held out",
-            "frontier": f"errors of the method on the strongest {resting}, estimated from weaker "
-            "ones",
-            "bounds": "only what the answers leave possible: too few source models for more",
-        }[self.interval_kind]
+        return basis(self.interval_kind, self.interval_sources)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per task and one for the full score: score, items run and rank."""
+        """Return one row for the full score and one per task.
+
+        Columns: score, low and high (NaN if unknown), items_run, rank, warnings.
+        """
         import pandas as pd
 
-        rows = {"all": [self.score, self.items_run, self.rank]}
+        ends = [self.interval.low, self.interval.high]
+        rows = {"all": [self.score, *ends, self.items_run, self.rank]}
         for task, score in self.tasks.items():
-            rows[task] = [score, self.task_items.get(task), self.task_ranks.get(task)]
-        columns = ["score", "items_run", "rank"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("task")
+            known = self.task_intervals.get(task)
+            ends = [float("nan")] * 2 if known is None else [known.low, known.high]
+            rows[task] = [score, *ends, self.task_items.get(task), self.task_ranks.get(task)]
+        columns = ["score", "low", "high", "items_run", "rank"]
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
 
-    def __repr__(self) -> str:
-        """Return score, interval and items run in a line."""
+    @property
+    def _line(self) -> str:
         ends = f"{self.interval.low:.4g} .. {self.interval.high:.4g}"
         return (
             f"Estimate of {self.target}: {self.score:.4g} ({self.level:.0%} interval {ends}, "
             f"{self.items_run} of {self.items_total} items)"
         )
 
+    def __repr__(self) -> str:
+        """Return score, interval and items run in a line, and each warning in one."""
+        return with_warnings(self._line, self.warnings)
+
     def __str__(self) -> str:
         """Return the same as `repr`."""
         return repr(self)
 
     def plot(self) -> Any:
-        """Return an Altair chart of the estimate beside what random sampling would give.
+        """Return an Altair chart of the estimate; `Evaluation.plot` shows it among the sources."""
+        from fewbench.charts.estimating import several
 
-        `Evaluation.plot` shows it among the source models.
-        """
-        from fewbench.charts.estimating import beside_random
+        return several([self._ends], self.level)
 
-        plain = self.random.interval
-        return beside_random(
-            self.target,
-            self.score,
-            (self.interval.low, self.interval.high),
-            (plain.low, plain.high),
-        )
+    @property
+    def _ends(self) -> dict[str, Any]:
+        ends = {"low": self.interval.low, "high": self.interval.high}
+        return {"target": self.target, "score": self.score} | ends
 
     def _repr_html_(self) -> str:
-        warned = "".join(f"<li>{escape(one)}</li>" for one in self.warnings)
-        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html()}<ul>{warned}</ul>"
+        table = self.to_frame().drop(columns="warnings").to_html()
+        return f"<p>{escape(self._line)}</p>{table}{as_html(self.warnings)}"
 
     def to_json(self) -> str:
         """Return the estimate as indented JSON."""
@@ -177,6 +191,19 @@ class Estimates(dict[str, Estimate]):
     (0, 0)
     """
 
+    @property
+    def warnings(self) -> list[str]:
+        """Each warning once, with the targets that it is about."""
+        about: dict[str, list[str]] = {}
+        for one in self.values():
+            for warning in one.warnings:
+                about.setdefault(warning, []).append(one.target)
+        every = len(self) if len(self) > 1 else 0
+        return [
+            f"{'all targets' if len(names) == every else some(names)}: {warning}"
+            for warning, names in about.items()
+        ]
+
     def to_frame(self) -> "pd.DataFrame":
         """Return a table of one row per target: score, interval, level, items, warnings."""
         import pandas as pd
@@ -191,8 +218,8 @@ class Estimates(dict[str, Estimate]):
                 "rank": one.rank,
                 "items_run": one.items_run,
                 "items_total": one.items_total,
-                "beyond_sources": one.beyond_sources,
-                "warnings": "; ".join(one.warnings),
+                "interval_kind": one.interval_kind,
+                "warnings": in_cell(one.warnings),
             }
             for name, one in self.items()
         }
@@ -203,8 +230,7 @@ class Estimates(dict[str, Estimate]):
         table = self.to_frame()
         if len(table):
             table["warnings"] = [len(one.warnings) for one in self.values()]
-        said = [f"{name}: warning: {text}" for name, one in self.items() for text in one.warnings]
-        return "\n".join([str(table.to_string(float_format="%.4g")), *said])
+        return with_warnings(str(table.to_string(float_format="%.4g")), self.warnings)
 
     def plot(self) -> Any:
         """Return an Altair chart of the estimates with their intervals."""
@@ -212,11 +238,8 @@ class Estimates(dict[str, Estimate]):
 
         if not self:
             raise EvaluationError("no estimates to draw", hint="estimate a target with answers")
-        ends = [
-            {"target": one.target, "score": one.score, "low": one.interval.low,
-             "high": one.interval.high} for one in self.values()
-        ]  # fmt: skip
-        return several(ends, next(iter(self.values())).level)
+        return several([one._ends for one in self.values()], next(iter(self.values())).level)
 
     def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
+        table = self.to_frame().drop(columns="warnings", errors="ignore").to_html()
+        return f"{table}{as_html(self.warnings)}"

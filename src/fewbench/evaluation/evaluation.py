@@ -16,11 +16,12 @@ from fewbench._names import counted, some
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
+from fewbench._warned import issue
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
 from fewbench.evaluation.answers import AnswerBook, Taken, match_models
 from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
-from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told
+from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told, kept_replies
 from fewbench.evaluation.opening import (
     COST,
     FEWEST,
@@ -31,7 +32,7 @@ from fewbench.evaluation.opening import (
     costs_of,
     with_items,
 )
-from fewbench.evaluation.packed import check_settings, subset_of
+from fewbench.evaluation.packed import check_settings, known_errors, subset_of
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import (
@@ -46,14 +47,16 @@ from fewbench.methods import (
     obstacle,
 )
 from fewbench.methods.catalogue import AUTO
+from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, open_scores
+from fewbench.scores.conditions import disagreements
 from fewbench.scores.packed import PackedScores
+from fewbench.scores.replies import describe_replies, replies_of
 from fewbench.scores.table import check_is_scores
 
 if TYPE_CHECKING:
-    from fewbench.evaluation.estimating import Estimator
-    from fewbench.evaluation.intervals import ErrorModel
+    from fewbench.evaluation.intervals import Judge, Scored
 
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
@@ -199,17 +202,25 @@ class Evaluation:
             f"version goes on from the recorded answers with {self.provenance.settings}",
         )
 
+    @cached_property
+    def _mixed_sources(self) -> tuple[str, ...]:
+        return disagreements(self.scores)
+
     @property
     def _budget(self) -> int:
         return (self._opened or self.provenance).budget
 
     @cached_property
-    def _estimator(self) -> "Estimator":
-        from fewbench.evaluation.estimating import Estimator
+    def judge(self) -> "Judge":
+        """What says how far the method's estimates may be off."""
+        from fewbench.evaluation.intervals import Judge
 
-        by_width = self.stop.half_width is not None
-        made = (self.method, self.scores, self.provenance, self.folder)
-        return Estimator(*made, by_width=by_width)
+        made, stop, scale = self.provenance, self.stop, self.scores.scale
+        half = None if stop.half_width is None else stop.half_width / (scale.high - scale.low)
+        return Judge(
+            self.method, self.scores, made.budget, made.seed, self.folder, half, stop.level,
+            known_errors(self.scores, self.method, made),
+        )  # fmt: skip
 
     @property
     def folder(self) -> Path | None:
@@ -282,7 +293,7 @@ class Evaluation:
             journal.append(entry)
         keep_fits(self.scores, journal.folder)
         self._journal = journal
-        vars(self).pop("_estimator", None)  # which keeps its errors in the folder
+        vars(self).pop("judge", None)  # which keeps its errors in the folder
 
     @classmethod
     def open(
@@ -423,6 +434,19 @@ class Evaluation:
                     self._note(Asked(targets=(target,), items=ids))
                     self._written[target] = len(self.record.rounds(target))
 
+    def adopt(self, other: "Evaluation", target: str) -> None:
+        """Take a target's items and answers over from another evaluation of the same items.
+
+        For estimates by other sources, in memory; the folder of neither changes.
+        """
+        self._check_target(target)
+        for items in other.record.rounds(target):
+            self.record.add_round(target, items)
+        self.record.tell(target, other.record.answers(target))
+        self.record.skip(target, sorted(other.record.skipped(target)))
+        told = (entry for entry in other._entries if isinstance(entry, Told))
+        self._entries += [entry for entry in told if entry.target == target]
+
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""
         return self._waiting(self.ask())
@@ -486,8 +510,10 @@ class Evaluation:
         answers: Mapping[str, float],
         probabilities: Mapping[str, ArrayLike] | None = None,
         *,
+        replies: Mapping[str, str] | None = None,
         accept_fractions: bool = False,
         correct: bool = False,
+        strict: bool = False,
     ) -> int:
         """Record a target's answers, all at once or in parts.
 
@@ -498,11 +524,16 @@ class Evaluation:
             Scores on the scale of the sources. The same score may be told again.
         probabilities : mapping of item id to option probabilities, optional
             For methods that use option probabilities, in the order of the sources' options.
+        replies : mapping of item id to str, optional
+            Replies that are not whole, or not of the model asked for: "cut" at a token limit,
+            "filtered", or "from NAME". The estimate then carries a warning.
         accept_fractions : bool
             Accept scores between right and wrong where the sources have none in the task, such
             as means over runs of an item. The estimate then carries a warning.
         correct : bool
             Replace earlier answers. The folder keeps the old ones.
+        strict : bool
+            Refuse such replies, unless they are right and only cut or filtered.
 
         Returns
         -------
@@ -513,7 +544,7 @@ class Evaluation:
         ------
         AnswersError
             If an item was not asked, or a score is out of range, differs from an earlier one, or
-            is a fraction where the sources have none.
+            is a fraction where the sources have none; or for such a reply, if `strict`.
         ScoresError
             If an item is not in the scores.
         """
@@ -530,16 +561,20 @@ class Evaluation:
         unit = self.scores.scale.to_unit(np.array([given]))
         self._check_target(target)
         told = Answers(self.scores.positions(answers), unit, options)
-        return self._tell(target, told, accept_fractions=accept_fractions, correct=correct)
+        odd = self._book.odd_replies(target, told, replies or {}, strict=strict)
+        given_as = {"accept_fractions": accept_fractions, "correct": correct}
+        return self._tell(target, told, **given_as, replies=odd)
 
     def tell_table(
         self,
         table: Scores,
         target: str | None = None,
         *,
-        accept_prompts: bool = False,
+        replies: Mapping[str, str] | None = None,
+        accept_differences: bool = False,
         accept_fractions: bool = False,
         correct: bool = False,
+        strict: bool = False,
     ) -> Taken:
         """Record answers from a table of scores, such as a harness log.
 
@@ -549,10 +584,12 @@ class Evaluation:
             Answers, with the item ids of the sources.
         target : str, optional
             Record only this target. A table of one model may name it differently.
-        accept_prompts : bool
-            Accept answers to other prompts or settings than the sources', as far as the logs
-            record them. Estimates then carry a warning.
-        accept_fractions, correct : bool
+        replies : mapping of item id to str, optional
+            As in `tell`, in addition to those that the table's log holds.
+        accept_differences : bool
+            Accept answers that were asked or scored in another way than the sources', or of other
+            tasks, as far as the logs or the table record that. Estimates then carry a warning.
+        accept_fractions, correct, strict : bool
             As in `tell`.
 
         Returns
@@ -563,7 +600,9 @@ class Evaluation:
         Raises
         ------
         AnswersError
-            If prompts or settings differ from the sources', or for the reasons in `tell`.
+            If answers were asked or scored in another way than the sources', or are of other
+            tasks; if a target has answers of another model and `target` is not given; or for the
+            reasons in `tell`.
         """
         if table.scale != self.scores.scale:
             raise AnswersError(
@@ -573,12 +612,18 @@ class Evaluation:
             )
         taken, asked_of_any = 0, set[str]()
         matched = match_models(table, self.targets, target)
+        named = {name: table.model_ids[row] for name, row in matched.items() if target is None}
+        for name, model in named.items():
+            self._check_model(name, model)
         if any(not len(self.record.open(name)) for name in matched):
             self._advance()
-        compared = self._book.compare(table, matched, accept_prompts=accept_prompts)
+        compared = self._book.compare(table, matched, accept_differences=accept_differences)
         every = {name: self._book.from_table(table, row, name) for name, row in matched.items()}
+        odd: dict[str, dict[str, str]] = {}
         for name, answers in every.items():  # before any is recorded
             self._book.check(name, answers, accept_fractions=accept_fractions, correct=correct)
+            said = replies_of(table, table.model_ids[matched[name]]) | dict(replies or {})
+            odd[name] = self._book.odd_replies(name, answers, said, strict=strict)
         unskipped: dict[str, None] = {}
         for name, answers in every.items():
             again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
@@ -592,6 +637,8 @@ class Evaluation:
                 accept_fractions=accept_fractions,
                 correct=correct,
                 differences=compared.differences,
+                replies=odd[name],
+                model=named.get(name, ""),
             )
         rows = set(matched.values())
         return Taken(
@@ -600,6 +647,7 @@ class Evaluation:
             [model for row, model in enumerate(table.model_ids) if row not in rows],
             (*compared.differences, *compared.notes),
             tuple(unskipped),
+            {name: model for name, model in named.items() if name != model},
         )
 
     def skip(self, target: str, items: Iterable[str]) -> int:
@@ -622,6 +670,20 @@ class Evaluation:
                 f"{target!r} is not a target", hint=f"the targets are {some(self.targets)}"
             )
 
+    def _check_model(self, target: str, model: str) -> None:
+        """Raise AnswersError if a target has answers that a table named as another model's."""
+        others = {one.model for one in self._told(target)} - {"", model}
+        if others:
+            raise AnswersError(
+                f"{target!r} has answers of the model {some(sorted(others))}, and these are of "
+                f"{model!r}",
+                hint="start an evaluation of each model; or, if it is the same one, add --target "
+                f"{target} (in Python target={target!r})",
+            )
+
+    def _told(self, target: str) -> list[Told]:
+        return [one for one in self._entries if isinstance(one, Told) and one.target == target]
+
     def _check_answers(self, target: str) -> None:
         if not len(self.record.answered(target)):
             raise EvaluationError(
@@ -641,8 +703,9 @@ class Evaluation:
         *,
         accept_fractions: bool,
         correct: bool = False,
-        differences: tuple[str, ...] = (),
+        **known: Any,
     ) -> int:
+        """Record answers; `known` sets further fields of `Told`."""
         self._check_open(target)
         with self._alone():
             self._book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
@@ -650,8 +713,7 @@ class Evaluation:
                 self._book.check_known(target, answers)
             if len(answers.items):
                 told = self._book.to_record(target, answers)
-                how = {"differences": differences, "corrects": correct}
-                self._note(told.model_copy(update=how))
+                self._note(told.model_copy(update={**known, "corrects": correct}))
                 self.record.tell(target, answers)
         return self._left(target)
 
@@ -668,6 +730,7 @@ class Evaluation:
         *,
         workers: int = 1,
         executor: Executor = None,
+        warn: bool = True,
     ) -> Estimates:
         """Estimate full scores from the answers given so far.
 
@@ -681,6 +744,8 @@ class Evaluation:
             Default: all targets with answers.
         workers, executor
             Where the method's errors on held-out sources are measured; see `fewbench.compare`.
+        warn : bool
+            Issue the estimates' warnings as Python warnings (EstimateWarning), too.
 
         Raises
         ------
@@ -695,17 +760,20 @@ class Evaluation:
         if not names:
             return Estimates()
         with self._measuring(workers, executor):
-            return self._estimate(level, names)
+            estimates = self._estimate(level, names)
+        if warn:
+            issue(estimates.warnings)
+        return estimates
 
     @contextmanager
     def _measuring(self, workers: int, executor: Executor) -> Iterator[None]:
         """Measure the method's errors there."""
         with open_pool(executor, workers) as pool:
-            self._estimator.pool = pool
+            self.judge.pool = pool
             try:
                 yield
             finally:
-                self._estimator.pool = None
+                self.judge.pool = None
 
     def _answering(self) -> list[str]:
         names = [name for name in self.targets if len(self.record.answered(name))]
@@ -717,22 +785,41 @@ class Evaluation:
         return names
 
     def _estimate(self, level: float, names: list[str]) -> Estimates:
-        from fewbench.evaluation.estimating import Heard
+        from fewbench.evaluation.bounds import past_scores
+        from fewbench.evaluation.estimating import OUTSIDE, make_estimate, scored
 
         waiting = self._advance()
         state = (level, len(self._entries))
         if (kept := self._kept.get(tuple(names))) is not None and kept[0] == state:
             return Estimates(kept[1])  # nothing was asked or told since
-        heard = []
-        for name in names:
-            goes_on = len(self.record.open(name)) > 0 or name in waiting
-            rests_on = self._rests_on(name, name in waiting)
-            notes = (*rests_on, *self._book.notes(name), *self._accepted(name))
-            heard.append(Heard(name, self.record.answers(name), goes_on, notes))
         prediction = self._predict(names, tasks=True)
-        estimates = self._estimator.estimate(prediction, heard, level, self.notes)
+        made, stopping = self.provenance, self.stop.half_width is not None
+        past, estimates = past_scores(self.scores), Estimates()
+        general: list[str] | None = None
+        for row, name in enumerate(names):
+            one = scored(prediction, row, self.record.answers(name), self.scores)
+            notes = [*self._rests_on(name, name in waiting), *self.answer_notes(name)]
+            notes += prediction.notes
+            if not one.is_sampled:
+                general = self._about_method() if general is None else general
+                notes += general
+            if prediction.outside is not None and prediction.outside[row]:
+                notes.append(OUTSIDE)
+            notes += [*self.notes, *self._mixed_sources]
+            estimates[name] = make_estimate(
+                name, one, self.judge, level, made, past, notes, stopping=stopping
+            )
         self._kept[tuple(names)] = (state, estimates)
         return Estimates(estimates)
+
+    def scored(self, target: str) -> "Scored":
+        """Return a target's estimates as the method made them, in [0, 1].
+
+        EvaluationError if the target has no answers.
+        """
+        from fewbench.evaluation.estimating import scored
+
+        return scored(self.prediction(target), 0, self.record.answers(target), self.scores)
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():
@@ -776,7 +863,8 @@ class Evaluation:
         elif left and self.method.asks_once:
             found.append(
                 f"{answered} of {asked} items answered: the estimate uses {answered}; record the "
-                f"missing {counted(left, 'answer')}, or skip items without an answer (--skip ID)"
+                f"missing {counted(left, 'answer')}, or skip items without an answer (fewbench "
+                "tell --skip ID)"
             )
         elif left or is_waiting:
             found.append(
@@ -827,13 +915,11 @@ class Evaluation:
         name = self._answering()[0] if target is None else target
         one = self.estimate(level, [name])[name]
         full = self.scores.scale.from_unit(self.scores.full_scores())
-        plain = one.random.interval
         return among_sources(
             dict(zip(map(str, self.scores.model_ids), map(float, full), strict=True)),
             name,
             one.score,
             (one.interval.low, one.interval.high),
-            (plain.low, plain.high),
             level,
             self.scores.scale.lower_is_better,
         )
@@ -848,16 +934,32 @@ class Evaluation:
         method; `estimate` reuses the results, and takes the same `workers` and `executor`.
         """
         with self._measuring(workers, executor):
-            return self._estimator.warnings()
+            return self._about_method()
+
+    def _about_method(self) -> list[str]:
+        """Return warnings about the method on these sources."""
+        if self.method.plain_sampling:
+            return []
+        span = self.scores.scale.high - self.scores.scale.low
+        found = self.judge.warn(span)
+        alpha = reliability(self.scores)
+        if self.scores.n_models > 2 and alpha < RELIABLE:
+            found.append(
+                f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
+                "1), so they do not show how a better model answers. Use random if the target is "
+                "better"
+            )
+        return found
+
+    def answer_notes(self, target: str) -> tuple[str, ...]:
+        """Return warnings on a target's answers: cut replies, fractions, other prompts."""
+        replies = kept_replies(self._told(target))
+        odd = describe_replies(replies, len(self.record.answered(target)))
+        return (*odd, *self._book.notes(target), *self._accepted(target))
 
     def _accepted(self, target: str) -> list[str]:
-        told = [one for one in self._entries if isinstance(one, Told) and one.target == target]
+        differences = (said for one in self._told(target) for said in one.differences)
         return [
-            f"accepted answers to other prompts or settings than the source models': {said}"
-            for said in dict.fromkeys(said for one in told for said in one.differences)
+            f"accepted answers that were asked or scored in another way: {said}"
+            for said in dict.fromkeys(differences)
         ]
-
-    @property
-    def error_model(self) -> "ErrorModel":
-        """The method's measured errors on the sources, with the whole budget."""
-        return self._estimator.errors()

@@ -4,8 +4,7 @@
 for each round of items asked, for each tell and for items that were skipped.
 """
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from fewbench._files import written_whole
 from fewbench._journal import Lines
-from fewbench._json import parse_json
+from fewbench._json import loads, parse_json
 from fewbench._names import counted, some
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.opening import Stop
@@ -54,9 +53,11 @@ class Asked(_Line):
 class Told(_Line):
     """Answers of one target, scores in [0, 1].
 
-    `differences` says how prompts or settings differ from those of the sources, where the user
-    accepted that. `corrects` marks answers that replace earlier ones. Unknown probabilities are
-    null in the file.
+    `differences` says how answers were asked or scored in another way than those of the sources,
+    where the user accepted that. `replies` are the kinds of replies that deserve a warning, by item
+    (see `fewbench.scores.replies`). `model` is the model that the answers' table names, where the
+    user did not say whose they are. `corrects` marks answers that replace earlier ones. Unknown
+    probabilities are null in the file.
     """
 
     kind: Literal["told"] = "told"
@@ -65,6 +66,8 @@ class Told(_Line):
     scores: tuple[float, ...]
     probabilities: tuple[tuple[float | None, ...], ...] | None = None
     differences: tuple[str, ...] = ()
+    replies: dict[str, str] = {}
+    model: str = ""
     corrects: bool = False
 
     @model_validator(mode="after")
@@ -73,6 +76,14 @@ class Told(_Line):
         if not len(self.items) == len(self.scores) == len(options):
             raise ValueError("items, scores and probabilities are of different numbers")
         return self
+
+
+def kept_replies(told: Iterable[Told]) -> dict[str, str]:
+    """Return the replies of a target that deserve a warning; the last answer to an item counts."""
+    found: dict[str, str] = {}
+    for one in told:
+        found = {item: kind for item, kind in found.items() if item not in one.items} | one.replies
+    return found
 
 
 class Skipped(_Line):
@@ -180,7 +191,7 @@ class Journal:
 
 
 def _parse(line: bytes) -> Entry:
-    found = json.loads(line)
+    found = loads(line)
     if not isinstance(found, dict):
         raise ValueError("not an entry")
     kind = "told" if "scores" in found else "asked" if "targets" in found else "skipped"

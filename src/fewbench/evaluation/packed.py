@@ -1,12 +1,18 @@
 """Evaluations that start from a pack: its method, items, seed and measured errors are given."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import ValidationError
 
 from fewbench.errors import EvaluationError, MethodError, PackError, first_line
 from fewbench.evaluation.opening import Stop
 from fewbench.methods import Method, Provenance, Subset, find_method
 from fewbench.methods.catalogue import AUTO
+from fewbench.scores import Scores
 from fewbench.scores.packed import PackedScores
+
+if TYPE_CHECKING:
+    from fewbench.evaluation.errors import HeldOut
 
 
 def provenance_of(scores: PackedScores) -> Provenance:
@@ -78,16 +84,22 @@ def check_settings(
     return made.method, limits, made.seed
 
 
-def nearest_limit(scores: PackedScores, answered: int) -> int:
-    """Return the largest number of answers with kept errors, at most `answered`.
+def known_errors(scores: Scores, method: Method, made: Provenance) -> "HeldOut | None":
+    """Return the errors that a pack holds; None for other scores.
 
-    Raises PackError if there is none.
+    Raises PackError if they do not fit together.
     """
-    known = [limit for limit in scores.origin.limits if limit <= answered]
-    if not known:
-        least = min(scores.origin.limits, default=0)
+    if not isinstance(scores, PackedScores) or not scores.origin.errors:
+        return None
+    own = provenance_of(scores)
+    if (own.settings, own.budget, own.seed) != (method.describe(), made.budget, made.seed):
+        return None
+    from fewbench.evaluation.errors import HeldOut
+
+    try:
+        return HeldOut.of(scores.origin.errors)
+    except ValueError as error:
         raise PackError(
-            f"{answered} answered items are too few for an interval from this pack",
-            hint=f"record at least {least} answers",
-        )
-    return max(known)
+            f"the pack's errors on held-out models do not fit together: {error}",
+            hint="make the pack again",
+        ) from error

@@ -30,8 +30,8 @@ class Replay:
         The method's notes on its predictions.
     seconds_fit, seconds_predict : float
         Seconds to choose the items, and to fit the predictor and predict.
-    spread : ndarray, shape (targets,), optional
-        The method's own standard errors.
+    spread, task_spread, freedom : ndarray, optional
+        The method's own standard errors (see `fewbench.methods.Prediction`).
     """
 
     scores: FloatArray
@@ -42,6 +42,8 @@ class Replay:
     seconds_fit: float
     seconds_predict: float
     spread: FloatArray | None = None
+    task_spread: FloatArray | None = None
+    freedom: FloatArray | None = None
 
 
 def replay(
@@ -130,4 +132,6 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         chosen - started,
         done - chosen,
         prediction.spread,
+        prediction.task_spread,
+        prediction.freedom,
     )

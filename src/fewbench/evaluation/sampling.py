@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbench._seeds import child_seed
-from fewbench._types import FloatArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.errors import FewbenchError
 from fewbench.scores import Scores
 
@@ -44,14 +44,17 @@ def exact_interval(hits: int, n: int, n_items: int, level: float) -> tuple[float
     >>> round(low, 3), round(high, 3)
     (0.304, 0.696)
     """
-    from scipy.stats import hypergeom
-
     check_level(level)
     tail = (1.0 - level) / 2.0
     right = range(hits, n_items - (n - hits) + 1)
+    more, fewer = np.arange(hits, n + 1), np.arange(hits + 1)
+
+    def chance(counts: IntArray, of: int) -> float:
+        return float(hypergeometric(counts, n_items, np.array(of), n).sum())
+
     # Bisection: more right items make as many hits likelier.
-    low = bisect_right(right, tail, key=lambda r: hypergeom.sf(hits - 1, n_items, r, n))
-    high = bisect_left(right, -tail, key=lambda r: -hypergeom.cdf(hits, n_items, r, n)) - 1
+    low = bisect_right(right, tail, key=lambda r: chance(more, r))
+    high = bisect_left(right, -tail, key=lambda r: -chance(fewer, r)) - 1
     return right[low] / n_items, right[high] / n_items
 
 
@@ -70,12 +73,35 @@ def exact_sequence(hits: int, n: int, n_items: int, level: float) -> tuple[float
     >>> round(low, 3), round(high, 3)
     (0.227, 0.773)
     """
-    from scipy.stats import hypergeom
-
     check_level(level)
     right = np.arange(hits, n_items - (n - hits) + 1)
-    inside = right[hypergeom.pmf(hits, n_items, right, n) > (1 - level) / (n + 1)]
+    inside = right[hypergeometric(np.array(hits), n_items, right, n) > (1 - level) / (n + 1)]
     return float(inside[0]) / n_items, float(inside[-1]) / n_items
+
+
+def hypergeometric(
+    hits: NDArray[Any], n_items: int, right: NDArray[Any], n: int
+) -> NDArray[np.float64]:
+    """Return the chance of so many hits among n of n_items items, of which some are right.
+
+    SciPy's own takes a second to import.
+
+    Examples
+    --------
+    >>> hypergeometric(np.arange(3), 10, np.array(4), 2).round(3).tolist()
+    [0.333, 0.533, 0.133]
+    """
+    from scipy.special import gammaln
+
+    def choose(of: NDArray[Any], count: NDArray[Any]) -> NDArray[np.float64]:
+        rest = of - count
+        possible = (count >= 0) & (rest >= 0)
+        a, b = np.where(possible, count, 0), np.where(possible, rest, 0)
+        found = gammaln(of + 1.0) - gammaln(a + 1.0) - gammaln(b + 1.0)
+        return np.where(possible, found, -np.inf)
+
+    chances = choose(right, hits) + choose(n_items - right, n - hits)
+    return np.asarray(np.exp(chances - choose(np.array(n_items), np.array(n))))
 
 
 def betting_interval(
@@ -138,23 +164,26 @@ def betting_interval(
     return max(least, float(ends[0]) - step), min(most, float(ends[1]) + step)
 
 
-def wilson_interval(
-    mean: float, n: int, n_items: int, level: float, effect: float = 1.0
+def interval_at(
+    score: float, n: int, n_items: int, level: float, effect: float = 1.0, *, any_time: bool = False
 ) -> tuple[float, float]:
-    """Wilson's score interval with finite-population correction.
+    """Return the interval of n random items around a score, as wide as `random` makes it.
 
-    `effect` is the `sampling_effect`.
+    That of the nearest number of right answers, widened by sqrt(`effect`), the `sampling_effect`.
+    With `any_time` it holds for every n at once.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in interval_at(0.7, 30, 1000, 0.9)]
+    [0.538, 0.832]
     """
-    from scipy.special import ndtri
-
     if n >= n_items:
-        return mean, mean
-    z = float(ndtri(0.5 + level / 2.0))
-    effective = n * (n_items - 1) / (n_items - n) / max(effect, 1e-9)
-    centre = (mean + z**2 / (2 * effective)) / (1 + z**2 / effective)
-    half = z / (1 + z**2 / effective)
-    half *= math.sqrt(mean * (1 - mean) / effective + z**2 / (4 * effective**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
+        return score, score
+    hits = round(score * n)
+    low, high = (exact_sequence if any_time else exact_interval)(hits, n, n_items, level)
+    wider = math.sqrt(effect)
+    low, high = score - wider * (hits / n - low), score + wider * (high - hits / n)
+    return max(0.0, min(low, score)), min(1.0, max(high, score))
 
 
 def expected_random_error(score: float, n: int, n_items: int, effect: float = 1.0) -> float:
@@ -187,12 +216,10 @@ def hypergeometric_error(right: NDArray[Any], n: int, n_items: int) -> FloatArra
 
     Closed form of Diaconis & Zabell 1991, Statistical Science 6(3).
     """
-    from scipy.stats import hypergeom
-
     if n >= n_items:
         return np.zeros(len(right))
     above = np.floor(n * right / n_items + 1e-9) + 1  # the first count above the mean
-    chance = hypergeom.pmf(above, n_items, right, n)
+    chance = hypergeometric(above, n_items, right, n)
     return np.asarray(2 * above * (n_items - right - n + above) / n_items * chance / n)
 
 
@@ -250,7 +277,7 @@ def _effect(scores: Scores, n: int) -> float:
     return float((drawn_error(values, scores.item_weights, n, 0).mean() / known) ** 2)
 
 
-def standard_error(score: float, n: int, n_items: int) -> float:
+def standard_error(score: float, n: float, n_items: int) -> float:
     """Return sqrt(p (1 - p) (1/n - 1/N)) with p = (n · score + 1) / (n + 2).
 
     Plain random sampling's standard error, shrunk from 0 and 1: the unit to compare errors in.

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import platform
 import socket
 import threading
 from abc import ABC, abstractmethod
@@ -83,9 +84,8 @@ class Pool(ABC):
         if wanted < len(items):
             raise ClusterError(f"{len(items) - wanted} results are missing", hint="start again")
 
-    @abstractmethod
-    def close(self) -> None:
-        """End what this pool started."""
+    def close(self) -> None:  # noqa: B027
+        """End what this pool started, if anything."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Parcel:
     """
 
     token: str
-    content: str | bytes
+    content: Any
     made_by: dict[str, str] | None = None
 
     @classmethod
@@ -111,33 +111,34 @@ class Parcel:
 
     @classmethod
     def in_bytes(cls, shared: Any) -> "Parcel":
-        """Compress what is shared: scores of 0 and 1 to about a fiftieth."""
+        """Compress what is shared: scores of 0 and 1 to about a twentieth."""
         import joblib
+        import pyarrow as pa
 
-        content = io.BytesIO()
-        joblib.dump(shared, content, compress=("zlib", 1))
-        return cls(uuid4().hex, content.getvalue(), versions())
+        raw = io.BytesIO()
+        joblib.dump(shared, raw)
+        packed = pa.compress(raw.getbuffer(), "zstd", asbytes=True)
+        return cls(uuid4().hex, pa.py_buffer(packed), versions())  # which Dask does not copy
 
     def open(self) -> Any:
         """Return what is shared."""
         import joblib
+        import pyarrow as pa
 
-        if self.made_by is not None and (mine := versions()) != self.made_by:
-            other = [f"{name} {mine[name]}, not {v}" for name, v in self.made_by.items()
-                     if mine[name] != v]  # fmt: skip
-            raise ClusterError(
-                f"worker on {socket.gethostname()}: {', '.join(other)}",
-                hint="install the same versions on all workers; with others, numbers may differ",
-            )
+        if self.made_by is not None and (why := differences(versions(), self.made_by)):
+            raise _here(why, "install the same versions on all workers; others may change numbers")
         try:
             if isinstance(self.content, str):
                 return joblib.load(self.content, mmap_mode="r")
-            return joblib.load(io.BytesIO(self.content))
+            parts = pa.CompressedInputStream(pa.BufferReader(self.content), "zstd")
+            return joblib.load(io.BufferedReader(parts, 1 << 20))
         except FileNotFoundError as error:
-            raise ClusterError(
-                f"worker on {socket.gethostname()}: no file {error.filename}",
-                hint="keep the scores on a disk that workers reach under the same path",
-            ) from error
+            hint = "keep the scores on a disk that workers reach under the same path"
+            raise _here(f"no file {error.filename}", hint) from error
+
+
+def _here(what: str, hint: str) -> ClusterError:
+    return ClusterError(f"worker on {socket.gethostname()}: {what}", hint=hint)
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -171,9 +172,9 @@ def call(parcel: Parcel, packed: bytes) -> Any:
     try:
         function, item = joblib.load(io.BytesIO(packed))
     except (ImportError, AttributeError) as error:
-        raise ClusterError(
-            f"worker on {socket.gethostname()}: {first_line(error)}",
-            hint="install the same packages on all workers; a method of your own is found there "
+        raise _here(
+            first_line(error),
+            "install the same packages on all workers; a method of your own is found there "
             "only in an installed package or in the script that you started",
         ) from error
     with _ONE_AT_A_TIME:
@@ -186,7 +187,11 @@ def call(parcel: Parcel, packed: bytes) -> Any:
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of what numbers depend on, fewbench's code included."""
-    found = {"fewbench": __version__, "fewbench's code": _code()}
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    found = {"fewbench": __version__, "fewbench's code": digest.hexdigest()[:12]}
+    found["Python"] = ".".join(platform.python_version_tuple()[:2])
     for name in ("numpy", "scipy", "scikit-learn", "pandas"):
         try:
             found[name] = version(name)
@@ -195,11 +200,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _code() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+def differences(found: Any, made_by: dict[str, str] | None = None) -> str:
+    """Return how another process's `versions()`, or the error in place of them, differ."""
+    if isinstance(found, BaseException):
+        return first_line(found)
+    pairs = [(name, found.get(name), one) for name, one in (made_by or versions()).items()]
+    return ", ".join(f"{name} {that}, not {one}" for name, that, one in pairs if that != one)
 
 
 def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = False) -> None:
@@ -223,11 +229,10 @@ def check_address(place: str, scheme: str, start: str, *, speaks_first: bool = F
         ) from error
 
 
-def lost_cluster(name: str, error: BaseException | None = None) -> ClusterError:
+def lost_cluster(name: str, error: BaseException) -> ClusterError:
     """Return the error for a cluster that was lost while calls ran."""
-    why = "" if error is None else f" ({type(error).__name__}: {first_line(error)[:200]})"
     return ClusterError(
-        f"{name}: the connection was lost{why}",
+        f"{name}: the connection was lost ({type(error).__name__}: {first_line(error)[:200]})",
         hint="start the cluster again, and run the same command again",
     )
 

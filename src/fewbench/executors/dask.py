@@ -1,16 +1,19 @@
 """Calls on a Dask cluster: one that runs, or one of this machine.
 
-What calls share is the result of a task, so Dask brings it to each worker once and makes it again
-if all workers that held it are gone.
+What calls share goes to one worker, outside the task graph. Each other worker takes it from there
+once.
 """
 
 import logging
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
 
 from fewbench.errors import ClusterError, MissingExtraError, first_line
 from fewbench.executors.calls import (
@@ -22,9 +25,11 @@ from fewbench.executors.calls import (
     T,
     call,
     check_address,
+    differences,
     in_worker,
     lost_cluster,
     packed_call,
+    versions,
 )
 
 LOOK = 0.01  # seconds between two looks for results
@@ -34,6 +39,8 @@ def dask_setup(worker):
     import signal
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # else each prints how Ctrl-C interrupted it
 """
+# Without Dask's warnings, which do not concern the user's numbers.
+_quiet = partial(warnings.catch_warnings, action="ignore", category=UserWarning)
 START = "dask scheduler, and dask worker HOST:PORT --nthreads 1 on each machine"
 
 
@@ -50,19 +57,17 @@ def connect_dask(place: str) -> "DaskPool":
     """Connect to the scheduler at HOST:PORT; ClusterError if there is none."""
     library = _library()
     check_address(place, "dask", START, speaks_first=True)
-    try:
-        with _quiet():
-            client = library.Client(
-                f"tcp://{place}", timeout=2 * CONNECT_SECONDS, set_as_default=False
-            )
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterError(
-            f"dask://{place}: no Dask scheduler answers there ({first_line(error)[:200]})",
-            hint=f"check the address; start a cluster with {START}",
-        ) from error
-    ends = ExitStack()
-    ends.callback(_close, client)
-    return DaskPool(client, f"dask://{place}", ends)
+    how = {"timeout": 2 * CONNECT_SECONDS, "set_as_default": False}
+    with _silent() as ends, _quiet():
+        try:
+            client = library.Client(f"tcp://{place}", **how)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ClusterError(
+                f"dask://{place}: no Dask scheduler answers there ({first_line(error)[:200]})",
+                hint=f"check the address; start a cluster with {START}",
+            ) from error
+        ends.callback(_close, client)
+        return DaskPool(client, f"dask://{place}", ends.pop_all())
 
 
 def with_client(client: Any) -> "DaskPool":
@@ -74,7 +79,7 @@ def with_client(client: Any) -> "DaskPool":
         )
     if client.status != "running":
         raise ClusterError(f"the Dask client is {client.status}", hint="make a new client")
-    return DaskPool(client)
+    return DaskPool(client, "Dask", _silent())
 
 
 def start_dask(workers: int) -> "DaskPool":
@@ -86,19 +91,13 @@ def start_dask(workers: int) -> "DaskPool":
         "distributed.deploy.lost-worker-timeout": "1 day",
         "distributed.worker.preload": [NO_INTERRUPT],
     }
-    with ExitStack() as ends:
+    how = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+    with _silent() as ends, _quiet():
         ends.enter_context(import_module("dask").config.set(settings))
-        with _quiet():
-            cluster = library.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
-            ends.callback(_close, cluster)
-            client = library.Client(cluster, set_as_default=False)
-            ends.callback(_close, client)
+        cluster = library.LocalCluster(n_workers=workers, processes=True, **how)
+        ends.callback(_close, cluster)
+        client = library.Client(cluster, set_as_default=False)
+        ends.callback(_close, client)
         return DaskPool(client, "dask-local", ends.pop_all())
 
 
@@ -112,7 +111,7 @@ class DaskPool(Pool):
 
     is_remote = True
 
-    def __init__(self, client: Any, name: str = "Dask", ends: ExitStack | None = None) -> None:
+    def __init__(self, client: Any, name: str, ends: ExitStack) -> None:
         self.client, self._name, self._ends = client, name, ends
 
     def each(
@@ -121,70 +120,96 @@ class DaskPool(Pool):
         """Make the calls. Dask repeats those whose worker ends, until it gives them up.
 
         A call also counts as suspicious to Dask if it waited on a worker that another one ended.
-        So what was given up runs once more at the end, each call alone.
+        So what was given up runs once more at the end, each call alone. Dask cancels all calls when
+        the last worker that held what they share ends; they run again.
         """
         if not items:
             return
-        parcel = Parcel.in_bytes(shared)
-        given_up: list[int] = []
-        for position, result in self._round(function, parcel, items, range(len(items)), "call"):
-            if isinstance(result, Lost):
-                given_up.append(position)
+        with self._reached():
+            self._check_workers()
+        groups, parcel, held = deque([(list(range(len(items))), 1)]), Parcel.in_bytes(shared), None
+        while groups:
+            (group, tries), lost = groups.popleft(), dict[int, Lost]()
+            with self._reached():
+                if held is None or held.cancelled():
+                    held = self.client.scatter(parcel, hash=False)
+            for position, result in self._round(function, held, items, group):
+                if isinstance(result, Lost):
+                    lost[position] = result
+                else:
+                    yield position, result
+            if lost and held.cancelled() and tries < MOST_DEATHS:
+                groups.appendleft((list(lost), tries + 1))
+            elif len(group) > 1:
+                groups.extend(([position], 1) for position in sorted(lost))
             else:
-                yield position, result
-        for position in sorted(given_up):
-            yield from self._round(function, parcel, items, [position], f"again-{position}")
+                yield from lost.items()
+
+    def _check_workers(self) -> None:
+        """Wait for a worker; ClusterError says what the scheduler or a worker lacks."""
+        list(self._as_they_come([self.client.submit(int, pure=False)]))
+        try:
+            self.client.run_on_scheduler(versions)
+            found = self.client.run(versions, on_error="return")
+        except ImportError as error:
+            found = {"the scheduler": error}
+        lacking = [f"{at}: {why}" for at, one in found.items() if (why := differences(one))]
+        if lacking:
+            which = "; ".join(lacking[:3])
+            raise ClusterError(
+                f"{self._name}: {len(lacking)} of {len(found)} cannot make calls: {which}",
+                hint="install the same Python, fewbench and packages for the scheduler and workers",
+            )
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Raise ClusterError if the connection is lost meanwhile."""
+        try:
+            yield
+        except (OSError, TimeoutError, _library().client.CancelledError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and self.client.status == "running":
+                raise  # else the client is closed
+            raise lost_cluster(self._name, error) from error
 
     def _round(
-        self,
-        function: Callable[[Any, Any], T],
-        parcel: Parcel,
-        items: Sequence[Any],
-        positions: Sequence[int],
-        name: str,
+        self, function: Callable[[Any, Any], T], held: Any, items: Sequence[Any], group: list[int]
     ) -> Iterator[tuple[int, T | Lost]]:
-        library, key = _library(), f"fewbench-{name}-{parcel.token}"
-        futures: dict[Any, int] = {}
-        raised: BaseException | None = None
+        key, futures, error = f"fewbench-call-{uuid4().hex}", dict[Any, int](), None
         try:
-            with _quiet():
-                held = self.client.submit(_itself, parcel, key=f"fewbench-shared-{parcel.token}")
-                for position in positions:
+            with self._reached():
+                for position in group:
                     how = {"key": (key, position), "pure": False}
                     packed = packed_call(function, items[position])
                     futures[self.client.submit(call, held, packed, **how)] = position
-            coming = library.as_completed(futures, loop=self.client.loop)
-            for future in self._as_they_come(coming):
-                position = futures.pop(future)
-                result, error = _outcome(future, library.KilledWorker)
-                if isinstance(error, library.KilledWorker):
-                    result = Lost(
-                        f"its worker ended each of the {error.allowed_failures + 1} times that "
-                        f"it ran (killed, or out of memory; last {error.last_worker.address})"
-                    )
-                elif error is not None:
-                    raised = error
-                    break
-                yield position, result
-        except (OSError, TimeoutError, library.client.CancelledError) as error:
-            raise lost_cluster(self._name, error) from error
-        except RuntimeError as error:  # the client is closed
-            if self.client.status == "running":
-                raise
-            raise lost_cluster(self._name, error) from error
+                for future in self._as_they_come(list(futures)):
+                    position = futures.pop(future)
+                    result, error = self._outcome(future)
+                    if error is not None:
+                        break
+                    yield position, result
         finally:
             if futures and self.client.status == "running":
                 self.client.cancel(list(futures), force=True)
-        if isinstance(raised, RuntimeError) and "deserialization of the task graph" in str(raised):
-            raise ClusterError(
-                f"{self._name}: the scheduler cannot read the calls",
-                hint="install the same fewbench where the scheduler runs, too",
-            ) from raised
-        if raised is not None:
-            raise in_worker(raised, self._name) from raised
+        if error is not None:
+            raise in_worker(error, self._name) from error
 
-    def _as_they_come(self, coming: Any) -> Iterator[Any]:
+    def _outcome(self, future: Any) -> tuple[Any, BaseException | None]:
+        """Return a result, or an error; wait if the result was lost with its worker meanwhile."""
+        ended = (_library().KilledWorker, _library().client.CancelledError)
+        if (error := future.exception()) is None:
+            try:
+                return future.result(), None
+            except ended as late:
+                error = late
+        if not isinstance(error, ended):
+            return None, error
+        if self.client.status != "running":
+            raise lost_cluster(self._name, error)
+        return Lost("its worker ended each time that it ran (killed, or out of memory)"), None
+
+    def _as_they_come(self, futures: list[Any]) -> Iterator[Any]:
         """Yield futures as they are done; ClusterError if there are no workers for long."""
+        coming = _library().as_completed(futures, loop=self.client.loop)
         seen = looked = time.monotonic()
         while not coming.is_empty():
             if coming.has_ready():
@@ -205,29 +230,14 @@ class DaskPool(Pool):
 
     def close(self) -> None:
         """End what was started; a client that was given stays open."""
-        if self._ends is not None:
-            self._ends.close()
+        self._ends.close()
 
 
-def _outcome(future: Any, killed: type[Exception]) -> tuple[Any, Any]:
-    """Return a result, or an error; wait if the result was lost with its worker meanwhile."""
-    if (error := future.exception()) is not None:
-        return None, error
-    try:
-        return future.result(), None
-    except killed as error:
-        return None, error
-
-
-def _itself(parcel: Parcel) -> Parcel:
-    return parcel
-
-
-class _quiet(warnings.catch_warnings):
-    """Without Dask's warnings that do not concern the user's numbers."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        warnings.filterwarnings("ignore", r"(?s).*Mismatched versions found", UserWarning)
-        warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)
+def _silent() -> ExitStack:
+    """Switch off what Dask logs, until the stack is closed: errors say what users must know."""
+    ends = ExitStack()
+    for name in ("distributed", "distributed.client"):  # the loggers with levels of their own
+        logger = logging.getLogger(name)
+        ends.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)
+    return ends

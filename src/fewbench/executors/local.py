@@ -25,9 +25,6 @@ class InProcess(Pool):
         for position, item in enumerate(items):
             yield position, function(shared, item)
 
-    def close(self) -> None:
-        """Nothing was started."""
-
 
 class Processes(Pool):
     """Processes of this machine, by joblib's loky; they start with the first call."""
@@ -63,7 +60,7 @@ class Processes(Pool):
                         yield running.pop(future), future.result()
                 if ended is None:
                     continue
-                self._end()
+                self.close()
                 for position in sorted(running.values()):
                     deaths[position] += 1
                     if deaths[position] < MOST_DEATHS:
@@ -82,17 +79,14 @@ class Processes(Pool):
                 future: Future[Any] = self._executor.submit(call, *what)
                 return future
             except BrokenExecutor:  # a process ended while it had nothing to do
-                self._end()
+                self.close()
         raise ClusterError("processes end as soon as they start", hint="use one worker")
-
-    def _end(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=True)
-            self._executor = None
 
     def close(self) -> None:
         """End the processes, also in the middle of a call."""
-        self._end()
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=True)
+            self._executor = None
 
 
 def _reason(error: BaseException) -> str:
@@ -130,6 +124,3 @@ class FuturesPool(Pool):
             finally:
                 for future in futures:
                     future.cancel()
-
-    def close(self) -> None:
-        """Leave the executor to the user."""

@@ -29,8 +29,7 @@ START = "ray start --head on one machine, and ray start --address HOST:6379 on t
 
 def _library() -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return import_module("ray")
     except ImportError as error:
         raise MissingExtraError(
@@ -64,20 +63,13 @@ def start_ray(workers: int) -> "RayPool":
     is_own = not library.is_initialized()
     if is_own:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
-        _init(
-            library,
-            address="local",
-            num_cpus=workers,
-            include_dashboard=False,
-            object_store_memory=STORE,
-            log_to_driver=False,
-        )
+        how = {"include_dashboard": False, "object_store_memory": STORE, "log_to_driver": False}
+        _init(library, address="local", num_cpus=workers, **how)
     return RayPool(library, "ray-local", is_own=is_own)
 
 
 def _init(library: Any, **settings: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of settings that will change in Ray's next release
+    with warnings.catch_warnings(action="ignore"):  # of settings that will change in Ray
         library.init(logging_level=logging.ERROR, **settings)
 
 
@@ -96,11 +88,8 @@ class RayPool(Pool):
         if not items:
             return
         ray = self._library
-        died = (
-            ray.exceptions.WorkerCrashedError,
-            ray.exceptions.OutOfMemoryError,
-            ray.exceptions.NodeDiedError,
-        )
+        errors = ray.exceptions
+        died = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError)
         todo, deaths = deque(range(len(items))), Counter[int]()
         running: dict[Any, int] = {}
         try:
@@ -110,9 +99,8 @@ class RayPool(Pool):
             while todo or running:
                 while todo and len(running) < MOST_OPEN:
                     position = todo.popleft()
-                    running[remote.remote(parcel, packed_call(function, items[position]))] = (
-                        position
-                    )
+                    packed = packed_call(function, items[position])
+                    running[remote.remote(parcel, packed)] = position
                 (done,), _ = ray.wait(list(running), num_returns=1)
                 position = running.pop(done)
                 try:
@@ -127,9 +115,9 @@ class RayPool(Pool):
                         f"({type(error).__name__})"
                     )
                 yield position, result
-        except ray.exceptions.RayTaskError as error:
+        except errors.RayTaskError as error:
             raise in_worker(error.cause, self._name) from error
-        except (ray.exceptions.RayError, ConnectionError) as error:
+        except (errors.RayError, ConnectionError) as error:
             raise lost_cluster(self._name, error) from error
         finally:
             if ray.is_initialized():

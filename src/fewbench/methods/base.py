@@ -61,6 +61,14 @@ class Prediction:
     spread : ndarray, shape (targets,), optional
         Standard error of each score, if the method has one. Intervals are calibrated in units of
         it; without it, in units of the standard error of random sampling.
+    task_spread : ndarray, shape (targets, tasks), optional
+        The same of each task score.
+    freedom : ndarray, shape (targets, 1 + tasks), optional
+        Degrees of freedom of the standard errors, first of the full score, where they come from a
+        sample with known chances: intervals then need no calibration. NaN elsewhere.
+    influence : ndarray, shape (targets, items), optional
+        With `freedom`: what each answer adds to the error of the full score, up to a factor. By it
+        the errors of two targets that ran the same sample move together.
     """
 
     scores: FloatArray
@@ -69,6 +77,9 @@ class Prediction:
     outside: BoolArray | None = None
     notes: tuple[str, ...] = ()
     spread: FloatArray | None = None
+    task_spread: FloatArray | None = None
+    freedom: FloatArray | None = None
+    influence: FloatArray | None = None
 
 
 def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Prediction:
@@ -88,7 +99,30 @@ def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Predic
         put([part.outside for part in parts]),
         tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         put([part.spread for part in parts]),
+        put([part.task_spread for part in parts]),
+        _some([part.freedom for part in parts], parts, order),
+        _some([part.influence for part in parts], parts, order),
     )
+
+
+def _some(
+    arrays: Sequence[FloatArray | None], parts: Sequence[Prediction], order: IntArray
+) -> FloatArray | None:
+    """Join arrays that some parts have; the others' rows are NaN."""
+    widths = [one.shape[1] for one in arrays if one is not None]
+    if not widths:
+        return None
+    every = [
+        np.full((len(part.scores), widths[0]), np.nan) if one is None else one
+        for one, part in zip(arrays, parts, strict=True)
+    ]
+    return np.asarray(np.concatenate(every)[order])
+
+
+def full_only(freedom: FloatArray, n_tasks: int) -> FloatArray:
+    """Return degrees of freedom of the full score alone, as `Prediction.freedom`."""
+    nothing = np.full((len(freedom), n_tasks), np.nan)
+    return np.column_stack([freedom, nothing])
 
 
 class Selector(Protocol):
@@ -182,6 +216,11 @@ class Method(ABC):
         return False
 
     @property
+    def random_items(self) -> bool:
+        """Whether the items are a simple random sample of all."""
+        return self.plain_sampling
+
+    @property
     def asks_once(self) -> bool:
         """Whether all items are chosen before any target is run."""
         return False
@@ -212,6 +251,14 @@ class Method(ABC):
         return False
 
     @property
+    def reach(self) -> float:
+        """How far beyond the sources its errors on held-out sources still hold.
+
+        In standard deviations of the sources' abilities above 95 % or below 5 % of them.
+        """
+        return 0.5
+
+    @property
     def beside(self) -> tuple[str, ...]:
         """Names of methods that each comparison with this one also shows."""
         return ()
@@ -225,6 +272,14 @@ class Method(ABC):
     def extras(self) -> tuple[Extra, ...]:
         """The optional packages that the method needs."""
         return ()
+
+    def for_sources(self, scores: Scores) -> "Method":
+        """Return this method with the rules that depend on the number of sources fixed.
+
+        A method that is fitted again without some of the sources, to measure its errors, is then
+        the method that runs with all of them. The default is for methods without such rules.
+        """
+        return self
 
     @abstractmethod
     def start(self, scores: Scores, budget: int, seed: int, targets: Sequence[str]) -> Session:

@@ -8,10 +8,12 @@ from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import FEW, KrigingModel, Run, fit_kriging
+from fewbench.algorithms.kriging import FEW, Estimated, KrigingModel, Run, fit_kriging
 from fewbench.errors import MethodError
 from fewbench.methods.base import Prediction
 from fewbench.methods.needs import Need
+from fewbench.methods.sources import distinct_sources, models_per_group
+from fewbench.methods.written import check_number
 from fewbench.scores import Scores, read_costs
 
 PER_ITEM = 1000
@@ -21,17 +23,22 @@ NEEDS = (
     Need(
         "distinct sources",
         FEW,
-        "few sources say little: items are a systematic sample by difficulty",
+        "few sources say little: items are a random sample",
     ),
 )
 
 
 def source_kriging(
-    scores: Scores, seed: int, asked: int, include: IntArray | None = None
+    scores: Scores,
+    seed: int,
+    asked: int,
+    include: IntArray | None = None,
+    sources: int | None = None,
 ) -> KrigingModel:
     """Fit the sources for the full score and every task.
 
-    `asked` is the number of items that are asked, `include` are items that may be.
+    `asked` is the number of items that are asked, `include` are items that may be, and `sources` is
+    the number of distinct sources by which items are chosen (default: that of `scores`).
     """
     if scores.n_models < 2:
         raise MethodError(
@@ -44,7 +51,10 @@ def source_kriging(
     )
     weights = np.vstack([scores.item_weights, scores.task_weights.T])
     rng = np.random.default_rng(child_seed(seed, 8))
-    return fit_kriging(scores.filled_cells, weights, rng, asked, include)
+    check_number("sources", sources, 0)
+    distinct = distinct_sources(scores) if sources is None else sources
+    groups = models_per_group(scores)
+    return fit_kriging(scores.filled_cells, weights, rng, distinct, groups, asked, include)
 
 
 def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Prediction:
@@ -52,18 +62,41 @@ def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Pred
 
     Each run is left when it has been read: with thousands of sources it holds megabytes.
     """
-    found = [run.estimate() for run in runs]
+    found, places = [], []
+    for run in runs:
+        found.append(run.estimate())
+        places.append(run.items)
     scores = np.array([one.scores for one in found])
+    errors = np.array([one.errors for one in found])
+    nothing = np.full(scores.shape[1], np.nan)
+    freedom = np.array([nothing if one.freedom is None else one.freedom for one in found])
     few = (
-        f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to choose items "
-        "well: they are a systematic sample, and the estimate is close to its mean"
+        f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to choose items"
     )
+    if not model.distinct:
+        few = "the source models hardly differ in ability, so they do not show what to expect"
+    few += ": the items are a random sample, spread by difficulty"
     return Prediction(
         scores[:, 0],
         scores[:, 1:] if tasks else None,
         notes=(few,) if model.is_sampled else (),
-        spread=np.array([one.errors[0] for one in found]),
+        spread=errors[:, 0],
+        task_spread=errors[:, 1:] if tasks else None,
+        freedom=freedom if np.isfinite(freedom).any() else None,
+        influence=_influence(model, found, places),
     )
+
+
+def _influence(
+    model: KrigingModel, found: list[Estimated], places: list[IntArray]
+) -> FloatArray | None:
+    if all(one.influence is None for one in found):
+        return None
+    every = np.zeros((len(found), model.n_items))
+    for row, one, at in zip(every, found, places, strict=True):
+        if one.influence is not None:
+            row[model.candidates[at]] = one.influence
+    return every
 
 
 def item_costs(scores: Scores, column: str | None) -> FloatArray | None:

@@ -1,6 +1,7 @@
 """What a method needs from the source scores, declared by its parts, and why it cannot run.
 
-A part (selector, predictor, features, regressor) may declare `needs`, `extras` and `costly`.
+A part (selector, predictor, features, regressor) may declare `needs`, `extras` and `costly`, and
+have a method `for_sources`.
 Advised numbers of sources are those from which, on five real tables, methods with the part beat
 plain random sampling at 50 items; they are not limits.
 """
@@ -8,13 +9,15 @@ plain random sampling at 50 items; they are not limits.
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from fewbench._names import counted, some
 from fewbench.errors import FewbenchError, MethodError, MissingExtraError
 from fewbench.scores import Scores
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,12 @@ def is_costly(*parts: object) -> bool:
     [False, True]
     """
     return any(getattr(part, "costly", False) for part in parts)
+
+
+def for_sources(part: _Part, scores: Scores) -> _Part:
+    """Return a part with the rules that depend on the number of sources fixed (see `Method`)."""
+    fix = getattr(part, "for_sources", None)
+    return part if fix is None else fix(scores)
 
 
 def obstacle(method: object, scores: Scores | None = None) -> FewbenchError | None:

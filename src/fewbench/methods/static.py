@@ -17,7 +17,7 @@ from fewbench.methods.base import (
     Session,
     joined,
 )
-from fewbench.methods.needs import Extra, Need, extras_of, is_costly, needs_of, require
+from fewbench.methods.needs import Extra, Need, extras_of, for_sources, is_costly, needs_of, require
 from fewbench.methods.prediction.mean import Mean
 from fewbench.methods.selection.random import Random
 from fewbench.methods.subset import Subset
@@ -34,14 +34,24 @@ class StaticMethod(Method):
     @property
     def plain_sampling(self) -> bool:
         """Whether this is a simple random sample and its mean."""
-        return isinstance(self.selector, Random) and isinstance(self.predictor, Mean)
+        return self.random_items and isinstance(self.predictor, Mean)
+
+    @property
+    def random_items(self) -> bool:
+        """Whether the selector draws a simple random sample."""
+        return isinstance(self.selector, Random)
 
     asks_once: ClassVar[bool] = True
 
     @property
     def extends(self) -> bool:
         """Whether a larger budget extends a smaller one."""
-        return isinstance(self.selector, Random)
+        return self.random_items
+
+    @property
+    def reach(self) -> float:
+        """How far beyond the sources the predictor's errors still hold."""
+        return float(getattr(self.predictor, "reach", super().reach))
 
     @property
     def costly(self) -> bool:
@@ -57,6 +67,14 @@ class StaticMethod(Method):
     def extras(self) -> tuple[Extra, ...]:
         """The optional packages that the two parts need."""
         return extras_of(self.selector, self.predictor)
+
+    def for_sources(self, scores: Scores) -> "StaticMethod":
+        """Return this method with parts whose rules for the number of sources are fixed."""
+        return replace(
+            self,
+            selector=for_sources(self.selector, scores),
+            predictor=for_sources(self.predictor, scores),
+        )
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
@@ -138,4 +156,9 @@ class StaticSession(Session):
         if weights is not None:
             kept = [weights[at] for at in places]
             weights = tuple(one * sum(weights) / sum(kept) for one in kept) if sum(kept) else None
-        return self.subset.model_copy(update={"items": items, "weights": weights})
+        chances = self.subset.chances
+        if chances is not None:
+            chances = tuple(chances[at] for at in places)
+        return self.subset.model_copy(
+            update={"items": items, "weights": weights, "chances": chances}
+        )

@@ -38,8 +38,9 @@ class Provenance(BaseModel):
 class Subset(BaseModel):
     """Chosen items and their weights, in the order of choice.
 
-    A subset is meaningful only with its method's predictor; `provenance` names both. `notes` tell
-    users about the choice.
+    A subset is meaningful only with its method's predictor; `provenance` names both. `chances` are
+    those with which the items were drawn, None for an item that was chosen. `notes` tell users
+    about the choice.
 
     >>> subset = Subset(items=("q1", "q7"), weights=(0.25, 0.75))
     >>> Subset.from_json(subset.to_json()) == subset
@@ -50,6 +51,7 @@ class Subset(BaseModel):
 
     items: Annotated[tuple[str, ...], Field(min_length=1)]
     weights: tuple[float, ...] | None = None
+    chances: tuple[Annotated[float, Field(gt=0, le=1)] | None, ...] | None = None
     notes: tuple[str, ...] = ()
     provenance: Provenance | None = None
 
@@ -59,10 +61,17 @@ class Subset(BaseModel):
             raise ValueError("an item appears twice")
         if self.weights is not None and len(self.weights) != len(self.items):
             raise ValueError(f"{len(self.weights)} weights for {len(self.items)} items")
+        if self.chances is not None and len(self.chances) != len(self.items):
+            raise ValueError(f"{len(self.chances)} chances for {len(self.items)} items")
         weights = self.weights or (1.0,)
         if not (all(0 <= weight < math.inf for weight in weights) and sum(weights) > 0):
             raise ValueError("weights are negative, not finite or all 0")
         return self
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether all items were drawn with known chances."""
+        return self.chances is not None and None not in self.chances
 
     def weights_over(self, scores: Scores) -> FloatArray:
         """Return the subset's weights, else the items' weights in the full score, shape (n,)."""

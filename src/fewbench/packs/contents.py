@@ -12,7 +12,8 @@ import pandas as pd
 from fewbench._names import counted
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
-from fewbench.evaluation.packed import provenance_of, subset_of
+from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
+from fewbench.methods import find_method
 from fewbench.scores.pack_files import (
     SUFFIX,
     PackRecord,
@@ -104,6 +105,7 @@ class Pack:
     def _row(self, part: Part) -> dict[str, Any]:
         scores = scores_of(self.source, part)
         made, subset = provenance_of(scores), subset_of(scores)
+        known_errors(scores, find_method(made.method), made)  # refuses what does not fit
         full = scores.scale.from_unit(scores.full_scores())
         return {
             "benchmark": part.record.name,

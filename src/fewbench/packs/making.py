@@ -16,10 +16,7 @@ from fewbench._version import __version__
 from fewbench.errors import MethodError, PackError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.answers import whole_tasks
-from fewbench.evaluation.beyond import reliability
-from fewbench.evaluation.estimating import ENOUGH
-from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.past_errors import KeptErrors
+from fewbench.evaluation.errors import looks_of, measure
 from fewbench.evaluation.sampling import sampling_effect
 from fewbench.evaluation.select import chosen_note
 from fewbench.executors import Executor, Pool, open_pool
@@ -27,6 +24,7 @@ from fewbench.methods import Method, Subset, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.needs import item_texts
 from fewbench.methods.packing import Keeps, packed_as
+from fewbench.methods.sources import reliability
 from fewbench.packs.contents import Pack
 from fewbench.scores import Scores
 from fewbench.scores.pack_files import (
@@ -39,24 +37,18 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.packed import PackedScores
-from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS, check_is_scores
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, check_is_scores
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
 
 KEPT_COLUMNS = (
     *("task", "group", "harness", "doc_id", "sample_id", "metric", "filter"),
-    *(PROMPTS, SETTINGS, HARNESS_VERSION, "content_hash"),
+    *(PROMPTS, KEYS, SETTINGS, HARNESS_VERSION, "content_hash"),
 )
 """Columns of the items that say which items they are; others are kept if they are numbers."""
 MOST_BYTES = 8 * 2**20
 """Most bytes that a benchmark's answers may take before compression."""
-STEPS = (2, 4, 7)
-"""Powers of `ENOUGH`: shares of the items for which errors of a method that asks once are kept."""
-FEWEST = 5
-"""Fewest answers for which errors are kept."""
-OTHERS = "frontier of "
-"""Begins the names of other methods' errors, which a warning compares with the method's own."""
 SAME = 1e-9
 
 OnStep = Callable[[str], None]
@@ -216,7 +208,7 @@ class _Maker:
     def part(self, rows: list[dict[str, Cell]], notes: Sequence[str]) -> Part:
         """Return the finished benchmark; PackError if it does not estimate as the scores do."""
         self.step("measuring the method's errors on held-out source models")
-        errors, limits = self._errors()
+        errors = self._errors()
         expected = _trial(self.scores, self.made.method, self.made.budget, self.seed, self.subset)
         arrays = dict(self.answers)
         learned = self._learned()
@@ -229,7 +221,6 @@ class _Maker:
             keeps=self.keeps,
             provenance=self.made.model_dump(mode="json"),
             subset=None if subset is None else subset.model_dump(mode="json"),
-            limits=limits,
             scale=[scale.low, scale.high, scale.lower_is_better],
             average=self.scores.average,
             is_binary=self.scores.is_binary,
@@ -257,35 +248,14 @@ class _Maker:
         learned: Mapping[str, NDArray[Any]] = vars(scores).get("learned", {})
         return learned
 
-    def _errors(self) -> tuple[dict[str, NDArray[Any]], list[int]]:
-        """Return the method's errors by name, and the numbers of answers that they are for."""
-        n, is_once = self.made.budget, self.method.asks_once
+    def _errors(self) -> Mapping[str, NDArray[Any]]:
+        """Return the method's errors on held-out source models, at all looks."""
+        n = self.made.budget
         if self.method.plain_sampling and self.scores.average == "micro":
-            return {}, list(range(1, n + 1))  # its interval needs no errors
-        numbers = [int(n * ENOUGH**step) for step in (STEPS if is_once else range(2, 100))]
-        limits = sorted({one for one in (*numbers, min(n, FEWEST)) if FEWEST <= one < n})
-        groups: list[list[int | None]] = [[*limits, None]]
-        if is_once:  # too few answers must not spoil the others
-            groups = [[None], list(limits)]
-        kept: KeptErrors | None = None
+            return {}  # its interval needs no errors
         with one_thread():
-            for together in groups:
-                for limit in together:
-                    errors = ErrorModel(
-                        *(self.method, self.scores, n, self.seed),
-                        limit=limit,
-                        together=together,
-                        kept=kept,
-                    )
-                    errors.pool, kept = self.pool, errors.kept
-                    _ = errors.inside
-                    if errors.frontier is not None:
-                        errors.beyond_warning(self.made.method, 1.0)
-        rows = {} if kept is None else kept.rows()
-        for name, one in rows.items():
-            if name.startswith(OTHERS):  # of which only the mean error is used
-                one[1:5] = 0
-        return rows, limits
+            how = (self.method, self.scores, n, self.made.seed, looks_of(n))
+            return measure(*how, pool=self.pool).arrays()
 
     def backtest(self, repeats: int) -> tuple[list[dict[str, Cell]], list[str]]:
         """Return the method's errors by relation of targets and sources, and notes."""
@@ -349,7 +319,7 @@ def scores_on(scores: Scores, answers: Mapping[str, float]) -> dict[str, float]:
 
 
 def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[Cell]]:
-    """Return the columns that a pack keeps; of items that are not chosen, no prompts."""
+    """Return the columns that a pack keeps; of items that are not chosen, no hashes."""
     items = scores.items
     columns: dict[str, list[Cell]] = {"item": [str(item) for item in scores.item_ids]}
     if "text" in items and "content_hash" not in items:
@@ -362,7 +332,7 @@ def _item_columns(scores: Scores, kept: NDArray[Any] | None) -> dict[str, list[C
         if name == "n_options" or not (name in KEPT_COLUMNS or is_number):
             continue
         cells = [_cell(one) for one in items[name]]
-        if kept is not None and name == PROMPTS:
+        if kept is not None and name in (PROMPTS, KEYS):
             chosen = set(kept.tolist())
             cells = [one if at in chosen else "" for at, one in enumerate(cells)]
         columns[str(name)] = cells

@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from fewbench._warned import as_html, in_cell, issue, with_warnings
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
-from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told
+from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
 from fewbench.packs.contents import open_pack
 from fewbench.scores import Scale
 from fewbench.scores.packed import PackedScores
@@ -40,7 +41,7 @@ class Refreshed:
     notes: tuple[str, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per target: scores before and after, the change, and answers used."""
+        """Return one row per target: scores before and after, change, answers used, warnings."""
         rows = {}
         for name, new in self.after.items():
             old = None if self.before is None else self.before.get(name)
@@ -52,6 +53,7 @@ class Refreshed:
                 "moved": None if old is None else new.score - old.score,
                 "answers_used": self.used[name],
                 "answers_recorded": self.recorded[name],
+                "warnings": in_cell(new.warnings),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
@@ -64,11 +66,13 @@ class Refreshed:
         }
 
     def __repr__(self) -> str:
-        """Return the table."""
-        return self.to_frame().to_string()
+        """Return the table, and the warnings of the newer estimates."""
+        table = self.to_frame().drop(columns="warnings").to_string()
+        return with_warnings(table, self.after.warnings)
 
     def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
+        table = self.to_frame().drop(columns="warnings").to_html()
+        return f"{table}{as_html(self.after.warnings)}"
 
 
 def refresh_pack(
@@ -121,6 +125,7 @@ def refresh_pack(
     if fewer:
         notes.append("answers to items that the new pack does not ask for are not used")
     notes += [f"{name}: no answer to an item of the new pack" for name in told if name not in after]
+    issue(after.warnings)
     recorded = {name: len(answers) for name, answers in told.items()}
     return Refreshed(before, after, used, recorded, tuple(notes))
 
@@ -129,7 +134,7 @@ def _before(
     folder: str | os.PathLike[str], header: Header, level: float
 ) -> tuple[Estimates | None, list[str]]:
     try:
-        return Evaluation.open(folder).estimate(level), []
+        return Evaluation.open(folder).estimate(level, warn=False), []
     except (FewbenchError, OSError) as error:
         said = error.message if isinstance(error, FewbenchError) else str(error)
         return None, [f"the run's own sources ({header.scores}) give no estimate: {said}"]
@@ -149,7 +154,10 @@ def _after(
     if evaluation.method.asks_once:
         for name, items in evaluation.ask().items():
             own = {item: told[name][item] for item in items if item in told[name]}
-            evaluation.tell(name, _on_scale(scale, own), accept_fractions=True)
+            replies = kept_replies(
+                one for one in entries if isinstance(one, Told) and one.target == name
+            )
+            evaluation.tell(name, _on_scale(scale, own), replies=replies, accept_fractions=True)
         return _estimated(evaluation, level)
     # It predicts from answers to any items, in the rounds in which they were asked.
     with tempfile.TemporaryDirectory() as place:
@@ -165,7 +173,7 @@ def _estimated(evaluation: Evaluation, level: float) -> tuple[Estimates, dict[st
     record = evaluation.record
     used = {name: len(record.answered(name)) for name in record.targets}
     able = [name for name in used if used[name]]
-    return (evaluation.estimate(level, able) if able else Estimates()), used
+    return (evaluation.estimate(level, able, warn=False) if able else Estimates()), used
 
 
 def _on_scale(scale: Scale, answers: Mapping[str, float]) -> dict[str, float]:
@@ -185,7 +193,8 @@ def _of_items(entries: list[Entry], known: set[str], named: tuple[str, ...]) -> 
             found += [one.model_copy(update={"items": items, "targets": targets})] * bool(targets)
         elif one.target in named and isinstance(one, Told):
             scores = tuple(one.scores[at] for at in kept)
-            plain = {"items": items, "scores": scores, "probabilities": None}
+            replies = {item: kind for item, kind in one.replies.items() if item in items}
+            plain = {"items": items, "scores": scores, "probabilities": None, "replies": replies}
             found.append(one.model_copy(update=plain))
         elif one.target in named:
             found.append(one.model_copy(update={"items": items}))

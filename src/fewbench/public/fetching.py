@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from fewbench._files import naming, only_process
+from fewbench._json import loads
 from fewbench._names import counted
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
@@ -36,7 +37,10 @@ LARGEST_LISTING = 200 * 2**20
 LARGEST_UNPACKED = 2 * 2**30
 PART = ".part"
 NEXT = "run the command again: finished files are kept and the others continue"
-MOVED = "the source has moved or removed the file; check its page, or pass another --revision"
+MOVED = (
+    "the source has moved or removed the file; check its page, or pass another --revision if it "
+    "has several"
+)
 GATED = (
     "log in with `hf auth login` or set HF_TOKEN, accept the terms on the dataset's page in a "
     "browser, and run the command again"
@@ -89,8 +93,10 @@ class Remote:
 
     def __post_init__(self) -> None:
         place = PurePosixPath(self.path)
-        if place.is_absolute() or not place.parts or {"..", "\0"} & set(place.parts):
+        if place.is_absolute() or not place.parts or ".." in place.parts or "\0" in self.path:
             raise PublicError(f"{self.url}: the listing names the file {self.path!r}", hint=MOVED)
+        if self.size is not None and not (type(self.size) is int and self.size >= 0):
+            raise PublicError(f"{self.url}: the listing says the size {self.size!r}", hint=MOVED)
         try:
             scheme = urlsplit(self.url).scheme
         except ValueError:
@@ -204,12 +210,10 @@ class Fetcher:
 
     def json(self, url: str, headers: dict[str, str] | None = None) -> Any:
         """Return a JSON document; raises as `get`, and PublicError if it is not JSON."""
-        from json import loads
-
         said = self.get(url, headers)
         try:
             return loads(said)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise PublicError(f"{url}: not JSON ({first_line(error)})", hint=MOVED) from error
 
     def each(self, work: Callable[[S], T], what: Sequence[S]) -> list[T]:

@@ -19,7 +19,7 @@ from fewbench.audit import audit as audit_scores
 from fewbench.errors import PublicError
 from fewbench.executors import Executor
 from fewbench.public.catalogue import find_source
-from fewbench.public.fetching import Fetcher, Progress, is_there, laid_out, sampled
+from fewbench.public.fetching import MOVED, Fetcher, Progress, is_there, laid_out, sampled
 from fewbench.public.source import Ask, Found, Source
 from fewbench.scores import Scores, save_scores
 
@@ -251,7 +251,7 @@ def find_public_files(
     with Fetcher() as fetcher:
         found = source.find(ask, fetcher)
     if not found.files:
-        raise PublicError(f"{name}: no files to fetch", hint="pass another --benchmark or --split")
+        raise PublicError(f"{name}: no files to fetch", hint=MOVED)
     places = {one.path: one for one in found.files}
     found = replace(found, files=list(places.values()))
     base = default_cache() if cache is None else Path(cache)

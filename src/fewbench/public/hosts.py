@@ -3,6 +3,7 @@
 import base64
 import binascii
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,6 +34,7 @@ HOSTS = {
 }
 
 T = TypeVar("T")
+COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,22 @@ class Listing:
     commit: str
     files: list[Remote]
     is_gated: bool = False
+
+
+def commit_of(said: object) -> str:
+    """Return a commit as a host says it, which names URLs and folders; PublicError if it is none.
+
+    Examples
+    --------
+    >>> commit_of("c" * 40) == "c" * 40
+    True
+    >>> commit_of("../x")
+    Traceback (most recent call last):
+    fewbench.errors.PublicError: the listing says the commit '../x' ...
+    """
+    if not (isinstance(said, str) and COMMIT.fullmatch(said)):
+        raise PublicError(f"the listing says the commit {said!r:.80}", hint=MOVED)
+    return said
 
 
 class Hub:
@@ -81,18 +99,16 @@ class Hub:
         info = self._call(
             repo, lambda: self._api.dataset_info(repo, revision=revision, files_metadata=True)
         )
-        with laid_out(self._api.endpoint + "/api/datasets/" + repo):
-            commit = str(info.sha)
-            files = [self._remote(repo, commit, one, one.rfilename) for one in info.siblings or []]
+        commit = commit_of(info.sha)
+        files = [self._remote(repo, commit, one, one.rfilename) for one in info.siblings or []]
         return Listing(commit, files, bool(info.gated))
 
     def commit(self, repo: str, revision: str | None = None) -> str:
         """Return the commit that a revision names."""
-        return str(
-            self._call(
-                repo, lambda: self._api.dataset_info(repo, revision=revision, expand=["sha"])
-            ).sha
+        info = self._call(
+            repo, lambda: self._api.dataset_info(repo, revision=revision, expand=["sha"])
         )
+        return commit_of(info.sha)
 
     def folder(self, repo: str, commit: str, path: str) -> tuple[list[Remote], list[str]]:
         """Return the files and the folders in one folder of a large repository."""
@@ -130,14 +146,15 @@ class Hub:
         return True
 
     def _remote(self, repo: str, commit: str, one: Any, path: str) -> Remote:
-        lfs = one.lfs
-        return Remote(
-            f"{self._api.endpoint}/datasets/{repo}/resolve/{commit}/{quote(path)}",
-            path,
-            one.size,
-            f"sha256:{lfs.sha256}" if lfs else f"git:{one.blob_id}" if one.blob_id else "",
-            self._headers,
-        )
+        with laid_out(f"{self._api.endpoint}/api/datasets/{repo}"):
+            lfs = one.lfs
+            return Remote(
+                f"{self._api.endpoint}/datasets/{repo}/resolve/{commit}/{quote(path)}",
+                path,
+                one.size,
+                f"sha256:{lfs.sha256}" if lfs else f"git:{one.blob_id}" if one.blob_id else "",
+                self._headers,
+            )
 
     def _call(self, repo: str, call: Callable[[], T]) -> T:
         from huggingface_hub import errors
@@ -172,7 +189,7 @@ class Hub:
                 if status not in RETRIED:
                     raise PublicError(f"{where}: HTTP {status}", hint=MOVED) from error
                 raise Later(f"HTTP {status}", pause(error.response.headers)) from error
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise PublicError(
                     f"{where}: not an answer of the Hub ({first_line(error)})", hint=MOVED
                 ) from error
@@ -188,7 +205,9 @@ def github_files(
     token = os.environ.get("GITHUB_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with laid_out(api):
-        commit = str(fetcher.json(f"{api}/commits/{quote(revision or 'HEAD')}", headers)["sha"])
+        commit = commit_of(
+            fetcher.json(f"{api}/commits/{quote(revision or 'HEAD')}", headers)["sha"]
+        )
         tree = commit
         for name in under.split("/") if under else []:
             listed = fetcher.json(f"{api}/git/trees/{tree}", headers)["tree"]
@@ -196,7 +215,7 @@ def github_files(
             if name not in folders:
                 hint = did_you_mean(name, folders, MOVED)
                 raise PublicError(f"github.com/{repo}: no folder {under}", hint=hint)
-            tree = folders[name]
+            tree = commit_of(folders[name])
         listing = fetcher.json(f"{api}/git/trees/{tree}?recursive=1", headers)
         if listing.get("truncated"):
             raise PublicError(f"github.com/{repo}: too many files in {under or 'it'} to list")

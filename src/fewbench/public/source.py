@@ -19,7 +19,7 @@ from fewbench.scores import Scores, from_long
 T = TypeVar("T")
 Attributes = Mapping[str, Mapping[str, Any]]  # model → attribute → value
 SIZE = re.compile(r"(?<![\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)[bB](?![a-zA-Z0-9])")
-
+FOLDER = re.compile(r"\w[\w .+-]*")  # a commit, version or day as the name of one folder
 
 HUB = "hub:"
 """Begins the name of a dataset repository."""
@@ -61,6 +61,10 @@ class Found:
     attributes: Attributes = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     known: Any = None
+
+    def __post_init__(self) -> None:
+        if not FOLDER.fullmatch(self.commit):
+            raise PublicError(f"the listing names the version {self.commit!r}", hint=MOVED)
 
 
 # Lists the files that answer an ask; reads them below a folder.

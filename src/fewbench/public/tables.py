@@ -1,6 +1,5 @@
 """Sources that publish tables or lists of scores."""
 
-import json
 import re
 import zipfile
 from collections import Counter
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 import pandas as pd
 
+from fewbench._json import loads
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
 from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
@@ -301,7 +301,7 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
         if not inside or sum(one.file_size for one in inside) > LARGEST_JSON:
             raise PublicError(f"{path}: no JSON in the archive, or too much", hint=MOVED)
         for one in inside:
-            listed = json.loads(archive.read(one))
+            listed = loads(archive.read(one))
             if not isinstance(listed, list):
                 raise TypeError("not a list of answers")
             rows += listed

@@ -1,6 +1,5 @@
 """Find files of harnesses, peek at them, and read JSON and Parquet."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fewbench._content import text_encoding, why_not_utf8
+from fewbench._json import loads
 from fewbench.errors import ReaderError, first_line
 from fewbench.readers.values import describe
 
@@ -115,8 +115,8 @@ class JsonLines:
                     if broken:
                         raise self._error(*broken)
                     try:
-                        row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-                    except (ValueError, RecursionError) as error:
+                        row = loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                    except ValueError as error:
                         if isinstance(error, UnicodeDecodeError):
                             _refuse_encoding(self.path)
                         broken = number, error
@@ -182,10 +182,10 @@ def _refuse_encoding(path: Path) -> None:
 def load_json(path: Path) -> Any:
     """Read a JSON file of any size; ReaderError if it is not whole."""
     try:
-        return json.loads(path.read_bytes().decode("utf-8-sig"))
+        return loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise ReaderError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         if isinstance(error, UnicodeDecodeError):
             _refuse_encoding(path)
         raise ReaderError(

@@ -103,6 +103,7 @@ def _run(header: dict[str, Any], path: Path, first: int) -> Run:
         "notes": _shared(tuple(header["notes"])),
         "settings": _shared(tuple((key, value) for key, value in header["settings"])),
         "task_settings": _shared(tuple((key, value) for key, value in header["task_settings"])),
+        "scorers": _mapping(tuple(header["scorers"].items())),
         "unfit": {name: (place, what) for name, (place, what) in header["unfit"].items()},
         "higher_is_better": _mapping(tuple(header["higher_is_better"].items())),
     }

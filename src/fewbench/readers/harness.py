@@ -41,9 +41,11 @@ class Run:
     columns : mapping of str to ndarray
         One value per row, in memory or loaded on access: `content` (text that identifies the item
         within its task), `position` (int, in the task's split; negative if unknown), `own_id`
-        (the harness's id, or ""), `prompt` (uint64 hash of the prompt; 0 if unknown), `place`
-        (line or row, for messages), `score:METRIC` (float; NaN if not a number). If every row is
-        multiple choice, also `options`, `counts` and `right` (see `fewbench.readers.options`).
+        (the harness's id, or ""), `prompt` (uint64 hash of the prompt; 0 if unknown), `key` (uint64
+        of `key_of`), `place` (line or row, for messages), `score:METRIC` (float; NaN if not a
+        number). If every row is multiple choice, also `options`, `counts` and `right` (see
+        `fewbench.readers.options`). If a reply is cut, also `reply` (see
+        `fewbench.scores.replies`).
     metrics : tuple of str
     n_rows : int
     harness : str
@@ -67,7 +69,9 @@ class Run:
         The task's groups, outermost first, separated by "/"; "" if none.
     settings, task_settings : tuple of (str, str)
         Settings that change answers: of the model, and of the task (few-shot examples, generation
-        arguments). Empty if unknown.
+        arguments, and how answers are scored: `fewbench.scores.conditions`). Empty if unknown.
+    scorers : mapping of str to str
+        Metric → its name and arguments, where the file states them.
     prompt_form : str
         What model-specific text prompts contain: "" for none, a hash of the chat template, or
         `UNKNOWN_FORM`.
@@ -75,8 +79,10 @@ class Run:
         Version of the harness, or "".
     higher_is_better : mapping of str to bool
         Metric → direction, where the file states it.
-    layout, prompts : str
-        Hashes of the items in order, and of their prompts.
+    layout : str
+        Hash of the items in order.
+    digests : mapping of str to str
+        Hashes of the columns `prompt` and `key`.
     notes : tuple of str
         Notes on this file for the user.
     """
@@ -100,11 +106,12 @@ class Run:
     suite: str = ""
     settings: tuple[tuple[str, str], ...] = ()
     task_settings: tuple[tuple[str, str], ...] = ()
+    scorers: Mapping[str, str] = field(default_factory=dict)
     prompt_form: str = UNKNOWN_FORM
     harness_version: str = ""
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
     layout: str = ""
-    prompts: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict)
     has_options: bool = False
     place_word: str = "line"
     notes: tuple[str, ...] = ()
@@ -158,11 +165,13 @@ class Rows:
     positions: list[int] = field(default_factory=list)
     own_ids: list[str] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     values: dict[str, list[float]] = field(default_factory=dict)
     numeric: set[str] = field(default_factory=set)
     unfit: dict[str, tuple[int, str]] = field(default_factory=dict)
     options: list[OptionTable] | None = field(default_factory=list)
+    replies: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -176,7 +185,10 @@ class Rows:
         position: int = UNKNOWN,
         own_id: str = "",
         prompt: str = "",
+        answer: str | None = None,
+        choices: Sequence[str] = (),
         options: OptionTable | None = None,
+        reply: str = "",
     ) -> None:
         """Add a row.
 
@@ -190,8 +202,14 @@ class Rows:
             Line or row in the file, from 1.
         prompt : str
             The prompt or its hash; "" if unknown.
+        answer : str, optional
+            The right answer or its hash.
+        choices : sequence of str
+            Texts of the options in order, none if unknown.
         options : OptionTable, optional
             The model's log-likelihood of each option. The run has options only if all rows do.
+        reply : str
+            Whether the reply is cut, filtered or another model's.
         """
         for metric in self.values.keys() - scores.keys():
             self.values[metric].append(math.nan)
@@ -211,7 +229,9 @@ class Rows:
         self.positions.append(position)
         self.own_ids.append(own_id)
         self.prompts.append(_hashed(prompt))
+        self.keys.append(key_of(answer, choices))
         self.places.append(place)
+        self.replies.append(reply)
         if self.options is not None:
             if options is None:
                 self.options = None
@@ -244,11 +264,14 @@ class Rows:
             "position": np.array(self.positions, dtype=np.int64),
             "own_id": np.array(self.own_ids),
             "prompt": np.array(self.prompts, dtype=np.uint64),
+            "key": np.array(self.keys, dtype=np.uint64),
             "place": np.array(self.places, dtype=np.int64),
         }
         columns |= {SCORE + name: np.array(column) for name, column in self.values.items()}
         if self.options:
             columns |= OptionTable.columns(self.options)
+        if any(self.replies):
+            columns["reply"] = np.array(self.replies)
         run = Run(
             path=self.path,
             model=model,
@@ -260,11 +283,36 @@ class Rows:
             unfit=self.unfit,
             numeric=frozenset(self.numeric),
             layout=_digest(columns, "content", "position", "own_id"),
-            prompts=_digest(columns, "prompt"),
+            digests={name: _digest(columns, name) for name in ("prompt", "key")},
             has_options=bool(self.options),
             place_word=self.place_word,
         )
         return replace(run, **known)
+
+
+def key_of(answer: str | None, choices: Sequence[str] = ()) -> int:
+    """Return the key of an item: 32 bits of its right answer's hash, then 32 of its options'.
+
+    Unknown ones are 0. Spaces around an option do not count. `key_text` makes a key a text.
+
+    Examples
+    --------
+    >>> key_text(key_of("4", ["3", "4"])), key_text(key_of(None, ["3", " 4"])), key_of(None)
+    ('711d7b06/300ecc10', '/300ecc10', 0)
+    """
+    texts = "\x1f".join(choice.strip() for choice in choices)
+    halves = (_half(answer), _half(texts) if choices else 0)
+    return halves[0] << 32 | halves[1]
+
+
+def key_text(key: int) -> str:
+    """Return a key as the table holds it, "" if nothing is known."""
+    halves = (key >> 32, key & 0xFFFFFFFF)
+    return "/".join(f"{half:08x}" if half else "" for half in halves) if key else ""
+
+
+def _half(text: str | None) -> int:
+    return 0 if text is None else _hashed(text or "\0") >> 32 or 1
 
 
 def empty(path: Path) -> ReaderError:
@@ -309,10 +357,13 @@ class Wants:
         content.
     salvage : bool
         Whether to read the whole rows of a truncated file.
+    replies : bool
+        Whether to see how each reply ended, which may take long.
     """
 
     key: str | None = None
     salvage: bool = False
+    replies: bool = False
 
 
 class Harness(Protocol):

@@ -58,6 +58,9 @@ class LogOptions:
         If two folders have different answers of a model: stop, use the newest, or read two models.
     only_model : str, optional
         Read only the runs of this model.
+    accept_differences : bool
+        Read models that were not scored alike: with another answer key, filter, metric or other
+        arguments of these.
     """
 
     metric: str | None = None
@@ -68,6 +71,7 @@ class LogOptions:
     damaged: Damaged = "stop"
     same_model: SameModel = "stop"
     only_model: str | None = None
+    accept_differences: bool = False
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -108,6 +112,7 @@ def read(
     damaged: Damaged = "stop",
     same_model: SameModel = "stop",
     only_model: str | None = None,
+    accept_differences: bool = False,
     scale: Scale | None = None,
     work: Path | None = None,
     workers: int = 1,
@@ -125,10 +130,11 @@ def read(
         The kind, one of `FORMS`; recognized by content by default.
     columns, transposed
         Layout of a table; see `fewbench.readers.tables.read_table`.
-    metric, filter, only_tasks, skip_tasks, key, damaged, same_model, only_model
+    metric, filter, only_tasks, skip_tasks, key, damaged, same_model, only_model, accept_differences
         What to read from logs; see `fewbench.readers.reading.LogOptions`.
     like : Scores, optional
-        Scores from logs, whose metric and filter are used for each task unless named.
+        The scores of the source models, if what is read are a target's answers. The metric and
+        filter of each task are used unless named, and how replies ended is read from logs.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default; saved scores have their own.
     work : Path, optional
@@ -157,7 +163,15 @@ def read(
         if not source.exists():
             raise ReaderError(f"{source}: no such file or folder")
     options = LogOptions(
-        metric, filter, key, only_tasks, skip_tasks, damaged, same_model, only_model
+        metric,
+        filter,
+        key,
+        only_tasks,
+        skip_tasks,
+        damaged,
+        same_model,
+        only_model,
+        accept_differences,
     )
     units, others = _find_logs(sources, form)
     if units:
@@ -188,7 +202,10 @@ def read(
         return read_npz(source, scale=scale)
     from fewbench.readers.tables import read_table
 
-    return Reading(read_table(source, columns or Columns(), transposed=transposed, scale=scale))
+    given = columns or Columns()
+    has_tasks = like is not None
+    table = read_table(source, given, transposed=transposed, scale=scale, has_tasks=has_tasks)
+    return Reading(table)
 
 
 def _table_options(columns: Columns | None, transposed: bool) -> list[str]:
@@ -290,7 +307,7 @@ def _read_logs(
     with own as folder:
         runs, left_out = gather(
             units,
-            Wants(options.key, options.damaged == "rows"),
+            Wants(options.key, options.damaged == "rows", replies=like is not None),
             work=None if folder is None else Path(folder),
             workers=workers,
             executor=executor,
@@ -314,6 +331,7 @@ def _read_logs(
             scale=scale,
             same_model=options.same_model,
             key=options.key,
+            accept_differences=options.accept_differences,
             work=work,
             progress=progress,
         )

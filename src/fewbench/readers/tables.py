@@ -1,15 +1,17 @@
 """Tables named by the user: scores, attributes of models and items, and scores by task."""
 
-import json
+import math
 import os
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
-from fewbench._memory import check_table_memory
+from fewbench._json import loads
+from fewbench._memory import check_long_memory, check_table_memory
 from fewbench._names import some
 from fewbench.errors import FewbenchError, ReaderError, first_line
 from fewbench.readers.values import is_unicode
@@ -17,6 +19,7 @@ from fewbench.scores import Scale, Scores, from_long, from_wide
 
 # Columns that are text whatever they look like: '007' is not 7.
 TEXT = ("model", "item", "task", "date", "family", "role", "sample_id")
+FEW, MANY = 1 << 20, 32 << 20  # bytes of a long .csv file that are parsed at a time
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,17 @@ class Columns:
     keep_item: tuple[str, ...] = ()
     keep_model: tuple[str, ...] = ()
 
+    @property
+    def ids(self) -> list[str]:
+        """Columns that are text in a long table."""
+        return [name for name in (self.model, self.item, self.task) if name]
+
+    @property
+    def named(self) -> list[str]:
+        """All columns of a long table that are read, each once."""
+        others = (self.score, self.date, self.family, *self.keep_item, *self.keep_model)
+        return list(dict.fromkeys([*self.ids, *(name for name in others if name)]))
+
 
 def read_table(
     path: str | os.PathLike[str],
@@ -44,6 +58,7 @@ def read_table(
     *,
     transposed: bool = False,
     scale: Scale | None = None,
+    has_tasks: bool = False,
 ) -> Scores:
     """Read a long or wide table of scores; the columns named say which it is.
 
@@ -58,6 +73,8 @@ def read_table(
         For a wide table: rows are items, and `columns.item` names their column.
     scale : Scale, optional
         The scale of the scores, [0, 1] by default.
+    has_tasks : bool
+        Whether a column `task` of a long table holds the tasks, if `columns` names none.
 
     Raises
     ------
@@ -74,7 +91,16 @@ def read_table(
             "wide table: --model COLUMN (one row per model) or --item COLUMN --transposed",
         )
     _check_layout(source, columns, long, transposed)
-    frame = load_table(source, text=[c for c in (columns.model, columns.item, columns.task) if c])
+    own_task = (
+        has_tasks
+        and columns.task is None
+        and "task" not in (columns.model, columns.item, columns.score)
+    )
+    if own_task:
+        columns = replace(columns, task="task")
+    frame = load_table(source, columns.ids, columns if long else None)
+    if own_task and "task" not in frame.columns:
+        columns = replace(columns, task=None)
     try:
         if not long:
             return from_wide(frame, model=label, transposed=transposed, scale=scale)
@@ -83,7 +109,7 @@ def read_table(
             # Checked before a column is added that the user does not know.
             _require(frame, [str(columns.item), str(columns.score)])
             model = "(model)"
-            frame = frame.assign(**{model: columns.only_model})
+            frame[model] = pd.Categorical([columns.only_model]).repeat(len(frame))
         if model is None:
             raise ReaderError("which column holds the models?", hint="add --model COLUMN")
         return from_long(
@@ -141,8 +167,12 @@ def _require(frame: pd.DataFrame, names: list[str]) -> None:
         )
 
 
-def load_table(source: Path, text: list[str]) -> pd.DataFrame:
-    """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ."""
+def load_table(source: Path, text: list[str], long: Columns | None = None) -> pd.DataFrame:
+    """Read a table into pandas; columns `text` stay text, so that '007' and '7' differ.
+
+    Of a `long` table only the named columns are read, if all are there, and texts become
+    categories, which take a fifth of the memory.
+    """
     readers = {
         ".csv": _csv,
         ".tsv": _csv,
@@ -158,9 +188,12 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
     if not source.is_file():
         raise ReaderError(f"{source}: no such file")
     refuse_pointer(source, ReaderError)
-    check_table_memory(source)
+    if long is None:
+        check_table_memory(source)
+    else:
+        check_long_memory(source, len(long.named))
     try:
-        return readers[suffix](source, text)
+        return readers[suffix](source, text, long)
     except (FewbenchError, MemoryError):
         raise
     except Exception as error:  # pandas and pyarrow have no common base of errors
@@ -171,7 +204,7 @@ def load_table(source: Path, text: list[str]) -> pd.DataFrame:
         raise ReaderError(f"{source}: cannot be read as {suffix[1:]} ({reason})") from error
 
 
-def _csv(source: Path, text: list[str]) -> pd.DataFrame:
+def _csv(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
     """Read strictly: rows of unequal length and repeated columns are errors."""
     import pyarrow as pa
     from pyarrow import csv
@@ -180,43 +213,95 @@ def _csv(source: Path, text: list[str]) -> pd.DataFrame:
     if (other := other_separator(source, delimiter)) is not None:
         raise ReaderError(f"{source}: {other[0]}", hint=other[1])
     encoding = text_encoding(source)
-    table = csv.read_csv(
-        source,
-        read_options=csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
-        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
-            column_types={name: pa.string() for name in text}, null_values=["", "nan", "NaN"]
-        ),
-    )
-    if any(pa.types.is_binary(kind) for kind in table.schema.types):  # not UTF-8
-        raise ValueError("not text")
-    names = pd.Index(table.column_names)
-    twice = names[names.duplicated()]
-    if len(twice):
-        raise ValueError(f"the header names {some(twice)} twice")
-    return cast(pd.DataFrame, table.to_pandas())
+    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    reading = csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding)
+
+    def kinds(types: dict[str, Any], **more: Any) -> Any:
+        return csv.ConvertOptions(column_types=types, null_values=["", "nan", "NaN"], **more)
+
+    def checked(table: Any) -> Any:
+        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # not UTF-8
+            raise ValueError("not text")
+        names = pd.Index(table.schema.names)
+        twice = names[names.duplicated()]
+        if len(twice):
+            raise ValueError(f"the header names {some(twice)} twice")
+        return table
+
+    types = dict.fromkeys(text, pa.string())
+    if long is None:
+        table = checked(csv.read_csv(source, reading, parsing, kinds(types)))
+        return cast(pd.DataFrame, table.to_pandas())
+    reading.use_threads = False  # each of them would hold blocks of its own
+    with csv.open_csv(source, reading, parsing, kinds(types)) as head:
+        first = {one.name: one.type for one in checked(head).schema}
+    pa.default_memory_pool().release_unused()
+    if not {*long.named} <= {*first}:
+        return _csv(source, text, None)  # the error names all columns
+    reading.block_size = min(max(FEW, source.stat().st_size // 32), MANY)
+    if not pa.types.is_boolean(first[str(long.score)]):
+        first[str(long.score)] = pa.float64()
+    texts = [*text, *(name for name in first if first[name] == pa.string())]
+    first |= dict.fromkeys(texts, pa.dictionary(pa.int32(), pa.string()))
+    only = {"include_columns": long.named}
+    try:
+        # Arrow keeps the whole file while it may have to change a type that it guessed.
+        table = csv.read_csv(source, reading, parsing, kinds(first, **only))
+    except pa.ArrowInvalid:
+        table = csv.read_csv(source, reading, parsing, kinds(types, **only))
+    return _converted(checked(table))
 
 
-def _parquet(source: Path, text: list[str]) -> pd.DataFrame:
+def _converted(table: Any) -> pd.DataFrame:
+    """Return an Arrow table in pandas; the table is empty then, and Arrow keeps no memory."""
+    import pyarrow as pa
+
+    pool = pa.default_memory_pool()
+    pool.release_unused()
+    frame = table.to_pandas(split_blocks=True, self_destruct=True)
+    pool.release_unused()
+    return cast(pd.DataFrame, frame)
+
+
+def _parquet(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
+    names = Counter(pq.read_schema(source).names)
+    if long is not None and all(names[name] == 1 for name in long.named):
+        frame = _converted(pq.read_table(source, columns=long.named, read_dictionary=long.named))
+        if {*long.named} <= {*frame}:  # else pandas made one of them the index
+            return frame
     return cast(pd.DataFrame, pq.read_table(source).to_pandas())
 
 
-def _jsonl(source: Path, text: list[str]) -> pd.DataFrame:
-    rows = []
+def _jsonl(source: Path, text: list[str], long: Columns | None) -> pd.DataFrame:
+    rows, found, texts = [], set[str](), dict[str, str]()
+    columns: dict[str, Any] = {name: [] for name in long.named} if long else {}
     with source.open(encoding=text_encoding(source)) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                row = loads(line)
+            except ValueError as error:
                 raise ValueError(f"line {number} is not whole JSON: {error}") from error
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} is not a JSON object")
-            rows.append(row)
-    return pd.DataFrame(rows)
+            if long is None:
+                rows.append(row)
+                continue
+            found.update(row)
+            for name, cells in columns.items():
+                cell = row.get(name, math.nan)
+                cells.append(texts.setdefault(cell, cell) if isinstance(cell, str) else cell)
+    if long is None:
+        return pd.DataFrame(rows)
+    if not found.issuperset(columns):
+        return _jsonl(source, text, None)  # the error names all columns
+    for name, cells in columns.items():
+        if all(isinstance(cell, str) for cell in cells):
+            columns[name] = pd.Categorical(cells)
+    return pd.DataFrame(columns)
 
 
 def join_attributes(

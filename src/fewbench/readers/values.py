@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from fewbench.errors import ReaderError
 ID_LENGTH = 16
 LONGEST = 200  # of a field; longer ones are hashed
 LONG = 80
+# Of an object's text, its address and module, which depend on the run and the harness's version.
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|(?<=<class ')[\w.]+\.(?=\w+'>)")
 WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
@@ -136,6 +139,37 @@ def setting(value: Any) -> str:
     if plain is None:
         return "none"
     return shortened(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+
+
+def called(
+    function: str,
+    arguments: Mapping[str, Any],
+    unset: Mapping[str, str] | None = None,
+    absent: Sequence[str] = (),
+) -> str:
+    """Return a function and its arguments as text, without arguments that are as if not given.
+
+    Parameters
+    ----------
+    function : str
+    arguments : mapping of str to anything
+    unset : mapping of str to str
+        Defaults of arguments, as `setting` writes them.
+    absent : sequence of str
+        Values that are no argument, whatever its name.
+
+    Examples
+    --------
+    >>> called("regex", {"regex_pattern": "[0-9]+", "group_select": 0}, {"group_select": "0"})
+    'regex(regex_pattern=[0-9]+)'
+    """
+    given = {str(name): setting(value) for name, value in arguments.items()}
+    listed = [
+        f"{name}={given[name]}"
+        for name in sorted(given)
+        if given[name] not in absent and given[name] != (unset or {}).get(name)
+    ]
+    return shortened(function + (f"({', '.join(listed)})" if listed else ""))
 
 
 def shortened(text: str) -> str:

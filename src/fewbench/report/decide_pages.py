@@ -7,19 +7,13 @@ from fewbench.charts import deciding as figures
 from fewbench.charts import estimating
 from fewbench.decide import Gate, Ranking, Track, Versus
 from fewbench.evaluation.estimate import Interval
+from fewbench.evaluation.intervals import basis
 from fewbench.report.frame import Charts
 from fewbench.report.sections import Section, Table, placed, render_sections
 from fewbench.report.words import fixed, p_value, signed
 from fewbench.study.multiple import ADJUSTS
 
 Head = list[tuple[str, bool]]
-KINDS = {
-    "known": "both scores are known",
-    "betting": "valid for any random sample that both ran",
-    "cross-fitted": "errors of the method on held-out source models",
-    "frontier": "errors of the method on the strongest source models, estimated from weaker ones",
-    "bounds": "only what the answers leave possible",
-}
 MOST_NEXT = 10
 
 
@@ -77,18 +71,15 @@ def _basis(found: Versus, digits: int) -> dict[str, str]:
         f"Score of {found.b}": fixed(found.score_b, digits),
         "Items": f"{found.a} {found.items_a:,}, {found.b} {found.items_b:,}, both "
         f"{found.items_common:,}, of {found.items_total:,}",
-        f"{found.level:.0%} interval": KINDS[found.kind],
+        f"{found.level:.0%} interval": basis(found.kind, found.sources),
     }
-    if found.units is not None:
-        facts["Independent source models or families"] = f"{found.units:,}"
     if found.looks:
         facts["Holds at all looks together"] = f"{', '.join(map(str, found.looks))} answers"
     if found.margin is not None:
         facts["Margin"] = f"{found.margin:g}"
-    if (plain := found.plain) is not None:
-        facts[f"Random sampling of {plain.items:,} items would give"] = (
-            f"±{fixed(plain.paired, digits)} (both on the same items), "
-            f"±{fixed(plain.unpaired, digits)} (unpaired)"
+    if (plain := found.random) is not None:
+        facts[f"Random sampling of the same {plain.items:,} items would give"] = (
+            f"±{fixed(plain.half_width, digits)}"
         )
     if found.items_needed is not None:
         facts["Items that decide, if the difference stays"] = (
@@ -101,7 +92,9 @@ def _basis(found: Versus, digits: int) -> dict[str, str]:
     return facts
 
 
-def _ends(interval: Interval, digits: int) -> str:
+def _ends(interval: Interval | None, digits: int) -> str:
+    if interval is None:
+        return "–"
     return f"{fixed(interval.low, digits)} to {fixed(interval.high, digits)}"
 
 
@@ -160,8 +153,8 @@ def render_gate(found: Gate) -> str:
         "undecided": f"It is undecided whether {found.target} passes",
     }[found.verdict]
     lesser = [
-        f"{found.items_run:,} of {found.items_total:,} items run. At most {1 - found.level:.0%} of "
-        "the verdicts are wrong"
+        f"{found.items_run:,} of {found.items_total:,} items run. At most "
+        f"{(1 - found.level) / 2:.0%} of the models that should not pass do"
         + (f", over all looks together ({', '.join(map(str, found.looks))} answers)."
            if found.looks else ".")
     ]  # fmt: skip
@@ -197,8 +190,6 @@ def render_track(found: Track) -> str:
     ]
     if any(one.is_known for one in found.points):
         notes.append("Diamonds are checkpoints that ran all items: their scores are known.")
-    if found.is_smoothed:
-        notes.append("Neighbors in time move the estimates.")
     sections = [
         Section(
             "course", "Score by step", notes,
@@ -246,7 +237,8 @@ def _changes(found: Track, digits: int) -> Section:
     ]  # fmt: skip
     return Section(
         "changes", "Changes",
-        ["Each checkpoint against the one before, and the last one against the first and against "
-         "the best before it. p values are adjusted by Holm for the number of changes."],
+        ["Each checkpoint against the last one before it that ran all items, or else against the "
+         "one before; the last one also against the first and against the best before it. p values "
+         "are adjusted by Holm for the number of changes."],
         tables=[Table("changes-table", "Changes", head, rows, "a checkpoint or verdict")],
     )  # fmt: skip

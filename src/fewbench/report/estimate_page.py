@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fewbench._names import counted, some
+from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.charts import estimating as figures
 from fewbench.errors import PackError
-from fewbench.evaluation import Estimate, Evaluation
+from fewbench.evaluation import Estimate, Estimates, Evaluation
 from fewbench.report.frame import Charts, render_page
 from fewbench.report.words import seconds
 from fewbench.runners.result import RunResult
@@ -87,24 +87,11 @@ def render_estimates(
         state=told.state,
         parts=[_part(one, told, charts, digits, at) for at, one in enumerate(ranked)],
         several=several,
-        warned_of=_warned(ranked),
+        warned_of=Estimates({one.target: one for one in ranked}).warnings,
         several_rows=[_summary(one, digits) for one in ranked],
         spent=_spent(told.run),
         command=f"fewbench estimate {quote(told.folder)}" if told.folder else "",
     )
-
-
-def _warned(estimates: Sequence[Estimate]) -> list[str]:
-    """Each warning once, with the targets that it is about."""
-    about: dict[str, list[str]] = {}
-    for one in estimates:
-        for warning in one.warnings:
-            about.setdefault(warning, []).append(one.target)
-    every = len(estimates)
-    return [
-        f"{'all targets' if len(names) == every else some(names)}: {warning}"
-        for warning, names in about.items()
-    ]
 
 
 def _digits(scores: Scores | None) -> int:
@@ -119,7 +106,6 @@ def _part(one: Estimate, told: Told, charts: Charts, digits: int, at: int) -> di
     fixed = f"{{:.{digits}f}}".format
     low, high = one.interval.low, one.interval.high
     plain = made.settings == "random+mean"
-    random = None if plain else (one.random.interval.low, one.random.interval.high)
     sources = {} if scores is None else _sources(scores)
     lower_is_better = scores is not None and scores.scale.lower_is_better
     tasks = [] if scores is None else _tasks(one, scores)
@@ -138,11 +124,12 @@ def _part(one: Estimate, told: Told, charts: Charts, digits: int, at: int) -> di
         "items_total": f"{one.items_total:,}",
         "share": f"{one.items_run / one.items_total:.1%}",
         "rank": _rank(one),
-        "random": None if random is None else tuple(map(fixed, random)),
+        "random_width": None if plain else fixed(one.random.half_width),
+        "answered": one.answered,
         "warnings": one.warnings,
         "among": charts.add(
             figures.among_sources(
-                sources, one.target, one.score, (low, high), random, one.level, lower_is_better
+                sources, one.target, one.score, (low, high), one.level, lower_is_better
             )
         )
         if sources
@@ -270,8 +257,7 @@ def _facts(one: Estimate, told: Told, fixed: Any, gain: float | None) -> dict[st
         f"{made.settings}",
         "Items": f"{one.items_run:,} of {one.items_total:,}, at most {made.budget:,}",
     }  # fmt: skip
-    if one.interval_basis is not None:
-        found["Interval"] = f"{one.level:.0%}: {one.interval_basis}"
+    found["Interval"] = f"{one.level:.0%}: {one.interval_basis}"
     if one.expected_error is not None:
         said = f"{fixed(one.expected_error)} on average"
         if gain is not None:
@@ -280,8 +266,6 @@ def _facts(one: Estimate, told: Told, fixed: Any, gain: float | None) -> dict[st
                 f"(ratio {gain:.2f})"
             )
         found["Typical error"] = said
-    if one.beyond_sources >= 0.01:
-        found["Beyond the source models"] = f"with probability {one.beyond_sources:.0%}"
     if told.scores is not None:
         average = {"micro": "mean over items", "macro": "mean over task scores"}[made.average]
         found["Source models"] = counted(told.scores.n_models, "model")

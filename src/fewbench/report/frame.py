@@ -15,6 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fewbench._files import written_whole
+from fewbench._text import masked
 from fewbench.charts.theme import DARK, LIGHT, page_config, page_spec
 
 BEGIN, END, SCRIPTS, CONTENTS = (
@@ -120,7 +121,7 @@ def render_page(
         + "\n"
     )
     page = page.replace(CONTENTS, _contents(page), 1)
-    return page.replace(SCRIPTS, _scripts(charts or Charts(), always=live))
+    return masked(page.replace(SCRIPTS, _scripts(charts or Charts(), always=live)))
 
 
 def body_of(page: str) -> str:

@@ -267,7 +267,7 @@ def _look(
     if not names:
         page.wait("Waiting for the first answers.")
         return evaluation
-    estimates = evaluation.estimate(level, names)
+    estimates = evaluation.estimate(level, names, warn=False)
     for one in estimates.values():
         history.add(one)
     told = Told(

@@ -58,7 +58,7 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         known = {"scores": result.scores, "evaluation": result, **told}
         if result.folder is not None:
             known.setdefault("folder", str(result.folder))
-        return render_estimates(result.estimate(level or 0.9), Told(**known))
+        return render_estimates(result.estimate(level or 0.9, warn=False), Told(**known))
     if isinstance(result, RunResult):
         if not result.estimates:
             raise FewbenchError("the run has no estimate", hint="run at least one item")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fewbench.errors import ModelError, RunError
-from fewbench.runners.models.model import Model, TryAgain
+from fewbench.runners.models.model import Model, NoReply, TryAgain
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -294,6 +294,12 @@ async def prepare_model(
                     raise ModelError(
                         f"the server of {model.name} answers {error.reason}",
                         hint="see the server's log, then run the same command again",
+                    ) from error
+                if not isinstance(error, NoReply):
+                    raise ModelError(
+                        f"{model.name} was reached, but {error.reason}",
+                        hint="check that the address is that of an OpenAI-compatible API, which "
+                        "usually ends in /v1, and see the server's log",
                     ) from error
                 raise ModelError(
                     f"{model.name} cannot be reached: {error.reason}",

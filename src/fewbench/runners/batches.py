@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fewbench._journal import Lines
+from fewbench._text import masked
 from fewbench.errors import EvaluationError, RunError
 from fewbench.runners.result import Spent
 
@@ -88,6 +89,7 @@ class Batches:
 
         Return what has changed, if that is accepted; else raise RunError.
         """
+        facts = {name: masked(value) for name, value in facts.items()}  # as they are in the file
         known = [one.facts for one in self._all if one.facts is not None]
         before = known[-1] if known else {}
         if known and before == facts:
@@ -104,5 +106,5 @@ class Batches:
                 hint="use another folder for another model; if it is the same model, pass "
                 "--accept-changes (in Python accept_changes=True)",
             )
-        self.add(Batch(facts=dict(facts)))
+        self.add(Batch(facts=facts))
         return f"{said}; accepted as the same model" if known else None

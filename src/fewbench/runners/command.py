@@ -6,7 +6,8 @@ For each item the program gets a line such as
 
 and prints, in any order, a line `{"item": "mmlu/17", "score": 1}`, or
 `{"item": "mmlu/17", "error": "…"}` if it cannot answer; `cost` and `tokens` may be added. All items
-of a batch are sent at once, and `last` marks the last of them. The program is started once.
+of a batch are sent at once, and `last` marks the last of them. The program is started once. A line
+may be printed again, but not with another answer.
 """
 
 import json
@@ -16,12 +17,13 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
+from fewbench._json import loads
 from fewbench.errors import RunError
 from fewbench.runners.driving import INTERRUPTED, Answered
 from fewbench.runners.result import RunResult
@@ -41,6 +43,11 @@ class Line(BaseModel):
     cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     tokens: int = Field(default=0, ge=0)
 
+    @property
+    def answer(self) -> str:
+        """The answer in words."""
+        return f"error {self.error!r}" if self.score is None else f"score {float(self.score):g}"
+
 
 class CommandRunner:
     r"""Runs a program that answers items.
@@ -55,7 +62,8 @@ class CommandRunner:
     Raises
     ------
     RunError
-        Later also if the program prints a line that is no answer, or answers another item.
+        Later also if the program prints a line that is no answer, answers another item, or gives
+        an item two different answers.
 
     Examples
     --------
@@ -82,6 +90,7 @@ class CommandRunner:
         self.facts = {"program": shlex.join(command)}
         self._program: _Program | None = None
         self._tasks: dict[str, str] = {}
+        self._said: dict[str, Line] = {}  # what it answered to each item when last asked
         self._suspects: list[str] = []  # items on which it died since its last answer
         self._has_answered = False
 
@@ -121,7 +130,12 @@ class CommandRunner:
         return found.answered()
 
     def finish(self, result: RunResult) -> None:
-        """Write nothing."""
+        """Close the program's input, and read what it still prints: no answer may differ."""
+        assert self._program is not None
+        self._program.end(PATIENCE)
+        for text in self._program.unread():
+            with suppress(ValueError):
+                self._check_again(Line.model_validate(loads(text)))
 
     def close(self) -> None:
         """Close the program's input, and end it if it does not end by itself."""
@@ -138,20 +152,36 @@ class CommandRunner:
         ]
         program.send("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
         left = set(items)
+        for item in items:
+            self._said.pop(item, None)
         while left:
             text = program.read(self._timeout)
             if text is None:
                 return program.problem()
             line = _parsed(text)
-            if line.item not in self._tasks or not (line.item in left or found.has(line.item)):
+            if line.item in left:
+                found.add(line)
+                left.discard(line.item)
+                self._said[line.item] = line
+            elif not self._check_again(line):
                 raise RunError(
                     f"the program answered the item {line.item!r}, which it was not asked",
                     hint='repeat the "item" of the line that is answered',
                 )
-            found.add(line)
-            left.discard(line.item)
             self._has_answered, self._suspects = True, []
         return None
+
+    def _check_again(self, line: Line) -> bool:
+        """Whether an item was answered before, if so alike; RunError if it was otherwise."""
+        before = self._said.get(line.item)
+        if before is not None and before.score != line.score:
+            raise RunError(
+                f"the program gave the item {line.item!r} two answers: {before.answer}, then "
+                f"{line.answer}",
+                hint="print one line per item; if the first answer was recorded and is wrong, "
+                "replace it with fewbench tell --correct",
+            )
+        return before is not None
 
 
 class _Found:
@@ -180,7 +210,7 @@ class _Found:
 
 def _parsed(text: str) -> Line:
     try:
-        found: Any = json.loads(text)
+        found: Any = loads(text)
         return Line.model_validate(found)
     except ValueError as error:
         shown = text.strip()[:80]
@@ -237,6 +267,12 @@ class _Program:
         except queue.Empty:
             self._hangs = True
             return None
+
+    def unread(self) -> Iterator[str]:
+        """Yield the lines that came and were not read yet."""
+        with suppress(queue.Empty):
+            while (text := self._lines.get_nowait()) is not None:
+                yield text
 
     def problem(self) -> str:
         """Return what happened to the program, in words."""

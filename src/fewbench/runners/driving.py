@@ -32,6 +32,7 @@ class Answered:
     - `failed`: item id to reason. They are tried again in later batches, then skipped.
     - `cost`, `tokens`: what the batch cost.
     - `probabilities`: item id to option probabilities, where the runner has them.
+    - `replies`: item id to kind of reply, where it is not whole (see `Evaluation.tell`).
     - `stopped`: why the run must end after this batch, in words. Items without an answer then do
       not count as failed.
     """
@@ -41,6 +42,7 @@ class Answered:
     cost: float = 0.0
     tokens: int = 0
     probabilities: Mapping[str, ArrayLike] | None = None
+    replies: Mapping[str, str] | None = None
     stopped: str | None = None
 
 
@@ -143,6 +145,7 @@ def _one_round(run: Run, runner: Runner, on_progress: OnProgress | None) -> bool
             cost=found.cost,
             tokens=found.tokens,
             probabilities=found.probabilities,
+            replies=found.replies,
         )
         if found.stopped is not None:
             run.halt(found.stopped, is_failure=found.stopped != INTERRUPTED)

@@ -22,11 +22,12 @@ from fewbench.runners.asking import Asking, Patience, Prices, check_pace, estima
 from fewbench.runners.driving import INTERRUPTED, Answered
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.items import Item, answers_table, match_items
-from fewbench.runners.models.model import Model, TryAgain, Usage
+from fewbench.runners.models.model import Model, TryAgain
 from fewbench.runners.questions import Template
 from fewbench.runners.result import RunResult
 from fewbench.runners.scoring import Answer, Metric, ask_question, longest
 from fewbench.scores import Scores
+from fewbench.scores.replies import from_model
 from fewbench.scores.table import PROMPTS
 
 RESPONSES = "responses.jsonl"
@@ -45,6 +46,7 @@ class Response(BaseModel):
     prompt_tokens: int
     completion_tokens: int
     log_probabilities: tuple[float | None, ...] | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class EndpointRunner:
     patience : Patience
     log : path, optional
         Folder of the run, for `responses.jsonl`.
-    accept_prompts : bool
+    accept_differences : bool
         Ask even if the prompts are not those of the source models.
     """
 
@@ -108,7 +110,7 @@ class EndpointRunner:
         rate: float | None = None,
         patience: Patience | None = None,
         log: str | Path | None = None,
-        accept_prompts: bool = False,
+        accept_differences: bool = False,
     ) -> None:
         check_pace(concurrency, rate)
         if most is not None and most < 1:
@@ -118,7 +120,7 @@ class EndpointRunner:
         self._prices, self._concurrency = prices or Prices(), concurrency
         self.batch = 4 * concurrency
         self._patience, self._rate = patience or Patience(), rate
-        self._accept = accept_prompts
+        self._accept = accept_differences
         self.facts = {f"model of {target}": model.name for target, model in models.items()}
         self.facts |= {
             "metric": metric,
@@ -149,7 +151,7 @@ class EndpointRunner:
         if self._scores is scores:
             return []
         self._items, notes = match_items(
-            self._path, scores, self._template, self._metric, accept_prompts=self._accept
+            self._path, scores, self._template, self._metric, accept_differences=self._accept
         )
         self._scores = scores
         return notes
@@ -244,6 +246,7 @@ class EndpointRunner:
             cost=self._prices.of(prompt, completion) or 0.0,
             tokens=prompt + completion,
             probabilities=probabilities,
+            replies={one.item: one.kind for one in responses if one.kind},
             stopped=stopped,
         )
 
@@ -286,7 +289,8 @@ class EndpointRunner:
             most=self._most,
         )
         if not answer.usage.prompt and answer.value is not None:  # the server does not count
-            usage = Usage(estimated(one.prompt), max(1, estimated(answer.said or "")))
+            written = max(1, estimated(answer.said or ""))
+            usage = replace(answer.usage, prompt=estimated(one.prompt), completion=written)
             answer = replace(answer, usage=usage)
         return answer
 
@@ -309,6 +313,7 @@ class EndpointRunner:
             log_probabilities=None
             if values is None
             else tuple(value if math.isfinite(value) else None for value in values),
+            kind=answer.kind or (from_model(answer.usage.model) if answer.usage.model else ""),
         )
         if self._lines is not None:
             self._lines.append(found.model_dump_json().encode())

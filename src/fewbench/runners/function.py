@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
+from fewbench._warned import issue
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
@@ -209,7 +210,7 @@ def run(
     """
     if answer is None:
         raise RunError("no function to run", hint="pass answer=f, where f(item) returns a score")
-    return run_with(
+    found = run_with(
         FunctionRunner(answer, batched=batched, concurrency=concurrency),
         scores,
         method,
@@ -222,3 +223,5 @@ def run(
         tries=tries,
         accept_fractions=accept_fractions,
     )
+    issue(found.estimates.warnings)
+    return found

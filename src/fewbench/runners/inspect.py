@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
+from fewbench._text import keep_secrets
+from fewbench._warned import issue
 from fewbench.errors import FewbenchError, RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
@@ -49,9 +51,10 @@ def estimated(
     seed: int = 0,
     batch: int | None = None,
     metric: str | None = None,
-    accept_prompts: bool = False,
+    accept_differences: bool = False,
     accept_fractions: bool = False,
     accept_changes: bool = False,
+    strict: bool = False,
 ) -> Any:
     """Return a task of Inspect that runs only the samples that an estimate needs.
 
@@ -80,7 +83,7 @@ def estimated(
         Most samples at a time (default: all that the method asks at a time).
     metric : str, optional
         Which value of the scorers (default: that of the scores).
-    accept_prompts, accept_fractions : bool
+    accept_differences, accept_fractions, strict : bool
         As for `fewbench.Evaluation.tell_table`.
     accept_changes : bool
         Go on in the folder although the model or the number of epochs has changed.
@@ -122,12 +125,13 @@ def estimated(
             batch=batch,
             tries=1,  # further tries are Inspect's: --retry-on-error
             facts=facts,
-            accept_prompts=accept_prompts,
+            accept_differences=accept_differences,
             accept_fractions=accept_fractions,
             accept_changes=accept_changes,
+            strict=strict,
         )
 
-    settings = Settings(metric, accept_prompts, accept_fractions, raises=True)
+    settings = Settings(metric, accept_differences, accept_fractions, raises=True)
     pool = Pool(table, open_run, lambda model: target or model, settings)
     if isinstance(task, list | tuple):
         return [adapt(pool, one) for one in task]
@@ -152,7 +156,9 @@ def result(task: Any) -> RunResult:
         raise RunError("not a task made by estimated", hint="pass the task that estimated returns")
     if feed.pool.run is None:
         raise RunError("the task was not evaluated", hint="evaluate it first: eval(task, model=…)")
-    return feed.pool.run.result()
+    found = feed.pool.run.result()
+    issue(found.estimates.warnings)
+    return found
 
 
 def run_inspect(
@@ -212,9 +218,12 @@ def run_inspect(
         )
     limits = Stop(items=stop) if isinstance(stop, int) else stop
     place = Path(folder)
-    accepted = {name: settings.get(name, False) for name in ("accept_prompts", "accept_fractions")}
+    accepted = {
+        name: settings.get(name, False) for name in ("accept_differences", "accept_fractions")
+    }
     given = context.params
     facts = {"models": ", ".join(models) or "of the task", "epochs": str(given["epochs"] or 1)}
+    keep_secrets(dict(one.partition("=")[::2] for one in given["m"]))
     facts |= {"model arguments": " ".join(given["m"])} if given["m"] else {}
     facts |= {"server": given["model_base_url"]} if given["model_base_url"] else {}
     opened = Run.open(scores, method, limits, place, names, tries=1, facts=facts, **settings)
@@ -235,7 +244,9 @@ def run_inspect(
             _evaluate(context, pool, run, place / LOGS)
         if on_end is not None:
             on_end()
-        return run.result()
+        found = run.result()
+    issue(found.estimates.warnings)
+    return found
 
 
 def _opened(scores: Scores | str | Path) -> tuple[Scores, Path | None]:

@@ -20,11 +20,15 @@ import numpy as np
 from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, MissingExtraError, RunError
+from fewbench.readers.harness import key_of, key_text
 from fewbench.readers.harnesses.inspect_logs import (
     MARK,
+    answer_key,
     option_table,
     reduce_epochs,
     reducer_of,
+    reply_kind,
+    scorer_of,
     scores_of,
     task_settings_of,
 )
@@ -33,8 +37,8 @@ from fewbench.runners.inspect_kept import first_of, kept_logs
 from fewbench.runners.inspect_pool import Loss, Pool
 from fewbench.runners.inspect_samples import match_samples, task_in, with_ids
 from fewbench.scores import Scores, from_arrays
-from fewbench.scores.conditions import compare_conditions, join_settings
-from fewbench.scores.table import SETTINGS
+from fewbench.scores.conditions import NAMES, SCORING, compare_conditions, join_settings
+from fewbench.scores.table import KEYS, SETTINGS
 
 FEEDS: WeakValueDictionary[str, "Feed"] = WeakValueDictionary()  # by the mark of their tasks
 
@@ -140,8 +144,12 @@ class Feed:
         """Take up one epoch of a sample; Inspect calls it again for reused samples."""
         own = getattr(sample.error, "message", None) or ""
         failure = first_of(own) if sample.error else "the scorer gave no score"
+        self._settle_sample(sample, failure)
+
+    def _settle_sample(self, sample: Any, failure: str) -> None:
         scores, spent = sample.scores or {}, _spent_on(sample)
-        self._settle(str(sample.id), sample.epoch, scores, failure, spent, option_table(sample))
+        options, reply = option_table(sample), reply_kind(sample)
+        self._settle(str(sample.id), sample.epoch, scores, failure, spent, options, reply)
 
     async def sample_abandoned(self, sample: Any, epoch: int) -> None:
         """Take up an epoch that was cancelled before it began."""
@@ -155,18 +163,19 @@ class Feed:
         failure: str,
         spent: Loss,
         options: OptionTable | None = None,
+        reply: str = "",
     ) -> None:
         item = self._items.get(own_id)
         if item is None or self.pool.error is not None:
             return
-        self._seen.setdefault(own_id, {})[epoch] = (scores, failure, spent)
+        self._seen.setdefault(own_id, {})[epoch] = (scores, failure, spent, reply)
         epochs = self._seen[own_id].values()
         if len(epochs) < self._epochs:
             return
         self.out.discard(item)
-        whole = Loss(cost=sum(one.cost for *_, one in epochs))
-        whole.tokens = sum(one.tokens for *_, one in epochs)
-        scored = [one for one, _, _ in epochs if scores_of(one)]
+        whole = Loss(cost=sum(one.cost for *_, one, _ in epochs))
+        whole.tokens = sum(one.tokens for *_, one, _ in epochs)
+        scored = [one for one, *_ in epochs if scores_of(one)]
         try:
             value = self._value(scored) if scored else None
         except FewbenchError as error:
@@ -176,7 +185,8 @@ class Feed:
             self.pool.lose(self.target, item, failure, whole)
         else:
             chances = self._chances(options if self._epochs == 1 else None)
-            self.pool.take(self.target, self._table([item], [value], chances), whole)
+            reply = next(filter(None, (one for *_, one in epochs)), "")
+            self.pool.take(self.target, self._table([item], [value], chances), whole, reply)
 
     def _chances(self, options: OptionTable | None) -> FloatArray | None:
         """Return option probabilities, shape (1, 1, options), if the sources have them too."""
@@ -239,9 +249,7 @@ class Feed:
         self._epochs = config.epochs or 1
         self._reducer = reducer_of(config.epochs_reducer)
         self._metric = pool.settings.metric or _metric_of(pool.scores, list(self.samples))
-        self._settings = join_settings(
-            [dict(task_settings_of(SimpleNamespace(eval=spec, plan=self._plan)))]
-        )
+        self._settings = self._settings_of(SimpleNamespace(eval=spec, plan=self._plan))
         self._check_conditions()
         run = pool.open(spec)
         if self.target not in run.targets:
@@ -254,17 +262,16 @@ class Feed:
         if pool.settings.logs is not None:
             self._recover(pool.settings.logs)
 
+    def _settings_of(self, header: Any) -> str:
+        """Return the settings of a run of the task, with the scorer of the sources' metric."""
+        found = dict(task_settings_of(header))
+        scorer = None if self._metric is None else scorer_of(header, self._metric)
+        return join_settings([found | ({f"{SCORING}metric": scorer} if scorer else {})])
+
     def _check_conditions(self) -> None:
         sources, settings = self.pool.scores, self.pool.settings
         items = list(self.samples)
-        told = self._table(items, [sources.scale.low] * len(items))
-        compared = compare_conditions(sources, told, items)
-        if compared.differences and not settings.accept_prompts:
-            raise RunError(
-                "settings differ from the source models': " + "; ".join(compared.differences),
-                hint="run the task as for the source models, or pass --accept-prompts to use the "
-                "answers anyway (in Python accept_prompts=True)",
-            )
+        self._check_alike(sources, items)
         values = sources.cells[:, sources.positions(items)]
         whole = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
         means = self._epochs > 1 and self._reducer is None
@@ -276,10 +283,29 @@ class Feed:
                 "accept_fractions=True)",
             )
 
+    def _check_alike(
+        self, before: Scores, items: list[str], names: tuple[str, str] = NAMES
+    ) -> None:
+        now = self._table(items, [before.scale.low] * len(items))
+        differences = compare_conditions(before, now, items, names).differences
+        if differences and not self.pool.settings.accept_differences:
+            raise RunError(
+                f"samples would be asked or scored in another way than in {names[0]}: "
+                + "; ".join(differences),
+                hint="run the task as for the source models, or pass --accept-differences to use "
+                "the answers anyway (in Python accept_differences=True)",
+            )
+
     def _table(
-        self, items: list[str], values: list[float], chances: FloatArray | None = None
+        self,
+        items: list[str],
+        values: list[float],
+        chances: FloatArray | None = None,
+        *,
+        samples: Mapping[str, Any] | None = None,
+        settings: str | None = None,
     ) -> Scores:
-        """Return answers as scores read from a log, with the settings of the task."""
+        """Return answers as scores read from a log, with keys and the settings of the task."""
         made = from_arrays(
             np.array([values], dtype=np.float64),
             models=[self.target],
@@ -288,18 +314,25 @@ class Feed:
             probabilities=chances,
             scale=self.pool.scores.scale,
         )
-        return replace(made, items=made.items.assign(**{SETTINGS: self._settings}))
+        known = self.samples if samples is None else samples
+        columns = {
+            SETTINGS: self._settings if settings is None else settings,
+            KEYS: [key_text(key_of(*answer_key(known[item]))) for item in items],
+        }
+        return replace(made, items=made.items.assign(**columns))
 
     # -- logs of earlier runs ----------------------------------------------------------------
 
     def _recover(self, folder: Path) -> None:
         """Take answers that an earlier run logged, and was killed before it recorded them."""
+        from inspect_ai.log import read_eval_log_sample
+
         assert self.pool.run is not None
         record, scores = self.pool.run.evaluation.record, self.pool.scores
         if not self.pool.run.next(self.target):
             return
         unanswered = set(scores.item_ids[record.open(self.target)].tolist())
-        for _, header, summaries in kept_logs(folder):
+        for path, header, summaries in kept_logs(folder):
             spec = header.eval
             if spec.eval_id == self.spec.eval_id:
                 continue
@@ -308,12 +341,22 @@ class Feed:
             logged: dict[str, list[Any]] = defaultdict(list)
             for one in summaries:
                 logged[str(one.id)].append(one)
+            ran = {self._items[one]: logged[one][0] for one in logged if one in self._items}
+            if ran:
+                then = self._table(
+                    list(ran),
+                    [scores.scale.low] * len(ran),
+                    samples=ran,
+                    settings=self._settings_of(header),
+                )
+                names = "the logs of this run", "the task now"
+                self._check_alike(then, list(ran), names)
             for own_id, epochs in logged.items():
                 item = self._items.get(own_id)
                 is_whole = len(epochs) == (spec.config.epochs or 1) == self._epochs
                 if item in unanswered and is_whole and any(one.scores for one in epochs):
-                    for one in epochs:
-                        self._settle(own_id, one.epoch, one.scores or {}, "", _spent_on(one))
+                    for one in epochs:  # summaries lack how replies ended
+                        self._settle_sample(read_eval_log_sample(str(path), one.id, one.epoch), "")
                     unanswered.discard(item)
 
 

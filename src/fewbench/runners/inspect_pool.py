@@ -23,13 +23,13 @@ class Settings:
     """How answers are taken.
 
     - `metric`: which value of the scorers; by default that of the sources.
-    - `accept_prompts`, `accept_fractions`: as for `Evaluation.tell_table`.
+    - `accept_differences`, `accept_fractions`: as for `Evaluation.tell_table`.
     - `logs`: folder with logs of earlier runs, whose answers are taken first.
     - `raises`: whether an error of fewbench also fails Inspect's task.
     """
 
     metric: str | None = None
-    accept_prompts: bool = False
+    accept_differences: bool = False
     accept_fractions: bool = False
     logs: Path | None = None
     raises: bool = False
@@ -155,7 +155,7 @@ class Pool:
         waits = len(run.targets) > 1 and run.stopped is None
         return bool(waits and others and feed.target in run.evaluation.waiting())
 
-    def take(self, target: str, answer: Scores, spent: Loss) -> None:
+    def take(self, target: str, answer: Scores, spent: Loss, reply: str = "") -> None:
         """Record the answer to an item, with what failed since the last one."""
         assert self.run is not None
         item = str(answer.item_ids[0])
@@ -171,6 +171,7 @@ class Pool:
                 lost.failed,
                 cost=spent.cost + lost.cost,
                 tokens=spent.tokens + lost.tokens,
+                replies={item: reply} if reply else None,
             )
         except FewbenchError as error:
             self.fail(error)

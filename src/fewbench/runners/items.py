@@ -20,7 +20,7 @@ from fewbench.runners.questions import Question, Template, made
 from fewbench.runners.scoring import Metric
 from fewbench.scores import Scores
 from fewbench.scores.conditions import compare_conditions
-from fewbench.scores.table import PROMPTS, SETTINGS
+from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
 
 TEXT = "text"
 """Column of the sources' items with the text of each, which must occur in the prompt."""
@@ -113,7 +113,12 @@ def read_items(path: Path, template: Template) -> dict[str, tuple[str | None, It
 
 
 def match_items(
-    path: Path, scores: Scores, template: Template, metric: Metric, *, accept_prompts: bool = False
+    path: Path,
+    scores: Scores,
+    template: Template,
+    metric: Metric,
+    *,
+    accept_differences: bool = False,
 ) -> tuple[dict[str, Item], list[str]]:
     """Read a file and find in it every item of the scores.
 
@@ -157,7 +162,7 @@ def match_items(
             "of these items only",
         )
     _check_metric(path, items, metric)
-    if not accept_prompts:
+    if not accept_differences:
         _check_texts(path, scores, items)
     notes = []
     if unknown:
@@ -167,11 +172,11 @@ def match_items(
     if PROMPTS in scores.items:
         every = answers_table(scores, items, scores.item_ids.tolist(), np.zeros(scores.n_items))
         compared = compare_conditions(scores, every, every.item_ids.tolist())
-        if compared.differences and not accept_prompts:
+        if compared.differences and not accept_differences:
             raise RunError(
                 f"{path}: prompts differ from the source models': {compared.differences[0]}",
                 hint="give the prompts of the source models as the field prompt, or pass "
-                "--accept-prompts to ask in another way; estimates then carry a warning",
+                "--accept-differences to ask in another way; estimates then carry a warning",
             )
         notes += compared.notes
     return items, notes
@@ -183,7 +188,8 @@ def answers_table(
     """Return a model's answers with the hashes of its prompts; `values` are in [0, 1]."""
     part = scores.take(models=np.array([0]), items=scores.positions(ids))
     hashes = [items[item].prompt_hash for item in ids]
-    columns = part.items.drop(columns=SETTINGS, errors="ignore").assign(**{PROMPTS: hashes})
+    own = part.items.drop(columns=[KEYS, SETTINGS], errors="ignore")
+    columns = own.assign(**{PROMPTS: hashes})
     return replace(part, values=values[None], items=columns, probabilities=None)
 
 
@@ -212,8 +218,8 @@ def _check_texts(path: Path, scores: Scores, items: Mapping[str, Item]) -> None:
         raise RunError(
             f"{path}: {counted(len(other), 'item')} of {len(items):,} with another text than in "
             f"the scores: {some(other)}",
-            hint="give the questions that the source models answered, or pass --accept-prompts if "
-            "the texts differ in form only",
+            hint="give the questions that the source models answered, or pass --accept-differences "
+            "if the texts differ in form only",
         )
 
 

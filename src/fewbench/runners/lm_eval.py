@@ -6,14 +6,16 @@ those of a whole run (`fewbench.runners.lm_eval_tasks`). Answers are logged as l
 then read as any log is, with the same checks.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from fewbench._files import folder_name
 from fewbench._names import some
+from fewbench._text import keep_secrets
+from fewbench._warned import issue
 from fewbench.errors import RunError, first_line
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
@@ -27,13 +29,13 @@ from fewbench.runners.lm_eval_tasks import Task, check_runnable, load_tasks, wit
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import OUTAGE
 from fewbench.scores import Scores
+from fewbench.scores.conditions import NAMES, compare_conditions
 from fewbench.scores.table import SETTINGS
 
 Places = dict[str, dict[int, str]]
 """Task to position to item."""
 LOGS = "lm_eval"
 """Folder for logs in the folder of the evaluation."""
-UNSAFE = r'["<>:/|\\?*\[\]]+'  # what lm-eval replaces in names of folders
 
 
 class LmEvalRunner:
@@ -49,8 +51,8 @@ class LmEvalRunner:
         For logs, in lm-eval's own form (default: they are not kept).
     key : str, optional
         The field that identifies a document, if the scores were imported with `--key`.
-    accept_prompts : bool
-        Run items whose prompts or settings differ from those of the source models.
+    accept_differences : bool
+        Run items although they would be asked or scored in another way than for the source models.
 
     Raises
     ------
@@ -69,15 +71,16 @@ class LmEvalRunner:
         models: Mapping[str, Any] | None = None,
         folder: str | Path | None = None,
         key: str | None = None,
-        accept_prompts: bool = False,
+        accept_differences: bool = False,
     ) -> None:
         check_installed()
         self._setup = parse(arguments)
+        keep_secrets(self._setup.model_args)
         if models is not None:
             self._setup = replace(self._setup, model="", model_args={})
         self.facts = self._setup.facts
         self._models = {name: cached(model, self._setup) for name, model in (models or {}).items()}
-        self._key, self._accept_prompts = key, accept_prompts
+        self._key, self._accept_differences = key, accept_differences
         self._temporary = TemporaryDirectory() if folder is None else None
         self._folder = Path(folder or (self._temporary.name if self._temporary else "."))
         self._tasks: dict[str, Task] = {}
@@ -88,6 +91,11 @@ class LmEvalRunner:
     def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
         """Check that the scores are of lm-eval, and that there is a model for every target."""
         self._sources, self._targets = Sources(scores), list(targets)
+        if len({self._folder_of(name) for name in targets}) < len(targets):
+            raise RunError(
+                f"two of the targets {some(targets)} would share a folder of logs",
+                hint="choose names that differ in more than their punctuation",
+            )
         if self._models:
             if lacking := [name for name in targets if name not in self._models]:
                 raise RunError(
@@ -111,19 +119,25 @@ class LmEvalRunner:
         is_keyed = self._key is not None
         self._place, notes = self._sources.find(items, self._tasks, is_keyed=is_keyed)
         self._sources.check_metrics(self._tasks)
+        keys: dict[str, str] = {}
+        for name, own in self._places(items).items():
+            keys |= dict(zip(own.values(), self._tasks[name].answer_keys(own), strict=True))
         for target in self._targets:
             check_runnable(self._tasks, self._models[target], self._setup)
             header = header_of(self._tasks, self._models[target], self._setup, target)
             self._logs[target] = Logs(self._folder_of(target), target, header)
-            self._check_logged(self._logs[target])
-            self._check_prompts(target, self._sources.first_of_each_task(items))
+            self._check_logged(target)
+            first = self._places(self._sources.first_of_each_task(items))
+            known = {item: ("", key) for item, key in keys.items()}
+            self._check_alike(target, known | self._hashes(target, first))
         return [*notes, *self._accepted]
 
     def _folder_of(self, target: str) -> Path:
-        return self._folder / re.sub(UNSAFE, "__", target)
+        return self._folder / folder_name(target, gap="__")  # as lm-eval names folders of models
 
-    def _check_logged(self, logs: Logs) -> None:
-        """Raise RunError if documents have moved since the logs of this run began."""
+    def _check_logged(self, target: str) -> None:
+        """Raise RunError if documents, or how they are asked and scored, changed amid the run."""
+        logs, places = self._logs[target], Places()
         for name, one in self._tasks.items():
             for (_, at), row in logs.rows(name).items():
                 if at >= len(one.hashes) or row["doc_hash"] != one.hashes[at]:
@@ -132,30 +146,40 @@ class LmEvalRunner:
                         "than when this run began",
                         hint="restore the data of the task, or run into another folder",
                     )
+                places.setdefault(name, {})[at] = one.ids[at]
+        if places:
+            logged = self._read([logs.path_of(name) for name in places])
+            names = "the logs of this run", "the task now"
+            self._check_alike(target, self._hashes(target, places), logged, names)
 
-    def _check_prompts(self, target: str, items: Sequence[str]) -> dict[str, str]:
-        """Compare prompts and settings with the sources' before the model is asked.
+    def _hashes(self, target: str, places: Places) -> dict[str, tuple[str, str]]:
+        """Return lm-eval's hash of each item's prompt, and its key."""
+        hashes: dict[str, tuple[str, str]] = {}
+        for name, own in places.items():
+            positions = sorted(own)
+            found = self._tasks[name].hashes_of(positions, self._models[target], self._setup)
+            hashes |= {own[at]: one for at, one in zip(positions, found, strict=True)}
+        return hashes
 
-        Returns lm-eval's hash of each item's prompt.
-        """
-        if not items:
-            return {}
-        hashes: dict[str, str] = {}
-        for name, places in self._places(items).items():
-            positions = sorted(places)
-            found = self._tasks[name].prompt_hashes(positions, self._models[target], self._setup)
-            hashes |= {places[at]: one for at, one in zip(positions, found, strict=True)}
-        differ = self._sources.differences(items, hashes, self._logs[target].header)
-        if differ and self._accept_prompts:
-            said = f"accepted other prompts or settings than the source models': {differ}"
-            self._accepted[said] = None
+    def _check_alike(
+        self,
+        target: str,
+        hashes: Mapping[str, tuple[str, str]],
+        before: Scores | None = None,
+        names: tuple[str, str] = NAMES,
+    ) -> None:
+        """Compare what would run with the sources or earlier answers, before the model is asked."""
+        now = self._sources.now(hashes, self._logs[target].header, self._tasks)
+        table = self._sources.scores if before is None else before
+        differ = "; ".join(compare_conditions(table, now, hashes, names).differences)
+        if differ and self._accept_differences:
+            self._accepted[f"accepted items asked or scored in another way: {differ}"] = None
         elif differ:
             raise RunError(
-                f"prompts or settings differ from the source models': {differ}",
-                hint="give lm-eval the arguments and the version of the source models; or pass "
-                "--accept-prompts, and the estimate carries a warning",
+                f"items would be asked or scored in another way than in {names[0]}: {differ}",
+                hint="give lm-eval the arguments, the task and the version of the source models; "
+                "or pass --accept-differences, and the estimate carries a warning",
             )
-        return hashes
 
     def _places(self, items: Iterable[str]) -> Places:
         found: Places = {}
@@ -173,14 +197,16 @@ class LmEvalRunner:
             for name, own in places.items()
         }
         fresh = {name: own for name, own in fresh.items() if own}
-        hashes = self._check_prompts(
-            target, [item for own in fresh.values() for item in own.values()]
-        )
+        hashes = self._hashes(target, fresh)
+        if fresh:
+            self._check_alike(target, hashes)
         failed = self._run(target, fresh, hashes) if fresh else {}
         written = [logs.path_of(name) for name in places if logs.positions(name)]
         return Answered(self._read(written) if written else {}, failed)
 
-    def _run(self, target: str, places: Places, hashes: Mapping[str, str]) -> dict[str, str]:
+    def _run(
+        self, target: str, places: Places, hashes: Mapping[str, tuple[str, str]]
+    ) -> dict[str, str]:
         """Run and log documents; return the reasons of those on which the model failed."""
         try:
             self._evaluate(target, places, hashes)
@@ -192,10 +218,10 @@ class LmEvalRunner:
             if len(every) == 1:
                 return {every[0][2]: _reason(error)}
         failed: dict[str, str] = {}
-        in_a_row = 0
+        in_a_row, first = 0, ""
         for name, at, item in every:
             if in_a_row >= OUTAGE:
-                failed[item] = f"not run, as the model failed on {in_a_row} items before it"
+                failed[item] = f"not run: the model failed on {in_a_row} items before it ({first})"
                 continue
             try:
                 self._evaluate(target, {name: {at: item}}, hashes)
@@ -204,10 +230,11 @@ class LmEvalRunner:
                 raise
             except Exception as error:
                 failed[item] = _reason(error)
+                first = failed[item] if not in_a_row else first
                 in_a_row += 1
         return failed
 
-    def _evaluate(self, target: str, places: Places, hashes: Mapping[str, str]) -> None:
+    def _evaluate(self, target: str, places: Places, hashes: Mapping[str, tuple[str, str]]) -> None:
         from lm_eval.evaluator import evaluate
 
         setup = self._setup
@@ -235,7 +262,7 @@ class LmEvalRunner:
         positions: Sequence[int],
         rows: Sequence[Mapping[str, Any]],
         items: Mapping[int, str],
-        hashes: Mapping[str, str],
+        hashes: Mapping[str, tuple[str, str]],
     ) -> None:
         """Raise RunError unless lm-eval ran the chosen documents, and only these."""
         task = self._tasks[name]
@@ -244,7 +271,7 @@ class LmEvalRunner:
             at = int(row["doc_id"])
             ran.setdefault(str(row["filter"]), []).append(at)
             same = at in items and row["doc_hash"] == task.hashes[at]
-            if not same or row["prompt_hash"] != hashes[items[at]]:
+            if not same or row["prompt_hash"] != hashes[items[at]][0]:
                 raise RunError(
                     f"lm-eval ran another {'prompt' if same else 'document'} than the one chosen "
                     f"at position {at} of {name}",
@@ -299,7 +326,7 @@ def run_lm_eval(
     batch: int | None = None,
     seed: int = 0,
     tries: int = 3,
-    accept_prompts: bool = False,
+    accept_differences: bool = False,
     accept_fractions: bool = False,
     accept_changes: bool = False,
     on_progress: OnProgress | None = None,
@@ -326,7 +353,7 @@ def run_lm_eval(
         goes on after a stop or a crash.
     key : str, optional
         The field that identifies a document, if the scores were imported with `--key`.
-    batch, seed, tries, accept_prompts, accept_fractions, accept_changes
+    batch, seed, tries, accept_differences, accept_fractions, accept_changes
         As for `Run.open`.
     on_progress : callable, optional
         As for `drive`.
@@ -334,8 +361,8 @@ def run_lm_eval(
     Raises
     ------
     RunError
-        If lm-eval does not accept the arguments, or documents, prompts or settings differ from
-        those of the source models.
+        If lm-eval does not accept the arguments, or documents, or how they are asked or
+        scored, differ from the source models.
     MissingExtraError
         If lm-eval is not installed.
     """
@@ -344,9 +371,9 @@ def run_lm_eval(
         models=models,
         folder=None if folder is None else Path(folder) / LOGS,
         key=key,
-        accept_prompts=accept_prompts,
+        accept_differences=accept_differences,
     )
-    return run_with(
+    found = run_with(
         runner,
         scores,
         method,
@@ -356,11 +383,13 @@ def run_lm_eval(
         batch=batch,
         seed=seed,
         tries=tries,
-        accept_prompts=accept_prompts,
+        accept_differences=accept_differences,
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
         on_progress=on_progress,
     )
+    issue(found.estimates.warnings)
+    return found
 
 
 def _reason(error: Exception) -> str:

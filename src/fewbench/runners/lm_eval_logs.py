@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbench._files import written_whole
+from fewbench._json import loads
 from fewbench._version import __version__
 from fewbench.errors import RunError
 from fewbench.evaluation import Estimate
@@ -90,7 +91,7 @@ class Logs:
         for task, rows in samples.items():
             known = self.rows(task)
             for row in rows:
-                known[str(row["filter"]), int(row["doc_id"])] = json.loads(dump(_as_logged(row)))
+                known[str(row["filter"]), int(row["doc_id"])] = loads(dump(_as_logged(row)))
             filters = list(dict.fromkeys(name for name, _ in known))
             # lm-eval writes one filter after the other, and positions in order.
             order = sorted(known, key=lambda at: (filters.index(at[0]), at[1]))
@@ -157,7 +158,7 @@ class Logs:
         add_env_info(self.header)  # takes seconds where torch is installed
         self.save(
             {"results": {**results, **own}, "groups": own, "group_subtasks": parts},
-            {"estimate": json.loads(found.to_json())},
+            {"estimate": loads(found.to_json())},
         )
 
 
@@ -255,7 +256,7 @@ def dump(value: Any, indent: int | None = None) -> str:
 
 def _parse(text: bytes, where: str) -> Row:
     try:
-        found = json.loads(text)
+        found = loads(text)
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -16,8 +16,8 @@ from fewbench.readers.options import COMPARED
 from fewbench.runners.exports import POSITION, check_origin
 from fewbench.runners.lm_eval_tasks import Task
 from fewbench.scores import Scores, from_arrays
-from fewbench.scores.conditions import SAMPLER, compare_conditions, join_settings
-from fewbench.scores.table import PROMPTS, SETTINGS
+from fewbench.scores.conditions import SAMPLER, SCORING, join_settings
+from fewbench.scores.table import KEYS, PROMPTS, SETTINGS
 
 
 class Sources:
@@ -119,31 +119,46 @@ class Sources:
                         f"{column} of theirs",
                     )
 
-    def differences(
-        self, items: Sequence[str], hashes: Mapping[str, str], header: Mapping[str, Any]
-    ) -> str:
-        """Return how prompts and settings differ from the sources', "" if they do not.
+    def now(
+        self,
+        hashes: Mapping[str, tuple[str, str]],
+        header: Mapping[str, Any],
+        tasks: Mapping[str, Task],
+    ) -> Scores:
+        """Return a table of items with how they would be asked and scored, without real scores.
 
         Parameters
         ----------
-        items : sequence of str
-        hashes : mapping of item to str
-            lm-eval's hash of each prompt.
+        hashes : mapping of item to (str, str)
+            lm-eval's hash of each prompt, "" if unknown, and the key.
         header : mapping
             Results file of what would run.
+        tasks : mapping of str to Task
         """
         results = Results(Path("results"), dict(header))
         form = f"@{results.prompt_form}" if results.prompt_form else ""
-        tasks = [self.task_of[item] for item in items]
-        settings = {name: join_settings([results.task_settings(name)]) for name in set(tasks)}
-        zeros = np.zeros((1, len(items)))
-        table = from_arrays(zeros, models=["target"], items=list(items), tasks=tasks)
+        names = [self.task_of[item] for item in hashes]
+        known = self.metrics.items.set_index("task")
+        settings = {}
+        for name in set(names):
+            metric, filtered = (
+                str(known[column][name] or "none") if column in known else None
+                for column in ("metric", "filter")
+            )
+            in_context = tasks[name].has_options_in_context
+            found = results.task_settings(name)
+            found |= results.scoring(name, filtered, in_context=in_context)
+            if metric in (scorers := results.scorers(name)):
+                found[f"{SCORING}metric"] = scorers[metric]
+            settings[name] = without_sampler(join_settings([found]))
+        zeros = np.zeros((1, len(hashes)))
+        table = from_arrays(zeros, models=["target"], items=list(hashes), tasks=names)
         columns = {
-            PROMPTS: [hashes[item][:16] + form for item in items],
-            SETTINGS: [without_sampler(settings[name]) for name in tasks],
+            PROMPTS: [prompt[:16] + form if prompt else "" for prompt, _ in hashes.values()],
+            KEYS: [key for _, key in hashes.values()],
+            SETTINGS: [settings[name] for name in names],
         }
-        now = table.changed(items=table.items.assign(**columns))
-        return "; ".join(compare_conditions(self.scores, now, list(items)).differences)
+        return table.changed(items=table.items.assign(**columns))
 
     def benchmark(self) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:
         """Return metric, weight in the full score, and groups of each task of the scores."""

@@ -8,12 +8,15 @@ that were checked: lm-eval reads them again for each run, and a task may shuffle
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError, RunError, first_line
+from fewbench.readers.harness import key_of, key_text
+from fewbench.readers.harnesses.lm_eval.samples import choices_of
 from fewbench.readers.values import ID_LENGTH, field_value
 from fewbench.runners.lm_eval_setup import Setup
 
@@ -113,8 +116,36 @@ class Task:
         """Names of the filters."""
         return [str(one.name) for one in getattr(self.task, "_filters", [])]
 
-    def prompt_hashes(self, positions: Sequence[int], model: Any, setup: Setup) -> list[str]:
-        """Return lm-eval's hash of the prompt of each position; no model is asked."""
+    def answer_keys(self, positions: Iterable[int]) -> list[str]:
+        """Return the key of each position, as far as it is known without building prompts."""
+        is_choice = self.task.OUTPUT_TYPE == "multiple_choice" and not self.has_options_in_context
+        of = getattr(self.task, "doc_to_choice", None) if is_choice else None
+        return [self._key(at, [] if of is None else self._told(of, at) or []) for at in positions]
+
+    def _key(self, at: int, choices: Iterable[Any]) -> str:
+        answer = self._told(self.task.doc_to_target, at)
+        hashed = None if answer is None else _sha256(str(answer))
+        return key_text(key_of(hashed, [str(one) for one in choices]))
+
+    def _told(self, of: Callable[[Any], Any], at: int) -> Any:
+        """Return what the task's own code says of a document; None if it fails."""
+        try:
+            return of(self.documents[at])
+        except Exception:  # the document fails when it runs, too
+            return None
+
+    @property
+    def has_options_in_context(self) -> bool:
+        """Whether options stand in the contexts (as in winogrande)."""
+        return bool(getattr(self.task, "multiple_input", 0))
+
+    def hashes_of(
+        self, positions: Sequence[int], model: Any, setup: Setup
+    ) -> list[tuple[str, str]]:
+        """Return lm-eval's hash of the prompt of each position, and the key of its document.
+
+        No model is asked.
+        """
         template = setup.apply_chat_template
         with without_bars():
             self.task.build_all_requests(
@@ -125,10 +156,13 @@ class Task:
                 chat_template=getattr(model, "apply_chat_template", None) if template else None,
                 tokenizer_name=getattr(model, "tokenizer_name", "") if template else "",
             )
-        first: dict[int, Any] = {}
+        requests: dict[int, list[list[Any]]] = defaultdict(list)
         for one in sorted(self.task.instances, key=lambda one: int(one.idx)):
-            first.setdefault(int(one.doc_id), one)
-        return [_sha256(first[at].arguments[0]) for at in range(len(positions))]
+            requests[int(one.doc_id)].append(list(one.arguments))
+        return [
+            (_sha256(requests[at][0][0]), self._key(position, choices_of(requests[at])))
+            for at, position in enumerate(positions)
+        ]
 
 
 @contextmanager

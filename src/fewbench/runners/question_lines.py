@@ -15,6 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
+from fewbench._json import loads
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.runners.questions import LETTERS, Question, made, right_option
@@ -73,8 +74,8 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
                 hint="save the file as UTF-8",
             ) from error
         try:
-            yield number, json.loads(text, object_pairs_hook=_once)
-        except (ValueError, RecursionError) as error:
+            yield number, loads(text, object_pairs_hook=_once)
+        except ValueError as error:
             bare = text.strip()
             spread = bare in {"[", "]", "{", "}", "},"} or bare.endswith((",", "}]"))
             raise ReaderError(

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
+from fewbench._warned import as_html, in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class RunResult(_Frozen):
         return Estimates({name: one for name, one in found.items() if one is not None})
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per target: score, interval, items, failed items, cost, saved cost."""
+        """Return one row per target: score, interval, items, cost, saved cost, warnings."""
         import pandas as pd
 
         rows = {}
@@ -211,6 +212,7 @@ class RunResult(_Frozen):
                 "saved_cost": one.full_cost - one.cost,
                 "tokens": one.tokens,
                 "saved_tokens": one.full_tokens - one.tokens,
+                "warnings": "" if found is None else in_cell(found.warnings),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
@@ -262,7 +264,8 @@ class RunResult(_Frozen):
 
     def _repr_html_(self) -> str:
         said = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
-        return f"{self.to_frame().to_html()}<ul>{said}</ul>"
+        table = self.to_frame().drop(columns="warnings").to_html()
+        return f"{table}{as_html(self.estimates.warnings)}<ul>{said}</ul>"
 
     def to_json(self) -> str:
         """Return the result as indented JSON."""

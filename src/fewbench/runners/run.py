@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from fewbench._files import only_process
 from fewbench._names import counted, some
+from fewbench._text import plain
 from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import HEADER, Journal
@@ -66,8 +67,9 @@ class Run:
         batch: int | None,
         tries: int,
         level: float,
-        accept_prompts: bool,
+        accept_differences: bool,
         accept_fractions: bool,
+        strict: bool,
     ) -> None:
         for name, value in (("batch", batch), ("tries", tries)):
             if value is not None and value < 1:
@@ -77,7 +79,8 @@ class Run:
         self.is_failed = False
         self.notes: list[str] = []
         self._batch, self._tries, self._level = batch, tries, level
-        self._accept = {"accept_prompts": accept_prompts, "accept_fractions": accept_fractions}
+        self._accept_differences = accept_differences
+        self._accept = {"accept_fractions": accept_fractions, "strict": strict}
         self._batches = Batches(folder)
         self._out: dict[str, list[str]] = {name: [] for name in self.targets}
         self._silent: dict[str, dict[str, str]] = {name: {} for name in self.targets}
@@ -101,9 +104,10 @@ class Run:
         tries: int = 3,
         level: float | None = None,
         facts: Mapping[str, str] | None = None,
-        accept_prompts: bool = False,
+        accept_differences: bool = False,
         accept_fractions: bool = False,
         accept_changes: bool = False,
+        strict: bool = False,
     ) -> Self:
         """Start an evaluation, or go on with the one in the folder.
 
@@ -131,7 +135,7 @@ class Run:
             Level of reported intervals (default: the level of `stop`).
         facts : mapping of str to str, optional
             How the model is run: what must be the same for answers to be of one model.
-        accept_prompts, accept_fractions : bool
+        accept_differences, accept_fractions, strict : bool
             As for `Evaluation.tell_table`.
         accept_changes : bool
             Go on although the facts have changed.
@@ -175,8 +179,9 @@ class Run:
                 batch=batch,
                 tries=tries,
                 level=stop.level if level is None else level,
-                accept_prompts=accept_prompts,
+                accept_differences=accept_differences,
                 accept_fractions=accept_fractions,
+                strict=strict,
             )
             run.notes += notes
             if facts is not None:
@@ -245,6 +250,7 @@ class Run:
         cost: float = 0.0,
         tokens: int = 0,
         probabilities: Mapping[str, ArrayLike] | None = None,
+        replies: Mapping[str, str] | None = None,
     ) -> None:
         """Record what became of items. All of it is on disk when this returns.
 
@@ -261,6 +267,8 @@ class Run:
         cost, tokens : float, int
             What the batch cost.
         probabilities : mapping of item id to option probabilities, optional
+        replies : mapping of item id to str, optional
+            Replies that are not whole; see `Evaluation.tell`.
 
         Raises
         ------
@@ -269,17 +277,19 @@ class Run:
         """
         with self._timed():
             left = set(self._open(target))
-            failed = {k: " ".join(v.split()) for k, v in (failed or {}).items() if k in left}
+            failed = {k: plain(" ".join(v.split())) for k, v in (failed or {}).items() if k in left}
             empty = answers.n_items == 0 if isinstance(answers, Scores) else not answers
             counts = self._count(target, failed, is_answered=not empty)
             # The cost first: it was spent, even if this process dies before the answers are kept.
             self._note(target, failed, counts, cost, tokens)
             if isinstance(answers, Scores):
-                taken = self.evaluation.tell_table(answers, target, **self._accept)
+                accepted = {"accept_differences": self._accept_differences, **self._accept}
+                taken = self.evaluation.tell_table(answers, target, replies=replies, **accepted)
                 self.notes += [note for note in taken.notes if note not in self.notes]
             elif answers:
-                fractions = self._accept["accept_fractions"]
-                self.evaluation.tell(target, answers, probabilities, accept_fractions=fractions)
+                self.evaluation.tell(
+                    target, answers, probabilities, replies=replies, **self._accept
+                )
             self._skip_failed(target)
             left = set(self._open(target)) - set(failed)
             self._out[target] = [item for item in self._out[target] if item in left]
@@ -287,7 +297,7 @@ class Run:
     def halt(self, why: str, *, is_failure: bool = False) -> None:
         """End the run: nothing more is given out. `is_failure` marks an end by a mistake."""
         if self.stopped is None:
-            self.stopped, self.is_failed = why, is_failure
+            self.stopped, self.is_failed = plain(why), is_failure
 
     def _open(self, target: str) -> list[str]:
         record = self.evaluation.record
@@ -333,8 +343,8 @@ class Run:
         never = not len(self.evaluation.record.answered(target))
         rounds = 1 + self._batches.outages(target)
         if len(silent) >= OUTAGE or (never and rounds >= self._tries):
-            why = next(reversed(silent.values()))
-            said = f"{target} failed on {counted(len(silent), 'item')} in a row: {why}"
+            why = next(iter(silent.values()))  # later ones may follow from it
+            said = f"{target} failed on {counted(len(silent), 'item')} in a row, first: {why}"
             self.halt(said, is_failure=True)
         return not never and len(silent) < OUTAGE
 
@@ -398,7 +408,7 @@ class Run:
         estimate, found = None, None
         with self._timed():
             if interval and answered:
-                estimate = self.evaluation.estimate(self._level, [target])[target]
+                estimate = self.evaluation.estimate(self._level, [target], warn=False)[target]
                 found = estimate.score
             elif score and answered:
                 found = self.evaluation.predict(target)
@@ -417,7 +427,9 @@ class Run:
         record = self.evaluation.record
         named = [name for name in self.targets if len(record.answered(name))]
         with self._timed():
-            estimates = self.evaluation.estimate(self._level, named) if named else None
+            estimates = None
+            if named:
+                estimates = self.evaluation.estimate(self._level, named, warn=False)
         self._note_limits()
         ids = self.evaluation.scores.item_ids
         skipped = {name: ids[sorted(record.skipped(name))].tolist() for name in self.targets}

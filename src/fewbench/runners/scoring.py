@@ -25,12 +25,15 @@ class Answer:
     usage : Usage
     log_probabilities : tuple of float, optional
         Of the options, for accuracy.
+    kind : str
+        Whether the reply is cut, filtered or another model's; see `fewbench.scores.replies`.
     """
 
     value: float | None
     said: str | None
     usage: Usage
     log_probabilities: tuple[float, ...] | None = None
+    kind: str = ""
 
 
 async def ask_question(
@@ -90,7 +93,7 @@ async def ask_question(
     text = written.text if pattern is None else extracted(written.text, pattern)
     right = letter_of(text, question) == question.shown if metric == "letter" else None
     value = match(text, question) if right is None else float(right)
-    return Answer(value, written.text, written.usage)
+    return Answer(value, written.text, written.usage, kind=written.kind)
 
 
 def extracted(text: str, pattern: re.Pattern[str]) -> str:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted, some
+from fewbench._types import IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.scale import Scale
 from fewbench.scores.table import Scores, from_arrays
@@ -65,23 +66,27 @@ def from_long(
             raise ScoresError(
                 f"column {name!r} is empty in {len(absent)} rows, first at row {absent[0] + 1}"
             )
-    rows, model_ids = pd.factorize(_text(table[model]))
-    columns, item_ids = pd.factorize(_text(table[item]))
-    cell = rows.astype(np.int64) * len(item_ids) + columns
-    twice = pd.Series(cell).duplicated().to_numpy()
-    if twice.any():
+    rows, model_ids = _codes(table[model])
+    columns, item_ids = _codes(table[item])
+    shape = len(model_ids), len(item_ids)
+    check_fits(
+        16.0 * shape[0] * shape[1] + 400.0 * sum(shape),  # the table, labels, and building them
+        f"a table of {counted(shape[0], 'model')} × {counted(shape[1], 'item')}",
+    )
+    cell = np.ravel_multi_index((rows, columns), shape)
+    filled = np.zeros(shape[0] * shape[1], dtype=bool)
+    filled[cell] = True
+    if np.count_nonzero(filled) < len(cell):
+        twice = pd.Series(cell).duplicated().to_numpy()
         at = int(np.flatnonzero(twice)[0])
         raise ScoresError(
             f"{int(twice.sum())} rows repeat a cell, first: model {model_ids[rows[at]]!r}, item "
             f"{item_ids[columns[at]]!r}",
             hint="keep one row per model and item, or use an item column with more distinct ids",
         )
-    check_fits(
-        16.0 * len(model_ids) * len(item_ids),  # the table, and what building it takes
-        f"a table of {counted(len(model_ids), 'model')} × {counted(len(item_ids), 'item')}",
-    )
-    values = np.full((len(model_ids), len(item_ids)), np.nan)
-    values[rows, columns] = _numbers(table[score], score)
+    values = np.full(shape, np.nan)
+    values.reshape(-1)[cell] = _numbers(table[score], score)
+    del cell, filled  # more memory than the table
 
     def per_item(name: str) -> "pd.Series[Any]":
         return _per(table, columns, len(item_ids), name, "item")
@@ -188,8 +193,20 @@ def _text(column: "pd.Series[Any]") -> "pd.Series[Any]":
     return column.map(lambda value: "" if pd.isna(value) else str(value)).astype(object)
 
 
+def _codes(column: "pd.Series[Any]") -> tuple[IntArray, list[str]]:
+    """Return the position of each row's text among the distinct ones, and these as they appear."""
+    if column.dtype == object or pd.api.types.is_float_dtype(column.dtype):
+        column = _text(column)  # 1 and True, 0.0 and -0.0 are equal, their texts are not
+    codes, distinct = pd.factorize(column)
+    again, texts = pd.factorize(_text(pd.Series(distinct)))
+    codes = codes if len(texts) == len(distinct) else again[codes]
+    return codes.astype(np.int32), list(texts)
+
+
 def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
     _scalars(column, name)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
     try:
         numbers = pd.to_numeric(column, errors="coerce")
     except OverflowError as error:
@@ -200,7 +217,8 @@ def _numbers(column: "pd.Series[Any]", name: str) -> "np.ndarray[Any, np.dtype[n
         raise ScoresError(
             f"column {name!r} has {int(bad.sum())} values that are not numbers, first "
             f"{column.iloc[at]!r} at row {at + 1}",
-            hint="convert them to numbers; leave cells empty that were not run",
+            hint="convert them to numbers; leave cells empty that were not run, and leave out "
+            "items that no model ran",
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -210,15 +228,14 @@ def _per(table: pd.DataFrame, codes: Any, count: int, column: str, kind: str) ->
     values = table[column].reset_index(drop=True)
     first = np.full(count, -1)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
-    one = values.iloc[first].reset_index(drop=True)
-    here = values.to_numpy(dtype=object)
-    there = one.to_numpy(dtype=object)[codes]
-    differs = (here != there) & ~(pd.isna(here) & pd.isna(there))
-    if differs.any():
-        at = int(np.flatnonzero(differs)[0])
+    own = pd.factorize(values)[0].astype(np.int32)  # -1 for all empty ones
+    differs = np.flatnonzero(own != own[first][codes])
+    if len(differs):
+        at = int(differs[0])
+        there, here = values.iloc[[first[codes[at]], at]].astype(object)
         raise ScoresError(
-            f"one {kind} has two values in column {column!r}: {there[at]!r} and {here[at]!r} "
+            f"one {kind} has two values in column {column!r}: {there!r} and {here!r} "
             f"(row {at + 1})",
             hint=f"give a {kind} the same value in all its rows",
         )
-    return one
+    return values.iloc[first].reset_index(drop=True)

@@ -171,9 +171,11 @@ def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells
     bits: set[int] = set()
     for rows in every:
         part = np.ascontiguousarray(block(rows)).ravel()
-        bits |= set(pd.unique(part[~np.isnan(part)].view(np.int64)).tolist())
-        if len(bits) > GONE:
-            return None
+        found = part[~np.isnan(part)].view(np.int64)
+        for at in range(0, len(found), 1 << 16):  # so that few are held if all are distinct
+            bits |= set(pd.unique(found[at : at + (1 << 16)]).tolist())
+            if len(bits) > GONE:
+                return None
     levels = np.full(GONE + 1, np.nan)
     known = np.array(sorted(bits), dtype=np.int64).view(np.float64)
     known = known[np.argsort(known, kind="stable")]

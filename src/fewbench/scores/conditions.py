@@ -1,24 +1,36 @@
-"""The prompts and settings under which items were answered, as two columns of the items.
+"""How items were asked and scored, as three columns of the items.
 
 - `prompt_hashes`: hashes of the prompts, separated by spaces. `@` and the hash of the chat template
   follow where the prompt contains one, as such prompts differ between models; `@?` follows where
   the harness does not log this. The last is `…` if there are more.
-- `task_settings`: JSON, setting → values in the runs of the task. Empty if unknown.
+- `key_hashes`: hashes of the right answer and of the options, `ANSWER/OPTIONS`, each empty where
+  unknown; several are separated by spaces, as for prompts. Harnesses write answers in different
+  forms, so only hashes of one harness are comparable.
+- `task_settings`: JSON, setting → values in the runs of the task. Empty if unknown. Names that
+  begin with `SCORING` say how answers are scored.
+
+What differs was another question, or was scored in another way. What is unknown does not differ.
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from fewbench._names import counted, some
-from fewbench.scores.table import PROMPTS, SETTINGS, Scores
+from fewbench.scores.table import KEYS, PROMPTS, SETTINGS, Scores
 
 UNKNOWN_FORM = "?"  # it is unknown whether a prompt contains a chat template
 MORE = "…"
 MOST = 8  # prompts of an item, or values of a setting, that are kept
 SHOTS, SAMPLER, GENERATION = "few-shot examples", "few-shot sampler", "generation: "
+TEMPLATE = "prompt template"  # compared where the prompts themselves cannot be
+SCORING = "scoring "
+PARTS = ("another right answer", "other options")  # how the parts of a key differ
+NAMES = ("the sources", "the answers")
+NO_CODE = re.compile("<(function|class|bound method|functools)")  # Python objects in a log
 Settings = Mapping[str, list[str]]
 
 
@@ -34,12 +46,12 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def join_prompts(hashes: Iterable[str]) -> str:
-    """Return hashes of prompts, most frequent first, as one text of the first `MOST`.
+def join_hashes(hashes: Iterable[str]) -> str:
+    """Return hashes of prompts or keys, most frequent first, as one text of the first `MOST`.
 
     Examples
     --------
-    >>> join_prompts(["9f00", "ab12@3c"])
+    >>> join_hashes(["9f00", "ab12@3c"])
     '9f00 ab12@3c'
     """
     listed = list(hashes)
@@ -70,36 +82,44 @@ def _absent(name: str) -> str:
     return "not set" if ": " in name else ""
 
 
-def compare_conditions(sources: Scores, told: Scores, items: Iterable[str]) -> Comparison:
-    """Compare prompts and settings of answers with those of the source models, on some items.
+def compare_conditions(
+    sources: Scores, told: Scores, items: Iterable[str], names: tuple[str, str] = NAMES
+) -> Comparison:
+    """Compare how answers and those of the source models were asked and scored, on some items.
 
-    What either does not record is not compared, and a note says so.
+    What either does not record is not compared, and a note says so. `names` are those of the two
+    in messages.
     """
     taken = list(items)
     if not taken:
         return Comparison()
-    for whose, table in (("the sources", sources), ("the answers", told)):
-        if not {PROMPTS, SETTINGS} & set(table.items.columns):
+    for whose, table in zip(names, (sources, told), strict=True):
+        if not {PROMPTS, KEYS, SETTINGS} & set(table.items.columns):
             return Comparison(notes=(_unrecorded(whose),))
     tasks = told.items["task"].loc[taken].astype(str).tolist()  # the user may rename the sources'
-    theirs, ours = (_by_task(table, taken, tasks) for table in (sources, told))
-    differences = list(_other_settings(theirs, ours))
-    notes = []
+    theirs, ours = (
+        {
+            task: _parsed(text)
+            for task, text in _texts_by_task(table, SETTINGS, taken, tasks).items()
+        }
+        for table in (sources, told)
+    )
+    foreign = _of_other_harnesses(sources, told, taken, tasks)
+    differences, notes = [], []
     silent = [task for task in ours if not (theirs[task] and ours[task])]
     if silent:
-        who = "the sources" if not all(theirs[task] for task in silent) else "the answers"
+        who = names[0] if not all(theirs[task] for task in silent) else names[1]
         notes.append(f"{_unrecorded(who, 'settings')} ({some(silent)})")
     recorded = {PROMPTS} & {*sources.items.columns, *told.items.columns}  # not by Inspect
     prompts = _compare_prompts(sources, told, taken, tasks) if recorded else {}
+    unlike_prompts = {task for task, found in prompts.items() if found.is_open}
     for task, found in prompts.items():
         if found.other:
-            first, new, old = found.first
-            said = (
-                f"{len(found.other)} of {counted(found.compared, 'item')} of task {task!r} "
-                f"{'have' if found.compared > 1 else 'has'} another prompt than in the sources, "
-                f"such as {first!r}: prompt_hash {new} in the answers, {old} in the sources"
-            )
-            if _draws_examples(theirs[task], ours[task]) and not _covers(sources, told, first):
+            said = _said(task, found.other, found.compared, "another prompt", names, "prompt_hash")
+            if _draws_examples(theirs[task], ours[task]) and not _covers(
+                sources, told, found.other[0][0]
+            ):
+                unlike_prompts.add(task)
                 notes.append(
                     f"{said}; expected, as lm-eval's default few-shot sampler draws other "
                     "examples if only chosen items are run (--samples)"
@@ -109,37 +129,86 @@ def compare_conditions(sources: Scores, told: Scores, items: Iterable[str]) -> C
         if found.doubtful:
             notes.append(
                 f"{counted(found.doubtful, 'item')} of task {task!r} have another prompt than in "
-                "the sources; the harness does not log whether the chat template is the reason"
+                f"{names[0]}; the harness does not log whether the chat template is the reason"
             )
     unlike = sum(found.templated for found in prompts.values())
     if unlike:
         notes.append(
             f"prompts of {counted(unlike, 'item')} contain the models' own chat templates and are "
-            "not compared with the sources"
+            f"not compared with {names[0]}"
         )
     uncompared = sum(found.unknown for found in prompts.values())
     if uncompared and uncompared < len(taken):
         notes.append(
-            f"prompts of {counted(uncompared, 'item')} are unknown, or too many in the sources, "
+            f"prompts of {counted(uncompared, 'item')} are unknown, or too many in {names[0]}, "
             "and are not compared"
         )
     elif uncompared and not silent:
         notes.append(
-            "prompts are not compared: the sources or the answers do not record them, or the "
-            "sources have too many"
+            f"prompts are not compared: {names[0]} or {names[1]} do not record them, or "
+            f"{names[0]} have too many"
         )
-    return Comparison(tuple(differences), tuple(notes))
+    others, unscored = _other_settings(theirs, ours, unlike_prompts, foreign, names)
+    keys, keyless = _compare_keys(sources, told, taken, tasks, foreign, names)
+    if keyless:
+        notes.append(
+            f"right answers of {counted(keyless, 'item')} are not compared: {names[0]} or "
+            f"{names[1]} do not record them, or are of another harness"
+        )
+    return Comparison((*others, *differences, *keys), (*notes, *unscored))
+
+
+def disagreements(scores: Scores) -> tuple[str, ...]:
+    """Return how the models of a table were scored in different ways, as the user accepted."""
+    found = []
+    if KEYS in scores.items:
+        keys = scores.items[KEYS].astype(str)
+        several = keys[keys.str.contains(" ")].map(
+            lambda text: any(len(set(part) - {""}) > 1 for part in _parts_of(text.split()))
+        )
+        tasks = scores.items["task"].loc[several.index[several.to_numpy(bool)]].astype(str)
+        found += [
+            f"{counted(n, 'item')} of task {task!r} with several right answers or options"
+            for task, n in tasks.value_counts().items()
+        ]
+    if SETTINGS in scores.items:
+        for task, text in scores.items.drop_duplicates("task").set_index("task")[SETTINGS].items():
+            found += [
+                f"{shown(name)} of task {str(task)!r} ({'; '.join(values)})"
+                for name, values in _parsed(str(text)).items()
+                if name.startswith(SCORING) and len(values) > 1
+            ]
+    if not found:
+        return ()
+    return (f"the source models were scored in different ways: {some(found)}",)
+
+
+def shown(setting: str) -> str:
+    """Return the name of a setting for the user.
+
+    Examples
+    --------
+    >>> shown("generation: temperature"), shown("scoring filter")
+    ('temperature', 'filter')
+    """
+    return setting.removeprefix(GENERATION).removeprefix(SCORING)
 
 
 def _unrecorded(who: str, what: str = "prompts and settings") -> str:
     return f"{who} do not record their {what}, so these are not compared"
 
 
-def _by_task(scores: Scores, items: list[str], tasks: list[str]) -> dict[str, Settings]:
-    known = SETTINGS in scores.items
-    column = scores.items[SETTINGS].loc[items] if known else [""] * len(items)
-    pairs = dict(zip(tasks, column, strict=True))
-    return {task: _parsed(str(text)) for task, text in pairs.items()}
+def _texts_by_task(scores: Scores, name: str, items: list[str], tasks: list[str]) -> dict[str, str]:
+    column = scores.items[name].loc[items] if name in scores.items else [""] * len(items)
+    return {task: str(text) for task, text in dict(zip(tasks, column, strict=True)).items()}
+
+
+def _of_other_harnesses(
+    sources: Scores, told: Scores, items: list[str], tasks: list[str]
+) -> set[str]:
+    """Return the tasks that ran in another harness, whose keys and scorers are other texts."""
+    theirs, ours = (_texts_by_task(one, "harness", items, tasks) for one in (sources, told))
+    return {task for task, name in ours.items() if name and theirs[task] not in ("", name)}
 
 
 @lru_cache(maxsize=1024)
@@ -151,8 +220,17 @@ def _parsed(text: str) -> Settings:
     return found if isinstance(found, dict) else {}
 
 
-def _other_settings(theirs: Mapping[str, Settings], ours: Mapping[str, Settings]) -> list[str]:
+def _other_settings(
+    theirs: Mapping[str, Settings],
+    ours: Mapping[str, Settings],
+    unlike_prompts: Container[str],
+    foreign: Container[str],
+    names: tuple[str, str],
+) -> tuple[list[str], list[str]]:
+    """Return differences, and notes on how scoring could not be compared."""
     tasks: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    lacking: dict[tuple[str, str], list[str]] = defaultdict(list)  # by task and who
+    unlogged: dict[str, list[str]] = defaultdict(list)
     for task, mine in ours.items():
         known = theirs[task]
         if not (mine and known):
@@ -160,25 +238,111 @@ def _other_settings(theirs: Mapping[str, Settings], ours: Mapping[str, Settings]
         for name in sorted({*mine, *known}):
             absent = [_absent(name)] if _absent(name) else []
             new, old = mine.get(name, absent), known.get(name, absent)
+            if name == TEMPLATE and task not in unlike_prompts:
+                continue
+            if name.startswith(SCORING) and task in foreign:
+                continue
             if new and old and MORE not in old and not set(new) <= set(old):
                 tasks[name, " and ".join(new), " or ".join(old)].append(task)
+            elif name.startswith(SCORING) and bool(new) != bool(old):
+                lacking[task, names[0] if new else names[1]].append(shown(name))
+            elif name.startswith(SCORING) and any(NO_CODE.search(one) for one in new):
+                unlogged[shown(name)].append(task)
+    where: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (task, who), unknown in lacking.items():
+        where[who, ", ".join(unknown)].append(task)
     return [
-        f"{name.removeprefix(GENERATION)} of task {some(names)}: {new} in the answers, {old} in "
-        "the sources"
-        for (name, new, old), names in tasks.items()
+        f"{shown(name)} of task {some(listed)}: {new} in {names[1]}, {old} in {names[0]}"
+        for (name, new, old), listed in tasks.items()
+    ], [
+        *(
+            f"not compared: {unknown} of task {some(listed)}, which {who} do not record"
+            for (who, unknown), listed in where.items()
+        ),
+        *(
+            f"{name} of task {some(listed)} is compared by name: its code is not logged"
+            for name, listed in unlogged.items()
+        ),
     ]
+
+
+Differing = list[tuple[str, str, str]]
+"""Items, each with the hash in the answers and those in the sources."""
+
+
+def _said(
+    task: str,
+    other: Differing,
+    compared: int,
+    what: str,
+    names: tuple[str, str],
+    label: str = "hash",
+) -> str:
+    first, new, old = other[0]
+    return (
+        f"{len(other)} of {counted(compared, 'item')} of task {task!r} "
+        f"{'have' if compared > 1 else 'has'} {what} than in {names[0]}, "
+        f"such as {first!r}: {label} {new} in {names[1]}, {old} in {names[0]}"
+    )
+
+
+def _compare_keys(
+    sources: Scores,
+    told: Scores,
+    items: list[str],
+    tasks: list[str],
+    foreign: Container[str],
+    names: tuple[str, str],
+) -> tuple[list[str], int]:
+    """Return differences of right answers and options, and the number of items not compared."""
+    if not {KEYS} & {*sources.items.columns, *told.items.columns}:
+        return [], 0
+    compared: Counter[tuple[str, int]] = Counter()
+    other: dict[tuple[str, int], Differing] = defaultdict(list)
+    unknown = 0
+    columns = (_hashes_of(table, KEYS, items) for table in (sources, told))
+    for item, task, old, new in zip(items, tasks, *columns, strict=True):
+        if task in foreign:
+            unknown += 1
+            continue
+        parts = [
+            [list(dict.fromkeys(filter(None, part))) for part in _parts_of(one)]
+            for one in (old, new)
+        ]
+        is_known = False
+        for at, (was, now) in enumerate(zip(*parts, strict=True)):
+            if not (was and now) or MORE in old:
+                continue
+            is_known = True
+            compared[task, at] += 1
+            if strange := [one for one in now if one not in was]:
+                other[task, at].append((item, strange[0], " or ".join(was)))
+        unknown += not is_known
+    return [
+        _said(task, found, compared[task, at], PARTS[at], names)
+        for (task, at), found in other.items()
+    ], unknown
+
+
+def _parts_of(keys: list[str]) -> tuple[list[str], list[str]]:
+    pairs = [key.partition("/") for key in keys]
+    return [answer for answer, _, _ in pairs], [options for _, _, options in pairs]
 
 
 @dataclass
 class _Prompts:
-    """Counts of items by result; `first` is the first differing item with both hashes."""
+    """Counts of items by result, and the differing ones."""
 
-    other: list[str]
-    first: tuple[str, str, str] = ("", "", "")
+    other: Differing
     compared: int = 0
     doubtful: int = 0
     templated: int = 0
     unknown: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether prompts of some items differ as chat templates do, or may do."""
+        return bool(self.doubtful or self.templated)
 
 
 def _compare_prompts(
@@ -186,7 +350,11 @@ def _compare_prompts(
 ) -> dict[str, _Prompts]:
     found: dict[str, _Prompts] = {}
     for item, task, old, new in zip(
-        items, tasks, _prompts_of(sources, items), _prompts_of(told, items), strict=True
+        items,
+        tasks,
+        _hashes_of(sources, PROMPTS, items),
+        _hashes_of(told, PROMPTS, items),
+        strict=True,
     ):
         one = found.setdefault(task, _Prompts([]))
         forms = {_form(hashed) for hashed in old}
@@ -201,16 +369,14 @@ def _compare_prompts(
         else:
             one.compared += 1
             if strange:
-                one.other.append(item)
-                if len(one.other) == 1:
-                    one.first = item, strange[0], " or ".join(old)
+                one.other.append((item, strange[0], " or ".join(old)))
     return found
 
 
-def _prompts_of(scores: Scores, items: list[str]) -> list[list[str]]:
-    if PROMPTS not in scores.items:
+def _hashes_of(scores: Scores, name: str, items: list[str]) -> list[list[str]]:
+    if name not in scores.items:
         return [[] for _ in items]
-    column = scores.items[PROMPTS].loc[items]
+    column = scores.items[name].loc[items]
     return [text.split() if isinstance(text, str) else [] for text in column]
 
 

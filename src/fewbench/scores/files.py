@@ -18,6 +18,7 @@ import pandas as pd
 from fewbench._blocks import is_large
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
+from fewbench._json import loads
 from fewbench._memory import check_table_memory
 from fewbench.errors import FewbenchError, ScoresError, first_line
 from fewbench.scores import item_files
@@ -209,7 +210,7 @@ def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, di
         with pq.ParquetFile(source) as file:
             raw = (file.schema_arrow.metadata or {}).get(b"fewbench")
             table = None
-            if raw is not None and (meta := json.loads(raw))["format"] == item_files.FORMAT:
+            if raw is not None and (meta := loads(raw))["format"] == item_files.FORMAT:
                 table = file.read(columns=["item", *meta["item_columns"]])
                 if not only_items:
                     models = item_files.read_models(file.schema_arrow.metadata)
@@ -230,7 +231,7 @@ def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, di
             "-o scores.parquet",
         )
     try:
-        yield table, meta if table is not None else json.loads(raw)
+        yield table, meta if table is not None else loads(raw)
     except FewbenchError as error:
         if str(source.parent / source.stem) in error.message:
             raise

@@ -39,10 +39,6 @@ MOST_FILE = 256 * 2**20
 MOST_UNPACKED = 2**29
 MOST_DESCRIPTION = 2**26
 MOST_MEMBERS = 20_000
-ERROR_ROWS = 8
-"""Fields of `PastErrors`."""
-WHOLE_ROWS = 5
-"""The first of them that holds whole numbers."""
 _DATE = (2020, 1, 1, 0, 0, 0)  # the same pack has the same bytes
 
 Cell = str | int | float | bool | None
@@ -67,7 +63,7 @@ class PartRecord(_Record):
     name : str
     keeps : str
         "answers": the source models' answers on the chosen items; "table": on all items.
-    provenance, subset, limits
+    provenance, subset
         See `fewbench.scores.packed.Origin`.
     scale : tuple
         Lowest and highest score, and whether lower is better.
@@ -81,7 +77,6 @@ class PartRecord(_Record):
     keeps: Literal["answers", "table"]
     provenance: dict[str, Cell]
     subset: dict[str, Any] | None
-    limits: list[int]
     scale: list[float | bool] = Field(min_length=3, max_length=3)
     average: Average
     is_binary: bool
@@ -346,12 +341,10 @@ def _scores(part: Part) -> PackedScores:
     scale = Scale(float(low), float(high), bool(lower_is_better))
     learned = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("learned/")}
     errors = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("errors/")}
-    for name, rows in errors.items():
-        _check_errors(name, rows)
     sizes = {"items": len(items), "models": len(models), "tasks": len(set(record.items["task"]))}
     for name, array in learned.items():
         _check_learned(name, array, sizes)
-    origin = Origin(record.provenance, record.subset, errors, tuple(record.limits))
+    origin = Origin(record.provenance, record.subset, errors)
     fingerprint = str(record.provenance["fingerprint"])
     n_models, n_items = len(models), len(items)
     check_fits(16.0 * n_models * n_items, f"a pack of {n_models:,} models and {n_items:,} items")
@@ -439,6 +432,8 @@ def _unit(array: NDArray[Any], shape: tuple[int, ...]) -> FloatArray:
 
 _LEARNED: dict[str, tuple[str, ...]] = {
     "reliability": (),
+    "distinct sources": (),
+    "models per group": (),
     "sampling effect": (),
     "ease": ("items",),
     "whole tasks": ("tasks",),
@@ -464,11 +459,3 @@ def _check_learned(name: str, array: NDArray[Any], sizes: Mapping[str, int]) -> 
     shape = tuple(known[axis] for axis in _LEARNED[kinds[0]])
     if array.shape != shape:
         raise ValueError(f"{name!r} has shape {array.shape}, not {shape}")
-
-
-def _check_errors(name: str, rows: NDArray[Any]) -> None:
-    if rows.ndim != 2 or len(rows) != ERROR_ROWS or rows.dtype != np.float64:
-        raise ValueError(f"errors {name!r} have shape {rows.shape}")
-    whole = rows[WHOLE_ROWS:]
-    if (whole != np.round(whole)).any() or (whole < 0).any() or (rows[1] < 0).any():
-        raise ValueError(f"errors {name!r} are out of range")

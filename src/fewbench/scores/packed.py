@@ -72,16 +72,13 @@ class Origin:
         Fields of `fewbench.methods.Provenance`.
     subset : mapping, optional
         Fields of `fewbench.methods.Subset`; None if the method chooses items as answers arrive.
-    errors : mapping of str to ndarray, shape (8, judged)
-        Measured errors by name; the rows are the fields of `PastErrors`.
-    limits : tuple of int
-        Numbers of answers, below the budget, for which there are errors.
+    errors : mapping of str to ndarray
+        Errors on held-out sources: the fields of `fewbench.evaluation.errors.HeldOut`.
     """
 
     provenance: Mapping[str, Any]
     subset: Mapping[str, Any] | None = None
     errors: Mapping[str, FloatArray] = field(default_factory=dict)
-    limits: tuple[int, ...] = ()
 
 
 class PackedScores(Scores):

@@ -42,7 +42,7 @@ class Scale:
     lower_is_better: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+        if not (math.isfinite(self.high - self.low) and self.low < self.high):
             raise ScoresError(
                 f"a score range needs two finite numbers in order, not {self.low}..{self.high}",
                 hint="pass the smallest and the largest possible score, such as 0,100",

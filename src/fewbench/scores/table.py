@@ -21,8 +21,10 @@ from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
 MODEL_ATTRIBUTES = ("date", "family", "role")
-# Columns of items that say how they were asked; estimates do not depend on them.
-PROMPTS, SETTINGS, HARNESS_VERSION = "prompt_hashes", "task_settings", "harness_version"
+# Columns of items that say how they were asked and scored; estimates do not depend on them.
+PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
+HARNESS_VERSION = "harness_version"
+NO_TASK = "all"  # the task of all items if none are given
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +297,7 @@ class Scores(ItemTable):
         digest = hashlib.sha256(b"fewbench scores 1\0")
         for table in (models, self.items):
             for name, column in [("", table.index), *table.items()]:
-                if name in (PROMPTS, SETTINGS, HARNESS_VERSION):
+                if name in (PROMPTS, KEYS, SETTINGS, HARNESS_VERSION):
                     continue
                 digest.update(str(name).encode() + b"\0")
                 digest.update("\0".join("" if pd.isna(x) else str(x) for x in column).encode())
@@ -372,7 +374,8 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
             row, column = np.argwhere(np.isinf(values))[0]
             raise ScoresError(
                 f"model {models[rows][row]!r} has an infinite score on item {items[column]!r}",
-                hint="leave the cell empty if the item was not run",
+                hint="leave the cell empty if the item was not run, and leave out items that no "
+                "model ran",
             )
         beyond = (values < 0) | (values > 1)
         if not outside and beyond.any():
@@ -455,7 +458,7 @@ def from_arrays(
     model_table = pd.DataFrame(index=pd.Index(_column(models, n_models, "models")))
     names = [f"item-{i}" for i in range(n_items)] if items is None else items
     item_table = pd.DataFrame(index=pd.Index(_column(names, n_items, "items")))
-    item_table["task"] = _column(["all"] * n_items if tasks is None else tasks, n_items, "tasks")
+    item_table["task"] = _column([NO_TASK] * n_items if tasks is None else tasks, n_items, "tasks")
     if dates is not None:
         model_table["date"] = _column(dates, n_models, "dates")
     if families is not None:

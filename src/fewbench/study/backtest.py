@@ -15,8 +15,8 @@ import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
 from fewbench.evaluation.auto import RANDOM
-from fewbench.evaluation.beyond import RELIABLE, reliability
-from fewbench.methods import find_method
+from fewbench.methods import Method, find_method
+from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores
 from fewbench.study.cell import Cell, CellResult, Failure
 from fewbench.study.inference import (
@@ -148,6 +148,11 @@ class Backtest:
 
     # What is run
 
+    def method(self, name: str) -> Method:
+        """Return a method as it runs with all models as sources, or with so many as are set."""
+        found = find_method(name)
+        return found if self.settings.sources is not None else found.for_sources(self.scores)
+
     def cells(
         self,
         names: Sequence[str],
@@ -160,7 +165,7 @@ class Backtest:
         level = self.level if intervals else None
         return [
             Cell(
-                name, find_method(name), budget, self.settings.kind, self.splits[repeat], repeat,
+                name, self.method(name), budget, self.settings.kind, self.splits[repeat], repeat,
                 self.seed, level, True,
             )
             for budget in budgets

@@ -12,9 +12,9 @@ from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
-from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.replay import replay
-from fewbench.methods import Method, find_method
+from fewbench.evaluation.intervals import Judge, Scored
+from fewbench.evaluation.replay import Replay, replay
+from fewbench.methods import Answers, Method, find_method
 from fewbench.scores import Scores
 from fewbench.study.code import code_of
 from fewbench.study.metrics import point_metrics
@@ -153,11 +153,10 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
                 tasks_defined[f"task_{name}"] = len(defined)
     low = high = np.full(len(truth), np.nan)
     if cell.level is not None:
-        answers = [targets.cells[row, items] for row, items in enumerate(replayed.items)]
-        errors = ErrorModel(method, sources, cell.budget, seed, divisions=1)
-        judged = errors.judge(replayed.scores, replayed.items, answers, cell.level, replayed.spread)
-        low, high = np.array([(one.low, one.high) for one in judged]).T
-        metrics["beyond"] = float(np.mean([one.is_beyond for one in judged]))
+        judge = Judge(method.for_sources(sources), sources, cell.budget, seed)
+        made = [_scored(replayed, row, targets) for row in range(len(truth))]
+        low, high = np.array([judge.of(one).interval(cell.level) for one in made]).T
+        metrics["sampled"] = float(np.mean([one.is_sampled for one in made]))
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
         metrics[f"coverage{stated}"] = float(inside.mean())
@@ -181,6 +180,19 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         tasks_defined=tasks_defined,
         notes=(*chosen, *replayed.notes),
         metrics=metrics,
+    )
+
+
+def _scored(said: Replay, row: int, targets: Scores) -> Scored:
+    """Return a replayed target's estimates."""
+    assert said.tasks is not None
+    items = said.items[row]
+    return Scored(
+        Answers(items, targets.cells[[row]][:, items]),
+        np.array([said.scores[row], *said.tasks[row]]),
+        None if said.spread is None else float(said.spread[row]),
+        None if said.task_spread is None else said.task_spread[row],
+        None if said.freedom is None else said.freedom[row],
     )
 
 

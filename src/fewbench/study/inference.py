@@ -16,8 +16,8 @@ from scipy import stats
 
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.evaluation.calibration import source_groups
 from fewbench.evaluation.sampling import drawn_error, hypergeometric_error
+from fewbench.methods.sources import source_groups
 from fewbench.scores import Scores
 from fewbench.study.multiple import holm
 
@@ -359,8 +359,8 @@ def level_with_best(
 
     A method is level with the best if the interval of its paired difference to the best contains
     0, by Holm's rule over the methods. A method with an exact error is judged by that one, not by
-    the errors that were drawn: it is level if the interval of the best's ratio to it contains 1,
-    which is the ratio that is shown.
+    the errors that were drawn: its p-value is that of the best's ratio to it, times the number of
+    other methods, as any of them could have been the best by chance (Bonferroni).
 
     Parameters
     ----------
@@ -390,9 +390,10 @@ def level_with_best(
             1 - level,
         )
     )
+    drawn = means.keys() - exact.keys()
     for name in exact.keys() & means.keys() - {best}:
         ratio = resampled.ratio(errors[best], errors[name])
-        if resampled.p_value(ratio, 1.0, ratio=True) <= 1 - level + 1e-12:
+        if len(drawn) * resampled.p_value(ratio, 1.0, ratio=True) <= 1 - level + 1e-12:
             worse.add(name)
     return Best(best, frozenset(means) - worse, True)
 

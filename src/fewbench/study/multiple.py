@@ -1,13 +1,14 @@
 """Several hypotheses at once: p values adjusted for their number, and what is then rejected."""
 
 import math
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Hashable, Mapping
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from fewbench._types import FloatArray
 
+_Name = TypeVar("_Name", bound=Hashable)
 Adjust = Literal["holm", "bh"]
 ADJUSTS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
@@ -28,7 +29,7 @@ def adjusted_p_values(p_values: FloatArray, adjust: Adjust = "holm") -> FloatArr
     return np.asarray(raised[np.argsort(order, kind="stable")])
 
 
-def holm(p_values: Mapping[str, float], alpha: float) -> frozenset[str]:
+def holm(p_values: Mapping[_Name, float], alpha: float) -> frozenset[_Name]:
     """Return the names whose hypotheses Holm's rule rejects, never NaN.
 
     Examples

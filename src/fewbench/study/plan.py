@@ -15,11 +15,11 @@ from fewbench._types import FloatArray
 from fewbench._version import __version__
 from fewbench.errors import StudyError
 from fewbench.evaluation.auto import RANDOM, candidates
-from fewbench.evaluation.beyond import RELIABLE, reliability
 from fewbench.evaluation.replay import replay
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, Pool, open_pool
 from fewbench.methods import FEW, find_method
+from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores, read_costs
 from fewbench.scores.table import check_is_scores
 from fewbench.study.backtest import Backtest, Chosen, Measure
@@ -349,7 +349,7 @@ class _Planner:
             return items * mean, random_items * mean, full
         split = one.splits[0]
         sources, targets = (self.table.take(models=at) for at in (split.sources, split.targets))
-        said = replay(find_method(method), sources, targets, items, child_seed(one.seed, 3, 0))
+        said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
         cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
         return cost, random_items * mean, full
 

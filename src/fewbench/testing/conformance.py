@@ -89,6 +89,15 @@ class Asking(Promises):
         two = self._play(method, sources, targets, 8, seed=5, tasks=True)
         assert_same(one, two, exactly=True)
 
+    def test_fixed_for_its_sources_it_is_the_same_method(self, method: Method) -> None:
+        """`for_sources` changes nothing with these sources, and stays fixed with fewer."""
+        sources, targets = self._tables()
+        fixed = method.for_sources(sources)
+        one = self._play(method, sources, targets, 8)
+        assert_same(one, self._play(fixed, sources, targets, 8), exactly=True)
+        fewer = sources.take(models=np.arange(sources.n_models - 1))
+        assert fixed.for_sources(fewer).describe() == fixed.describe()
+
     def test_threads_change_nothing(self, method: Method) -> None:
         """One thread and two ask and predict the same, and so do one processor and two."""
         sources, targets = self._tables()

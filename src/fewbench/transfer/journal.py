@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fewbench._files import only_process, written_whole
 from fewbench._journal import Lines
-from fewbench._json import parse_json
+from fewbench._json import loads, parse_json
 from fewbench._names import some
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.runners.questions import TEMPLATES, Template
@@ -237,7 +237,7 @@ def repair_measurement(folder: Path) -> int:
 
 def _is_sound(line: bytes) -> bool:
     try:
-        return isinstance(json.loads(line.decode("ascii")), dict)
+        return isinstance(loads(line.decode("ascii")), dict)
     except ValueError:
         return False
 

@@ -213,8 +213,8 @@ class TestScores:
             run = read_one(changed_json(tmp_path, repeat))
             assert run.numbers("choice").tolist() == [score, 0.0]
             assert run.notes == (note,)
-            setting = dict(run.task_settings).get("epochs: reducer")
-            assert setting == (reducers[0] if len(reducers) == 1 else None)
+            reducer = reducers[0] if len(reducers) == 1 else "mean"
+            assert dict(run.task_settings)["scoring epochs"] == f"3 ({reducer})"
 
     def test_scored_although_it_failed(self, tmp_path):
         def fail(log):

@@ -322,6 +322,18 @@ def test_refusals_for_good(status, body, words):
     assert len(str(failed.value)) < 500
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("header", [{"Retry-After": "999999"}, {"Retry-After-Ms": "999999000"}])
+def test_a_pause_of_days_is_said_and_not_waited_for(status, header):
+    with pytest.raises(ModelError, match="asks for a pause of 16,667 minutes") as failed:
+        answer_to(reply(status, {"error": {"message": "slow down"}}, **header))
+    assert "run the same command again" in failed.value.hint
+    with TinyServer() as server:
+        server.coming.append((status, {}, header))
+        with pytest.raises(ModelError, match="16,667 minutes"):
+            ask(server.url, Endpoint.prepare, tries=2)
+
+
 @pytest.mark.parametrize("scoring", ["auto", "top", "echo"])
 def test_a_wrong_name_is_said_before_anything_is_asked(scoring):
     with TinyServer() as server, pytest.raises(ModelError, match="does not exist"):

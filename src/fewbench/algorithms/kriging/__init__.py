@@ -7,10 +7,20 @@ posterior variance of the wanted score most.
 """
 
 from fewbench.algorithms.kriging.model import FEW, KrigingModel, fit_kriging, pool_size
-from fewbench.algorithms.kriging.run import Estimated, Run, choose_static, next_together
+from fewbench.algorithms.kriging.run import (
+    FAR,
+    Draw,
+    Estimated,
+    Run,
+    choose_static,
+    next_together,
+    settle,
+)
 
 __all__ = [
+    "FAR",
     "FEW",
+    "Draw",
     "Estimated",
     "KrigingModel",
     "Run",
@@ -18,4 +28,5 @@ __all__ = [
     "fit_kriging",
     "next_together",
     "pool_size",
+    "settle",
 ]

@@ -1,4 +1,4 @@
-"""Beyond the sources: item characteristic curves, and residuals that hang together.
+"""Beyond the sources: item characteristic curves with correlated residuals.
 
 Given ability g, from below the weakest source to far above the strongest one, the answers are
 
@@ -15,11 +15,12 @@ import numpy as np
 
 from fewbench._blocks import Matrix, beside, by_rows, column_blocks
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.abilities import Abilities
 from fewbench.algorithms.item_curves import LEAST, ItemCurves
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli, leading_directions
 
-NODES = 61
-BELOW, ABOVE = 0.7, 4.0
+BELOW = 0.7
+"""How far the grid reaches below the weakest source."""
 SAMPLE_SHARE = 0.2
 DIRECTIONS, DESIGN_DIRECTIONS = 16, 48
 FLOOR = 0.03
@@ -58,16 +59,17 @@ class Beyond:
         scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
-        abilities: FloatArray,
-        curves: ItemCurves,
+        abilities: Abilities,
     ) -> None:
-        self.edge = float(np.quantile(abilities, EDGE))
+        curves, sources = abilities.curves, abilities.sources
+        self.edge = float(np.quantile(sources, EDGE))
         full = by_rows(scores, lambda part: part @ weights[0])
         self.edge_score = float(np.quantile(full, EDGE))
-        self.grid = np.linspace(abilities.min() - BELOW, abilities.max() + ABOVE, NODES)
+        nodes = abilities.grid >= sources.min() - BELOW
+        self.grid = abilities.grid[nodes]
 
         def residuals(items: slice | IntArray) -> FloatArray:
-            chances = np.clip(curves.of(items).at(abilities), LEAST, 1 - LEAST)
+            chances = np.clip(curves.of(items).at(sources), LEAST, 1 - LEAST)
             return np.asarray((scores[:, items] - chances) / _deviation(chances))
 
         directions = leading_directions(np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS)
@@ -87,7 +89,7 @@ class Beyond:
         self._basis = basis[:, candidates]
         self.weights = weights[:, candidates]
         # Totals over all items, the candidates and the others.
-        every = curves.expected(self.grid)
+        every = abilities.chances[nodes]
         spread, deviation = every * (1 - every), _deviation(every)
         self.chances, self._deviation = every[:, candidates], deviation[:, candidates]
         self._wanted_mean = every @ weights.T
@@ -97,19 +99,19 @@ class Beyond:
         )  # nodes, wanted, k
         self._wanted_noise = (deviation**2 * own) @ (weights**2).T
         # For the design: at some abilities from the sources' median upwards, with more directions.
-        at = np.linspace(np.quantile(abilities, 0.5), self.grid[-1] - 0.5, DESIGNS)
+        at = np.linspace(np.quantile(sources, 0.5), self.grid[-1] - 0.5, DESIGNS)
         self.designs = [
             _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
         ]
 
     def start(self) -> Filter:
         """Return what is known before any answer."""
-        k = len(self._shared) + 2
+        nodes, k = len(self.grid), len(self._shared) + 2
         return Filter(
-            np.zeros((NODES, k)),
-            np.broadcast_to(np.eye(k), (NODES, k, k)).copy(),
-            np.zeros(NODES),
-            np.zeros(NODES),
+            np.zeros((nodes, k)),
+            np.broadcast_to(np.eye(k), (nodes, k, k)).copy(),
+            np.zeros(nodes),
+            np.zeros(nodes),
         )
 
     def hear(self, known: Filter, items: IntArray, answers: FloatArray) -> Filter:

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.kriging.inside import Gaussian
-
-FIRST, SECOND = 0.7548776662466927, 0.5698402909980532
-"""The R2 sequence: multiples of both, modulo 1, fill the unit square evenly (Roberts 2018)."""
 
 
 class Reduction:
@@ -69,49 +66,12 @@ class Reduction:
         self.left = max(self.left - along**2, 1e-12)
 
 
-class SystematicDraws:
-    """Nested systematic sampling with unequal probabilities.
-
-    A low-discrepancy sequence runs through the cumulated density of the items, sorted by how many
-    sources solve them: however many are drawn, they are spread evenly by difficulty.
-
-    Parameters
-    ----------
-    order : ndarray of int
-        The items by difficulty, ties at random.
-    start : float
-        In [0, 1); each target has its own.
-    """
-
-    def __init__(self, order: IntArray, start: float) -> None:
-        self._order, self._start = order, start
-
-    def draw(self, number: int, density: FloatArray, open_: BoolArray) -> int:
-        """Return the item of the `number`-th draw, of those still open."""
-        cumulated = np.cumsum(np.where(open_, density, 0.0)[self._order])
-        place = (self._start + number * FIRST) % 1 * cumulated[-1]
-        at = int(np.searchsorted(cumulated, place, side="right"))
-        found = int(self._order[min(at, len(self._order) - 1)])
-        return found if open_[found] else int(np.where(open_, density, -1.0).argmax())
-
-    def take(self, n: int, closed: IntArray, density: FloatArray) -> IntArray:
-        """Return the next n draws after the `closed` items."""
-        open_ = np.ones(len(density), dtype=bool)
-        open_[closed] = False
-        chosen: list[int] = []
-        for number in range(len(closed), len(closed) + min(n, int(open_.sum()))):
-            chosen.append(self.draw(number, density, open_))
-            open_[chosen[-1]] = False
-        return np.array(chosen, dtype=np.intp)
-
-
 def choose(
     models: Sequence[tuple[float, Sequence[Gaussian], IntArray]],
     n: int,
     *,
     closed: IntArray,
     costs: FloatArray | None = None,
-    drawn: tuple[float, SystematicDraws, FloatArray] | None = None,
 ) -> IntArray:
     """Choose n more items.
 
@@ -125,8 +85,6 @@ def choose(
         Those asked already, answered or not.
     costs : ndarray, shape (candidates,), optional
         Gains count per unit of cost.
-    drawn : tuple (share, draws, density), optional
-        This share of the items is drawn from the density instead.
 
     Examples
     --------
@@ -144,17 +102,14 @@ def choose(
     open_ = np.ones(used[0][1][0].gains().shape, dtype=bool)
     open_[closed] = False
     chosen: list[int] = []
-    for number in range(len(closed), len(closed) + min(n, int(open_.sum()))):
-        if drawn is not None and (number * SECOND) % 1 < drawn[0]:
-            at = drawn[1].draw(number, drawn[2], open_)
-        else:
-            gains = np.zeros(len(open_))
-            for weight, reductions in used:
-                for one in reductions:
-                    gains += weight / len(reductions) * one.gains()
-            if costs is not None:
-                gains = gains / costs
-            at = int(np.where(open_, gains, -1.0).argmax())
+    for _ in range(min(n, int(open_.sum()))):
+        gains = np.zeros(len(open_))
+        for weight, reductions in used:
+            for one in reductions:
+                gains += weight / len(reductions) * one.gains()
+        if costs is not None:
+            gains = gains / costs
+        at = int(np.where(open_, gains, -1.0).argmax())
         open_[at] = False
         chosen.append(at)
         for _, reductions in used:

@@ -21,7 +21,7 @@ import numpy as np
 
 from fewbench._blocks import Matrix, beside, by_columns, by_rows, column_blocks, total
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.item_curves import ItemCurves
+from fewbench.algorithms.abilities import Abilities
 
 SHRINKAGE = 0.5
 """Weight of the curves' covariance beside the sample covariance."""
@@ -127,8 +127,10 @@ class Inside:
         Weights of the wanted scores, each row of sum 1.
     candidates : ndarray of int, shape (candidates,)
         Items that may be asked.
-    abilities : ndarray, shape (sources,)
-    curves : ItemCurves
+    abilities : Abilities
+    per_group : float
+        How many sources there are for each independent one. The more, the wider the neighborhood:
+        the members of one family say little of another.
     dispersion : float
         Variance of the scores, as a share of that of right and wrong answers.
     """
@@ -138,15 +140,17 @@ class Inside:
         scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
-        abilities: FloatArray,
-        curves: ItemCurves,
+        abilities: Abilities,
         dispersion: float,
+        per_group: float = 1.0,
     ) -> None:
+        self._bandwidth = BANDWIDTH * per_group**0.5
         self._scores = scores[:, candidates].astype(np.float32)
         self._wanted = by_rows(scores, lambda part: part @ weights.T)
         self._weights = weights[:, candidates]
 
-        chances = curves.of(candidates).at(abilities)
+        curves, sources = abilities.curves, abilities.sources
+        chances = curves.of(candidates).at(sources)
         pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
         self._directions = leading_directions(pool, DIRECTIONS)
         self._along = (self._directions.T @ pool).astype(np.float32)
@@ -154,7 +158,7 @@ class Inside:
         self._variance = np.asfortranarray(own.astype(np.float32))
         of_wanted, variance = [], []
         for items in column_blocks(scores):
-            chances = curves.of(items).at(abilities)
+            chances = curves.of(items).at(sources)
             variance.append((dispersion * chances * (1 - chances)).mean(axis=0))
             chances -= chances.mean(axis=0)
             of_wanted.append(chances @ weights[:, items].T)
@@ -166,13 +170,17 @@ class Inside:
         self._nugget = nugget[candidates]
         self.all_sources = self._weighed(np.full(len(scores), 1 / len(scores)))
 
+    def answers(self, items: IntArray) -> FloatArray:
+        """Return the sources' answers to candidates, shape (sources, n)."""
+        return self._scores[:, items].astype(np.float64)
+
     def near(self, items: IntArray, answers: FloatArray) -> Gaussian:
         """Return the Gaussian of the sources that answer as the target does."""
         theirs = self._scores[:, items]
         apart = np.abs(theirs - answers).mean(axis=1, dtype=np.float64)
         share = theirs.mean(axis=0, dtype=np.float64)
         expected = (2 * share * (1 - share)).mean() * len(theirs) / max(len(theirs) - 1, 1)
-        weights = np.exp(-(apart - apart.min()) / (BANDWIDTH * (expected + 1e-9)))
+        weights = np.exp(-(apart - apart.min()) / (self._bandwidth * (expected + 1e-9)))
         return self._weighed(weights / weights.sum())
 
     def _weighed(self, weights: FloatArray) -> Gaussian:

@@ -6,17 +6,16 @@ import numpy as np
 
 from fewbench._blocks import Matrix, by_columns, by_rows, column_blocks, row_blocks
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.item_curves import ItemCurves, fit_curves, score_logits
+from fewbench.algorithms.abilities import Abilities, fit_abilities
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
-from fewbench.algorithms.soundness.likeness import count_distinct
+from fewbench.algorithms.sampling import NestedSample
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
 """Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
 CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each that is asked."""
-GOLDEN = 0.6180339887498949
-FEW, MANY = 20, 45
-"""Distinct sources: below FEW all items are a systematic sample, below MANY part of the later."""
+FEW = 20
+"""Distinct sources: with fewer, all items are a sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,32 +28,42 @@ class KrigingModel:
         Positions of the items that may be asked, sorted.
     inside : Inside
     beyond : Beyond
-    difficulty : ndarray of int, shape (candidates,)
-        The candidates from the hardest to the easiest, ties at random.
+    abilities : Abilities
+        Curves of all items.
+    expected : ndarray, shape (nodes, wanted)
+        Wanted scores on the grid of abilities.
+    sizes : ndarray, shape (wanted,)
+        Number of items of each wanted score.
+    order : ndarray of int, shape (candidates,)
+        The candidates by difficulty, ties at random.
+    pools : ndarray of int, shape (candidates,)
+        Rank of each candidate: the first 1,000 are the candidates of a smaller budget, and so on.
+    dispersion : float
+        Variance of the scores about the curves, as a share of that of right and wrong answers.
     distinct : int
-        How many sources there are, near copies counted once.
+        Number of sources by which items are chosen, near copies counted once.
     """
 
     candidates: IntArray
     inside: Inside
     beyond: Beyond
-    difficulty: IntArray
+    abilities: Abilities
+    expected: FloatArray
+    sizes: FloatArray
+    order: IntArray
+    pools: IntArray
+    dispersion: float
     distinct: int
 
     @property
-    def is_sampled(self) -> bool:
-        """Whether all items are a systematic sample, for lack of sources."""
-        return self.distinct < FEW
+    def n_items(self) -> int:
+        """Number of items of the benchmark."""
+        return len(self.abilities.curves.intercept)
 
     @property
-    def sampled_share(self) -> float:
-        """Share of the later items that are a systematic sample, whatever the target's answers."""
-        return part((MANY - self.distinct) / FEW)
-
-
-def part(x: float) -> float:
-    """Return x cut to [0, 1]."""
-    return min(1.0, max(0.0, x))
+    def is_sampled(self) -> bool:
+        """Whether all items are a sample, for lack of sources."""
+        return self.distinct < FEW
 
 
 def pool_size(asked: int, n_items: int) -> int:
@@ -69,18 +78,12 @@ def pool_size(asked: int, n_items: int) -> int:
     return n_items if n_items <= max(COMPARED, n) else n
 
 
-def _spread(n: int, total: int, start: float) -> IntArray:
-    """Return n places of a line of them, spread evenly; those of a smaller n come first."""
-    steps = np.arange(4 * n + 100)
-    places = ((start + steps * GOLDEN) % 1 * total).astype(np.intp)
-    _, first = np.unique(places, return_index=True)
-    return places[np.sort(first)][:n]
-
-
 def fit_kriging(
     scores: Matrix,
     weights: FloatArray,
     rng: np.random.Generator,
+    distinct: int,
+    per_group: float = 1.0,
     asked: int = 0,
     include: IntArray | None = None,
 ) -> KrigingModel:
@@ -94,6 +97,10 @@ def fit_kriging(
         Weights of the wanted scores, each row of sum 1. Items are chosen for the first.
     rng : Generator
         Draws the candidates of a large benchmark, and breaks ties of difficulty.
+    distinct : int
+        Number of distinct sources: with few, items are drawn.
+    per_group : float
+        How many sources there are for each independent one: members of a family answer alike.
     asked : int
         How many items are asked: the candidates of fewer are among those of more.
     include : ndarray of int, optional
@@ -102,32 +109,40 @@ def fit_kriging(
     n_items = scores.shape[1]
     share = by_columns(scores, lambda part: part.mean(axis=0))
     order = np.lexsort((rng.random(n_items), share))
-    candidates = np.arange(n_items)
     start = rng.random()
+    rank = np.arange(n_items)
     if (n := pool_size(asked, n_items)) < n_items:
-        known = np.empty(0, dtype=np.intp) if include is None else include
-        candidates = np.unique(np.concatenate([order[_spread(n, n_items, start)], known]))
-    logits = score_logits(by_rows(scores, lambda part: part @ weights[0]), n_items)
-    abilities = (logits - logits.mean()) / (logits.std() + 1e-9)
-    curves = fit_curves(scores, abilities)
+        pool = NestedSample(order, np.ones(n_items), start).take(n)
+        rank = np.full(n_items, n_items)
+        rank[pool] = np.arange(n)
+        if include is not None:
+            rank[include] = np.minimum(rank[include], n)
+    candidates = np.flatnonzero(rank < n_items)
+    full = by_rows(scores, lambda part: part @ weights[0])
+    abilities = fit_abilities(scores, full, n_items)
     dispersion = 1.0
     parts = (scores[rows] for rows in row_blocks(scores))
     if not all(((part == 0) | (part == 1)).all() for part in parts):
-        dispersion = _dispersion(scores, abilities, curves)
+        dispersion = _dispersion(scores, abilities)
     return KrigingModel(
         candidates,
-        Inside(scores, weights, candidates, abilities, curves, dispersion),
-        Beyond(scores, weights, candidates, abilities, curves),
-        np.lexsort((rng.random(len(candidates)), share[candidates])),
-        count_distinct(scores[:, candidates]),
+        Inside(scores, weights, candidates, abilities, dispersion, per_group),
+        Beyond(scores, weights, candidates, abilities),
+        abilities,
+        abilities.chances @ weights.T,
+        np.count_nonzero(weights, axis=1).astype(np.float64),
+        np.searchsorted(candidates, order[rank[order] < n_items]),
+        rank[candidates],
+        dispersion,
+        distinct,
     )
 
 
-def _dispersion(scores: Matrix, abilities: FloatArray, curves: ItemCurves) -> float:
+def _dispersion(scores: Matrix, abilities: Abilities) -> float:
     """Return the variance of scores about the curves, as a share of that of right and wrong."""
     sums = []
     for items in (every := column_blocks(scores)):
-        chances = np.clip(curves.of(items).at(abilities), 0.02, 0.98)
+        chances = np.clip(abilities.curves.of(items).at(abilities.sources), 0.02, 0.98)
         squares = (scores[:, items] - chances) ** 2 / (chances * (1 - chances))
         if len(every) == 1:
             return float(squares.mean())

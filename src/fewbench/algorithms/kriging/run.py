@@ -9,32 +9,49 @@ better:
 with l the one-step-ahead Bernoulli log scores (no answer is used twice: the Gaussian inside is the
 one fitted before each round).
 
-Fewer than 20 distinct sources say too little of either. Items are then a systematic sample by
-difficulty, and the estimate is pulled to the sample's mean, by n / (n + 5 S) with n answers and S
-distinct sources.
+No model learned from the sources promises anything about a target unlike them. After every round,
+from the 10th answer on, the run therefore checks two things: whether the target's ability is more
+than two standard deviations beyond nearly all sources, above or below, and whether its answers fit
+the sources' curves (see `fewbench.algorithms.abilities`). If not, the rest of its items is a sample
+with known chances, in proportion to the items' standard deviation at its ability. With fewer than
+20 distinct sources all items are a sample, the first 10 with equal chances. The estimate is then
+between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewbench._types import FloatArray, IntArray
+from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench.algorithms.abilities import EDGES
+from fewbench.algorithms.assisted import Assisted, Phase, assisted
 from fewbench.algorithms.item_curves import logistic
-from fewbench.algorithms.kriging.design import SystematicDraws, choose
+from fewbench.algorithms.kriging.design import choose
 from fewbench.algorithms.kriging.inside import Gaussian
-from fewbench.algorithms.kriging.model import KrigingModel, part
+from fewbench.algorithms.kriging.model import KrigingModel, pool_size
+from fewbench.algorithms.sampling import NestedSample
 
 SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
 INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
-SAMPLED_FROM = 20
-DRAWN_FROM, DRAWN_SHARE = 40, 0.6
-FAR_ABOVE = 0.25, 0.15
-"""From how far above the sources' 95 % quantile items are drawn, and how soon all of them are."""
-DENSITY_FLOOR = 0.0125
-SOURCE_WORTH = 5.0
-"""With few sources, each counts as so many answers against the sample's mean."""
+PILOT = 10
+"""Answers from which a run checks whether the sources can predict the target."""
+FAR, MISFIT = 2.0, 0.05
+"""Distance beyond the sources, and p-value of the answers' fit, from which the models are not
+trusted: to draw the rest of the items costs little."""
+ENOUGH = 0.4
+"""Least share of the items that must be a sample for an estimate from it."""
+CHOSEN = 1 / 3
+"""Share of the items that are chosen once for all targets, and not drawn."""
+FLOOR = 0.2
+"""Part of an item's chance that does not depend on how uncertain its answer is."""
+LEAST_SHARE, SOURCES = 0.5, 10.0
+"""Least share of the sample in the full score; the other is 10 / (10 + distinct sources)."""
+TRUST, CHANCE, AGREED = 2.0, 1.5, 0.87
+"""For tasks the models' standard errors count twice. Differences above 1.5 of the sample's standard
+errors are not all chance. An estimate on which both agree errs .87 of the sample's error."""
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
 
 
@@ -45,14 +62,48 @@ class Estimated:
     Attributes
     ----------
     scores, errors : ndarray, shape (wanted,)
-        Posterior means, in [0, 1], and standard deviations.
+        Estimates, in [0, 1], and standard errors.
     beyond : float
         Weight of the model beyond the sources.
+    freedom : ndarray, shape (wanted,), optional
+        Degrees of freedom, if the errors are those of a sample. NaN where the sample is too small,
+        with the models' errors there.
+    influence : ndarray, shape (answered,), optional
+        What each answer of a sample adds to the error of the first score.
     """
 
     scores: FloatArray
     errors: FloatArray
     beyond: float
+    freedom: FloatArray | None = None
+    influence: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A sample: which items were asked before, and the chances of those asked since.
+
+    `sample` continues it; without one, `chances` are given and there is no next item.
+    """
+
+    before: IntArray
+    sample: NestedSample | None
+    chances: FloatArray | None = None
+
+    def holds(self, items: IntArray) -> BoolArray:
+        """Return which items were drawn; others may have been asked for another reason."""
+        since = ~np.isin(items, self.before)
+        if self.sample is None:
+            assert self.chances is not None
+            return np.asarray(since & np.isfinite(self.chances[items]))
+        return np.asarray(since & np.isin(items, self.sample.take(int(since.sum()))))
+
+    def chances_of(self, n: int) -> FloatArray:
+        """Return the chance of each candidate to be among the first n."""
+        if self.sample is not None:
+            return self.sample.chances(n)
+        assert self.chances is not None
+        return self.chances
 
 
 class Run:
@@ -62,12 +113,13 @@ class Run:
     ----------
     model : KrigingModel
     start : float
-        In [0, 1): random start of the target's systematic sample.
+        In [0, 1): random start of the target's sample.
     """
 
     def __init__(self, model: KrigingModel, start: float = 0.0) -> None:
-        self.model = model
-        self._draws = SystematicDraws(model.difficulty, start)
+        self.model, self.start = model, start
+        self.draws: list[Draw] = []
+        self.checked = 0
         self._filter = model.beyond.start()
         self._inside: Gaussian = model.inside.all_sources
         self._log_score = 0.0
@@ -87,6 +139,42 @@ class Run:
         self._filter = self.model.beyond.hear(self._filter, items, answers)
         self._inside = self.model.inside.near(self.items, self.answers)
 
+    def copy(self) -> "Run":
+        """Return a run that can hear more without changing this one."""
+        other = copy(self)
+        other.draws = [*self.draws]
+        return other
+
+    # -- the path ----------------------------------------------------------------------------
+
+    @property
+    def is_unlike(self) -> bool:
+        """Whether the answers say that the sources cannot predict this target."""
+        theirs = self.model.inside.answers(self.items)
+        items = self.model.candidates[self.items]
+        return self.model.abilities.unlike(theirs, items, self.answers, FAR, MISFIT) is not None
+
+    @property
+    def _abilities(self) -> FloatArray:
+        """Posterior weights of the grid of abilities."""
+        items = self.model.candidates[self.items]
+        return self.model.abilities.posterior(items, self.answers)
+
+    def designs(self) -> list[tuple[float, Sequence[Gaussian], IntArray]]:
+        """Return the models by which the next items are chosen: weight, Gaussians, answered."""
+        weight = 0.0
+        if len(self.items):
+            means, variances = self.model.beyond.predict(self._filter, self.items, self.answers)
+            weight = self._beyond(means, variances)
+        if weight < INSIDE_ONLY:
+            return [(1.0, [self._inside], self.items)]
+        return [
+            (1 - weight, [self._inside], self.items),
+            (weight, self.model.beyond.designs, self.items),
+        ]
+
+    # -- the estimate ------------------------------------------------------------------------
+
     def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
         """Return the weight of the model beyond the sources, given what it predicts."""
         curves, score = self.model.beyond, self._filter.score
@@ -101,11 +189,16 @@ class Run:
         return float(logistic(logit + LEAN))
 
     def estimate(self) -> Estimated:
-        """Return the wanted scores by both models."""
+        """Return the wanted scores.
+
+        Of items that are a sample, the estimate lies between the models' and the sample's own. The
+        more they differ, beyond what chance explains, the less the models count (as in Stein's
+        estimator).
+        """
         inside, of_inside = self._inside.predict(self.items, self.answers)
         means, variances = self.model.beyond.predict(self._filter, self.items, self.answers)
         weight = self._beyond(means, variances)
-        chance = self._abilities()
+        chance = self._nodes()
         outside = chance @ means
         of_outside = np.maximum(chance @ (means**2 + variances) - outside**2, 0)
         variance = (1 - weight) * of_inside + weight * of_outside
@@ -115,67 +208,135 @@ class Run:
         least = own @ self.answers
         most = least + np.maximum(1 - own.sum(axis=1), 0)
         score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
-        if self.model.is_sampled and len(self.items):
-            score, error = self._to_mean(score, error)
-        return Estimated(np.clip(score, least, most), error, weight)
+        found = Estimated(score, error, weight)
+        if self._counts_as_sample:
+            found = self._with_sample(found)
+        return replace(found, scores=np.clip(found.scores, least, most))
 
-    def _to_mean(self, score: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Pull estimates and standard errors to those of the sample's weighted means."""
-        weights = self.model.beyond.weights
-        drawn = weights[:, self.items] / np.maximum(weights[0, self.items], 1e-300)
-        total = drawn.sum(axis=1)
-        shares = drawn / np.where(total > 0, total, 1.0)[:, None]
-        mean = shares @ self.answers
-        n = len(self.items)
-        pull = np.where(total > 0, n / (n + SOURCE_WORTH * self.model.distinct), 0.0)
-        spread = np.sqrt((shares**2).sum(axis=1) * np.maximum(mean * (1 - mean), 0.25 / n))
-        return (1 - pull) * score + pull * mean, (1 - pull) * error + pull * spread
-
-    def next(
-        self, n: int, closed: IntArray | None = None, costs: FloatArray | None = None
-    ) -> IntArray:
-        """Choose n more items for this target, as `next_together` does for one."""
-        return next_together([self], n, self.items if closed is None else closed, costs)
-
-    def _design(self) -> "_Design":
-        """Return what the target's items are chosen for."""
-        curves, weight = self.model.beyond, 0.0
-        # With rather few sources, what they do not tell of is drawn too.
-        share, density = self.model.sampled_share, curves.weights[0]
-        share *= len(self.items) >= SAMPLED_FROM
-        models: list[tuple[float, Sequence[Gaussian], IntArray]] = [
-            (1.0, [self._inside], self.items)
-        ]
-        if len(self.items):
-            means, variances = curves.predict(self._filter, self.items, self.answers)
-            weight = self._beyond(means, variances)
-        if weight >= INSIDE_ONLY:
-            models = [
-                (1 - weight, [self._inside], self.items),
-                (weight, curves.designs, self.items),
-            ]
-            chance = self._abilities()
-            spread = chance @ (curves.chances * (1 - curves.chances))
-            density = density * np.sqrt(spread + DENSITY_FLOOR)
-            above = float(chance @ means[:, 0]) - curves.edge_score
-            share = max(share, weight * part((above - FAR_ABOVE[0]) / FAR_ABOVE[1]))
-            if len(self.items) >= DRAWN_FROM:
-                far = float(chance @ curves.grid) - curves.edge
-                share = max(share, weight * DRAWN_SHARE * part(far))
-        return _Design(models, share, density)
-
-    def _abilities(self) -> FloatArray:
+    def _nodes(self) -> FloatArray:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
         return np.asarray(chance / chance.sum())
 
+    @property
+    def _counts_as_sample(self) -> bool:
+        if not self.draws:
+            return False
+        drawn = np.zeros(len(self.items), dtype=bool)
+        for draw in self.draws:
+            drawn |= draw.holds(self.items)
+        return bool(drawn.mean() >= ENOUGH)
 
-@dataclass(frozen=True, eq=False)
-class _Design:
-    """Models to choose items by, and the share and density of those that are drawn."""
+    def _with_sample(self, models: Estimated) -> Estimated:
+        drawn = self._sampled()
+        known = np.isfinite(drawn.errors)
+        of_sample = np.where(known, drawn.errors, 1.0) ** 2
+        of_models = (TRUST * models.errors) ** 2
+        share = of_models / np.maximum(of_models + of_sample, 1e-12)
+        share[0] = max(LEAST_SHARE, SOURCES / (SOURCES + self.model.distinct))
+        apart = (models.scores - drawn.scores) ** 2
+        share = np.maximum(share, 1 - CHANCE**2 * of_sample / np.maximum(apart, 1e-12))
+        if np.ptp(self.answers) == 0:  # all right or all wrong: nothing speaks for the models
+            share[:] = 1.0
+        mixed = np.sqrt(of_sample) * (AGREED + (1 - AGREED) * share)
+        return Estimated(
+            np.where(known, models.scores + share * (drawn.scores - models.scores), models.scores),
+            np.where(known, mixed, models.errors),
+            models.beyond,
+            np.where(known, drawn.freedom, np.nan),
+            drawn.influence,
+        )
 
-    models: list[tuple[float, Sequence[Gaussian], IntArray]]
-    share: float
-    density: FloatArray
+    def _sampled(self) -> Assisted:
+        """Return what the sample says by itself, assisted by the curves."""
+        model, items = self.model, self.items
+        predicted = self._abilities @ model.abilities.chances[:, model.candidates]
+        noise, weights = self._noise(), model.beyond.weights
+        expected = self._abilities @ model.expected
+        phases = []
+        for at, draw in enumerate(self.draws):
+            until = self.draws[at + 1].before if at + 1 < len(self.draws) else items
+            is_drawn = draw.holds(items) & np.isin(items, until)
+            places = np.flatnonzero(is_drawn)
+            if not len(places):
+                continue
+            was_before = np.isin(items, draw.before) | (np.isin(items, until) & ~is_drawn)
+            earlier = items[was_before]
+            known = weights[:, earlier]
+            chances = np.maximum(draw.chances_of(len(places))[items[places]], 1e-9)
+            left = np.maximum(1 - known.sum(axis=1), 0.0)
+            variance = 1.0
+            if len(self.draws) > 1:
+                rest = np.ones(len(noise), dtype=bool)
+                rest[earlier] = False
+                every = np.maximum(draw.chances_of(len(places))[rest], 1e-3)
+                variance = float((weights[0, rest] ** 2 * noise[rest] / every).sum())
+            phases.append(
+                Phase(
+                    known @ self.answers[was_before],
+                    left,
+                    expected - known @ predicted[earlier],
+                    places,
+                    weights[:, items[places]] / chances,
+                    variance,
+                )
+            )
+        return assisted(
+            phases,
+            self.answers,
+            predicted[items],
+            noise[items],
+            float(predicted.var()),
+            model.sizes,
+        )
+
+    def _noise(self) -> FloatArray:
+        """Return the variance of each candidate's answer at the target's ability."""
+        chances = self.model.abilities.chances[:, self.model.candidates]
+        return np.asarray(self.model.dispersion * (self._abilities @ (chances * (1 - chances))))
+
+
+def settle(runs: Sequence[Run], asked: IntArray, costs: FloatArray | None = None) -> None:
+    """Decide after a round whether the next items of these targets are a sample.
+
+    Targets that run the same items share the sample.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of one model of the sources.
+    asked : ndarray of int
+        Places of all items that were asked.
+    costs : ndarray, shape (candidates,), optional
+        What each item costs: the sample is the one that is most precise for its cost.
+    """
+    first = runs[0]
+    model, n = first.model, len(asked)
+    if first.draws:
+        latest = first.draws[-1]
+        begins = (model.is_sampled and len(first.draws) == 1 and n >= PILOT) or (
+            n - len(latest.before) > _pool(model, len(latest.before)) // 2
+        )
+    else:
+        begins = model.is_sampled
+        if not begins and n >= max(PILOT, 2 * first.checked):  # after 10, 20, 40 ... answers
+            first.checked = n
+            begins = any(run.is_unlike for run in runs)
+    if not begins:
+        return
+    sizes = model.beyond.weights[0]
+    if first.draws or not model.is_sampled:
+        sizes = _sizes(model, np.mean([run._noise() for run in runs], axis=0), costs)
+    order = model.order[model.pools[model.order] < _pool(model, n)]
+    order = order[~np.isin(order, asked)]
+    if len(order):
+        start = (first.start + len(first.draws) / 3) % 1
+        draw = Draw(asked, NestedSample(order, sizes, start))
+        for run in runs:
+            run.draws.append(draw)
+
+
+def _pool(model: KrigingModel, asked: int) -> int:
+    return min(pool_size(asked, model.n_items), len(model.candidates))
 
 
 def next_together(
@@ -184,14 +345,8 @@ def next_together(
     """Choose n more items that all these targets run, as places among the candidates.
 
     They lower the sum of the targets' variances. That is the variance of the difference of two:
-    given the sources, the answers of two targets are independent draws of the two processes.
-
-    Both models' shares in the design are their weights. Beyond the sources curves may be off
-    in ways that they do not know of, and more so the more answers there are: from 40 answers
-    on part of the items are a systematic sample, in proportion to the answers' standard
-    deviation. A target that scores far above the sources gets more of it, and at once. The
-    fewer sources there are below 45, the more of the items after the first 20 are such a
-    sample, and all with fewer than 20.
+    given the sources, the answers of two targets are independent draws of the two processes. Both
+    models' shares in the design are their weights. Where the items are a sample, they are its next.
 
     Parameters
     ----------
@@ -203,36 +358,67 @@ def next_together(
     costs : ndarray, shape (candidates,), optional
         Gains count per unit of cost.
     """
-    first = runs[0]
-    if first.model.is_sampled:  # costs do not count: the sample would be another
-        return first._draws.take(n, closed, first.model.beyond.weights[0])
-    designs = [run._design() for run in runs]
+    draws = runs[0].draws
+    if draws and draws[-1].sample is not None:
+        return _drawn(draws[-1].sample, n, closed)
     models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
-    for weight, of, items in (model for one in designs for model in one.models):
-        key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
-        known = models[key][0] if key in models else 0.0
-        models[key] = (known + weight / len(runs), of, items)
-    share = max(one.share for one in designs)
-    density = designs[0].density
-    if len(runs) > 1:
-        density = np.mean([one.density / one.density.sum() for one in designs], axis=0)
-    drawn = (share, first._draws, density) if share else None
-    return choose(list(models.values()), n, closed=closed, costs=costs, drawn=drawn)
+    for run in runs:
+        for weight, of, items in run.designs():
+            key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
+            known = models[key][0] if key in models else 0.0
+            models[key] = (known + weight / len(runs), of, items)
+    return choose(list(models.values()), n, closed=closed, costs=costs)
+
+
+def _drawn(sample: NestedSample, n: int, closed: IntArray) -> IntArray:
+    """Return the next n items of a sample that are not closed."""
+    found = sample.take(n)
+    while len(more := sample.take(len(found) + n)) > len(found):
+        if (~np.isin(found, closed)).sum() >= n:
+            break
+        found = more
+    return np.asarray(found[~np.isin(found, closed)][:n])
 
 
 def choose_static(
     model: KrigingModel, n: int, costs: FloatArray | None = None, start: float = 0.0
-) -> IntArray:
-    """Choose n items for any target: half of the gain is the model's beyond the sources.
+) -> tuple[IntArray, FloatArray]:
+    """Choose n items for any target, and return them with their chances.
 
-    With few sources they are a systematic sample, with a random `start` in [0, 1).
+    The first third is chosen, half of the gain for the model inside the sources and half for the
+    one beyond; their chances are NaN. The rest is a sample, in proportion to the items' standard
+    deviation at the abilities that targets may have. With few sources all items are a sample.
     """
     nothing = np.empty(0, dtype=np.intp)
-    if model.is_sampled:
-        draws = SystematicDraws(model.difficulty, start)
-        return draws.take(n, nothing, model.beyond.weights[0])
-    halves = [
-        (0.5, [model.inside.all_sources], nothing),
-        (0.5, model.beyond.designs, nothing),
-    ]
-    return choose(halves, n, closed=nothing, costs=costs)
+    chosen = nothing
+    if not model.is_sampled:
+        halves = [
+            (0.5, [model.inside.all_sources], nothing),
+            (0.5, model.beyond.designs, nothing),
+        ]
+        chosen = choose(halves, round(CHOSEN * n), closed=nothing, costs=costs)
+    abilities = model.abilities
+    likely = (abilities.grid >= np.quantile(abilities.sources, EDGES[0])) & (
+        abilities.grid <= abilities.sources.max() + FAR
+    )
+    chances = abilities.chances[np.ix_(likely, model.candidates)]
+    sizes = _sizes(model, (chances * (1 - chances)).mean(axis=0), costs)
+    order = model.order[~np.isin(model.order, chosen)]
+    sample = NestedSample(order, sizes, start)
+    drawn = sample.take(n - len(chosen))
+    return (
+        np.concatenate([chosen, drawn]),
+        np.concatenate([np.full(len(chosen), np.nan), sample.chances(len(drawn))[drawn]]),
+    )
+
+
+def _sizes(model: KrigingModel, noise: FloatArray, costs: FloatArray | None) -> FloatArray:
+    """Return the sizes that a sample is drawn in proportion to, given the answers' variances.
+
+    Most precise for its cost is weight times standard deviation over the root of the cost.
+    """
+    weights = model.beyond.weights[0]
+    best = weights * np.sqrt(noise)
+    if costs is not None:
+        best = best / np.sqrt(costs)
+    return np.asarray((1 - FLOOR) * best / best.mean() + FLOOR * weights / weights.mean())

@@ -9,19 +9,28 @@ averaged by how likely the target is beyond the sources (Bayesian model averagin
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import ClassVar
 
 import numpy as np
 
 from fewbench._seeds import child_seed
-from fewbench._types import IntArray
-from fewbench.algorithms.kriging import KrigingModel, Run, next_together, pool_size
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.kriging import FAR, KrigingModel, Run, next_together, pool_size, settle
 from fewbench.methods.base import Method, Prediction, Session
-from fewbench.methods.kriging import NEEDS, item_costs, prediction_of, source_kriging
+from fewbench.methods.kriging import (
+    NEEDS,
+    item_costs,
+    prediction_of,
+    source_kriging,
+)
 from fewbench.methods.needs import Need
+from fewbench.methods.sources import distinct_sources
 from fewbench.methods.written import check_number, write
 from fewbench.scores import Scores
+
+NOTHING = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -37,9 +46,12 @@ class Fewbench(Method):
       what they tell per unit of cost. The budget still counts items.
     - `together`: So many targets, in their order, run the same items, chosen to lower the sum of
       their variances: differences of their scores are more precise. They wait for one another.
+    - `sources`: Number of distinct sources that decides how items are chosen (default: that of the
+      scores).
 
-    With fewer than 20 distinct sources items are a systematic sample by difficulty, costs do not
-    count, and the estimate is pulled to the sample's mean.
+    With fewer than 20 distinct sources all items are a sample. So are the later items of a target
+    that is far beyond the sources, or whose answers do not fit them; the chances are then in
+    proportion to what an item tells, per root of its cost.
 
     >>> Fewbench(first=8).describe()
     'fewbench(first=8)'
@@ -49,13 +61,21 @@ class Fewbench(Method):
     growth: float = 2.0
     cost: str | None = None
     together: int = 1
+    sources: int | None = None
     needs: ClassVar[tuple[Need, ...]] = NEEDS
     extends: ClassVar[bool] = True
+    reach: ClassVar[float] = FAR
 
     @property
     def targets_apart(self) -> bool:
         """Whether a target's items are independent of the other targets."""
         return self.together == 1
+
+    def for_sources(self, scores: Scores) -> "Fewbench":
+        """Return the method that these sources decide on."""
+        if self.sources is not None:
+            return self
+        return replace(self, sources=distinct_sources(scores))
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
@@ -82,46 +102,44 @@ class FewbenchSession(Session):
         self._costs = item_costs(scores, method.cost)
         self._models: dict[int, KrigingModel] = {}  # by size of the pool
         self._model(0)
-        self._runs: dict[str, tuple[list[bytes], Run]] = {}  # with the rounds that it heard
+        self._heard: dict[str, tuple[list[bytes], list[Run]]] = {}  # by the first of a group
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
-        """Return each target's next round."""
+        """Return each target's next round; those that answered first wait for their group."""
         chosen: dict[str, IntArray] = {}
-        if (size := self._method.together) > 1:
-            every = self.record.targets
-            for at in range(0, len(every), size):
-                chosen |= self._choose_together(every[at : at + size], targets)
-            return chosen
-        for name in targets:
-            asked = self.record.asked(name)
+        for group in dict.fromkeys(self._group(name) for name in targets):
+            asked = self._asked(group)
             n = min(self._round(len(asked)), self._budget - len(asked))
-            if n > 0:
-                run = self._run(name)
-                candidates = run.model.candidates
-                costs = None if self._costs is None else self._costs[candidates]
-                places = np.searchsorted(candidates, asked)
-                chosen[name] = candidates[run.next(n, places, costs)]
-        return {name: items for name, items in chosen.items() if len(items)}
-
-    def _choose_together(self, group: Sequence[str], ready: Sequence[str]) -> dict[str, IntArray]:
-        """Return one round for a group; those that answered first wait for the others."""
-        asked = np.unique(np.concatenate([self.record.asked(name) for name in group]))
-        n = min(self._round(len(asked)), self._budget - len(asked))
-        if n <= 0:
-            return {}
-        if not set(group) <= set(ready):
-            return {name: np.empty(0, dtype=np.intp) for name in group if name in ready}
-        runs = [self._run(name) for name in group]
-        candidates = runs[0].model.candidates
-        costs = None if self._costs is None else self._costs[candidates]
-        places = np.searchsorted(candidates, asked)
-        items = candidates[next_together(runs, n, places, costs)]
-        return {name: items for name in group if len(items)}
+            if n <= 0:
+                continue
+            if not set(group) <= set(targets):
+                chosen |= {name: np.empty(0, dtype=np.intp) for name in group if name in targets}
+                continue
+            runs = self._runs(group)
+            candidates = runs[0].model.candidates
+            places = np.searchsorted(candidates, asked)
+            items = candidates[next_together(runs, n, places, self._costs_of(runs[0].model))]
+            if len(items):
+                chosen |= dict.fromkeys(group, items)
+        return chosen
 
     def predict(self, targets: Sequence[str], *, tasks: bool = True) -> Prediction:
-        """Predict from both models, averaged."""
-        runs = [self._run(name) for name in targets]
+        """Predict from both models, averaged, and from the sample where there is one."""
+        runs = []
+        for name in targets:
+            group = self._group(name)
+            runs.append(self._runs(group)[group.index(name)])
         return prediction_of(runs[0].model, runs, tasks)
+
+    def _group(self, target: str) -> tuple[str, ...]:
+        """Return the targets that run the same items."""
+        size, names = self._method.together, self.record.targets
+        at = names.index(target) // size * size
+        return names[at : at + size]
+
+    def _asked(self, group: Sequence[str]) -> IntArray:
+        every = [self.record.asked(name) for name in group]
+        return every[0] if len(every) == 1 else np.unique(np.concatenate(every))
 
     def _round(self, done: int) -> int:
         """Return how many items the round after so many answers has."""
@@ -129,35 +147,56 @@ class FewbenchSession(Session):
             return self._method.first
         return max(1, int(np.ceil(done * self._method.growth - 1e-9)) - done)
 
+    def _costs_of(self, model: KrigingModel) -> FloatArray | None:
+        return None if self._costs is None else self._costs[model.candidates]
+
     def _model(self, asked: int) -> KrigingModel:
         """Return the sources' models with as many candidates as so many items need."""
         size = pool_size(asked, self._scores.n_items)
         if size not in self._models:
-            self._models[size] = source_kriging(self._scores, self._seed, asked)
+            self._models[size] = self._fit(asked)
         return self._models[size]
 
-    def _run(self, target: str) -> Run:
-        """Return what the target's answers say; rounds heard before are not heard again."""
-        record = self.record
-        asked, scores = record.asked(target), record.scores(target)
-        model = self._model(len(asked))
-        if not np.isin(asked, model.candidates).all():  # an older release asked for them
-            model = source_kriging(self._scores, self._seed, len(asked), asked)
-            self._models[pool_size(len(asked), self._scores.n_items)] = model
-        rounds = [items[np.isfinite(scores[items])] for items in record.rounds(target)]
-        told = [items.tobytes() + scores[items].tobytes() for items in rounds]
-        known, run = self._runs.get(target, ([], None))
-        if run is None or run.model is not model or told[: len(known)] != known:
-            known, run = [], self._new(target, model)
-        for items in rounds[len(known) :]:
-            run.hear(np.searchsorted(model.candidates, items), scores[items])
-        self._runs[target] = told, run
-        return run
+    def _fit(self, asked: int, include: IntArray | None = None) -> KrigingModel:
+        return source_kriging(self._scores, self._seed, asked, include, self._method.sources)
 
-    def _new(self, target: str, model: KrigingModel) -> Run:
-        """Return a run without answers; each target, or group, has its own random start."""
-        size, names = self._method.together, self.record.targets
-        first = names[names.index(target) // size * size]
+    def _runs(self, group: tuple[str, ...]) -> list[Run]:
+        """Return what a group's answers say; rounds heard before are not heard again."""
+        record, asked = self.record, self._asked(group)
+        model = self._model(len(asked))
+        if not np.isin(asked, model.candidates).all():  # items that the user chose
+            model = self._fit(len(asked), asked)
+            self._models[pool_size(len(asked), self._scores.n_items)] = model
+        rounds = list(zip_longest(*(record.rounds(one) for one in group), fillvalue=NOTHING))
+        told = [self._told(group, one) for one in rounds]
+        known, runs = self._heard.get(group[0], ([], []))
+        if not runs or runs[0].model is not model or told[: len(known)] != known:
+            known, runs = [], [Run(model, self._start(group[0])) for _ in group]
+            settle(runs, NOTHING, self._costs_of(model))
+        opened = {at for name in group for at in record.open(name).tolist()}
+        for at in range(len(known), len(rounds)):
+            is_whole = not any(opened.intersection(items.tolist()) for items in rounds[at])
+            if not is_whole:  # what is kept is of whole rounds
+                runs = [run.copy() for run in runs]
+            for name, run, items in zip(group, runs, rounds[at], strict=True):
+                answers = record.scores(name)[items]
+                has = np.isfinite(answers)
+                run.hear(np.searchsorted(model.candidates, items[has]), answers[has])
+            if not is_whole:
+                continue
+            before = np.unique(np.concatenate([one for each in rounds[: at + 1] for one in each]))
+            settle(runs, np.searchsorted(model.candidates, before), self._costs_of(model))
+            if at == len(known):
+                known = [*known, told[at]]
+                self._heard[group[0]] = known, runs
+        return runs
+
+    def _told(self, group: tuple[str, ...], items: Sequence[IntArray]) -> bytes:
+        """Return a round's items and answers."""
+        pairs = zip(group, items, strict=True)
+        return b"".join(at.tobytes() + self.record.scores(name)[at].tobytes() for name, at in pairs)
+
+    def _start(self, first: str) -> float:
+        """Return the random start of a group's sample."""
         key = int.from_bytes(hashlib.sha256(first.encode()).digest()[:4], "big")
-        start = np.random.default_rng(child_seed(self._seed, 7, key)).random()
-        return Run(model, float(start))
+        return float(np.random.default_rng(child_seed(self._seed, 7, key)).random())

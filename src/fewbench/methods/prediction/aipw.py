@@ -12,13 +12,17 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.assisted import sample_error
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
-from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.base import Answers, Prediction, full_only
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import task_members
 from fewbench.methods.subset import Subset
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
+
+LEAST_REST = 0.1
+"""Least share of a residual that is not the answer's own doing."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ class AIPW:
         parts = [everyone] if folds == 1 else [np.flatnonzero(fold_of == k) for k in range(folds)]
         weights = np.column_stack([scores.item_weights, scores.task_weights])
         sampled = _sampled(scores, subset, at)
-        return FittedAIPW(self, scores.filled.T, weights, sampled, tuple(parts))
+        features = scores.filled.T
+        return FittedAIPW(self, features, weights, sampled, tuple(parts), subset.is_sample)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,7 @@ class FittedAIPW:
     weights: FloatArray
     sampled: FloatArray
     parts: tuple[IntArray, ...]
+    is_sample: bool = False
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores, the items' expected scores and, if wanted, task scores."""
@@ -86,18 +92,37 @@ class FittedAIPW:
         known = answers.scores @ self.weights[at]
         unknown = np.zeros_like(known)
         items = np.zeros((len(answers.scores), len(features)))
+        without = np.zeros_like(answers.scores)  # predictions without the answer itself
         for held in self.parts:
             train = held if len(self.parts) == 1 else np.setdiff1d(np.arange(n), held)
             model = fit_ridge(features[at[train]], answers.scores[:, train].T, self.method.alpha)
             expected = model.predict(features).T
             residuals = answers.scores[:, held] - expected[:, at[held]]
+            own = np.ones_like(residuals)
+            if len(self.parts) == 1:
+                own = np.maximum(1 - _leverage(features[at], model.alpha), LEAST_REST)
+            without[:, held] = answers.scores[:, held] - residuals / own
             unknown += expected @ rest + (n / len(held)) * (residuals @ beyond[held])
             items += expected
         # The sum over the rest is at least 0 and at most its weight.
         means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
         items = np.clip(items / len(self.parts), 0.0, 1.0)
         items[:, at] = answers.scores
-        return Prediction(means[:, 0], means[:, 1:] if tasks else None, items)
+        spread = freedom = None
+        if self.is_sample:
+            sampled = self.sampled[:, 0]
+            spread, degrees = sample_error(answers.scores, without, sampled, len(features))
+            freedom = full_only(degrees, self.weights.shape[1] - 1)
+        of_tasks = means[:, 1:] if tasks else None
+        return Prediction(means[:, 0], of_tasks, items, spread=spread, freedom=freedom)
+
+
+def _leverage(x: FloatArray, alphas: FloatArray) -> FloatArray:
+    """Return how much each answer makes its own prediction, shape (targets, n)."""
+    about = x - x.mean(axis=0)
+    values, vectors = np.linalg.eigh(about @ about.T)
+    shrunk = values / (values + alphas[:, None] + 1e-12)
+    return np.asarray(np.maximum(shrunk, 0.0) @ (vectors**2).T + 1 / len(x))
 
 
 def _sampled(scores: Scores, subset: Subset, at: IntArray) -> FloatArray:

@@ -3,38 +3,61 @@
 The items are those of `OptimalDesign`, or any others. See `fewbench.algorithms.kriging`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import KrigingModel, Run
+from fewbench.algorithms.kriging import FAR, Draw, KrigingModel, Run
 from fewbench.methods.base import Answers, Prediction
 from fewbench.methods.kriging import NEEDS, prediction_of, source_kriging
 from fewbench.methods.needs import require
+from fewbench.methods.sources import distinct_sources
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
 class Kriging:
-    """Posterior mean of the full score, inside and beyond the sources, with its standard error."""
+    """Posterior mean of the full score, inside and beyond the sources, with its standard error.
 
+    If the sources cannot predict a target, and part of the items is a sample, the estimate rests on
+    the sample as well (see `fewbench.algorithms.kriging.run`).
+
+    - `sources`: Number of distinct sources that decides whether the sources can predict any target
+      (default: that of the scores).
+    """
+
+    sources: int | None = None
     needs: ClassVar = NEEDS
+    reach: ClassVar[float] = FAR
+
+    def for_sources(self, scores: Scores) -> "Kriging":
+        """Return the predictor that these sources decide on."""
+        if self.sources is not None:
+            return self
+        return replace(self, sources=distinct_sources(scores))
 
     def fit(self, scores: Scores, subset: Subset, seed: int) -> "FittedKriging":
         """Fit the sources."""
         require(self, scores)
         items = scores.positions(subset.items)
-        return FittedKriging(source_kriging(scores, seed, len(items), items))
+        model = source_kriging(scores, seed, len(items), items, self.sources)
+        chances = None
+        if subset.chances is not None:
+            chances = np.full(len(model.candidates), np.nan)
+            given = np.array(subset.chances, dtype=np.float64)  # None is NaN
+            chances[np.searchsorted(model.candidates, items)] = given
+        return FittedKriging(model, chances)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedKriging:
-    """The sources' models."""
+    """The sources' models, and the chances of items that were drawn; NaN for the others."""
 
     model: KrigingModel
+    chances: FloatArray | None
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict each target by itself."""
@@ -45,4 +68,7 @@ class FittedKriging:
     def _heard(self, places: IntArray, row: FloatArray) -> Run:
         run = Run(self.model)
         run.hear(places, row)
+        if self.chances is not None and (self.model.is_sampled or run.is_unlike):
+            chosen = places[np.isnan(self.chances[places])]
+            run.draws.append(Draw(chosen, None, self.chances))
         return run

@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.assisted import sample_error
 from fewbench.errors import MethodError
-from fewbench.methods.base import Answers, Prediction
+from fewbench.methods.base import Answers, Prediction, full_only
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
 from fewbench.methods.needs import Need
 from fewbench.methods.prediction.completed import TaskLines, lines_for, task_members
@@ -36,24 +37,35 @@ class Mean:
         """Take the weights; nothing is learned."""
         at = scores.positions(subset.items)
         task_of, weights = scores.task_of[at], subset.weights_over(scores)
-        return FittedMean(len(scores.tasks), task_of, weights, lines_for(scores, task_of, weights))
+        lines = lines_for(scores, task_of, weights)
+        easy = ease(scores)[at] if subset.is_sample and scores.n_models else None
+        return FittedMean(len(scores.tasks), task_of, weights, lines, easy, scores.n_items)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMean:
-    """Weights and tasks of the chosen items, shape (n,), and lines for tasks without items."""
+    """Weights and tasks of the chosen items, shape (n,), and lines for tasks without items.
+
+    Of a sample also how easy its items are, which strata explain, and the number of all items.
+    """
 
     n_tasks: int
     task_of: IntArray
     weights: FloatArray
     lines: TaskLines | None
+    easy: FloatArray | None = None
+    n_items: int = 0
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores."""
         full = self.full(answers)
-        if not tasks:
-            return Prediction(full)
-        return Prediction(full, self.tasks(answers, full))
+        spread = freedom = None
+        if self.easy is not None:
+            line = _line(self.easy, answers.scores, self.weights)
+            spread, degrees = sample_error(answers.scores, line, self.weights, self.n_items)
+            freedom = full_only(degrees, self.n_tasks)
+        of_tasks = self.tasks(answers, full) if tasks else None
+        return Prediction(full, of_tasks, spread=spread, freedom=freedom)
 
     def full(self, answers: Answers) -> FloatArray:
         """Return the weighted means, shape (targets,)."""
@@ -65,6 +77,17 @@ class FittedMean:
         with np.errstate(invalid="ignore"):
             seen = np.asarray((answers.scores @ member) / member.sum(axis=0))
         return seen if self.lines is None else self.lines.fill(seen, full)  # NaN without items
+
+
+def _line(x: FloatArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return each answer's value on the target's line over x, with a slope from 0 to 1."""
+    shares = weights / weights.sum()
+    about = x - shares @ x
+    variance = float(shares @ about**2)
+    if variance <= 0:
+        return np.zeros_like(answers)
+    slopes = np.clip(answers @ (shares * about) / variance, 0.0, 1.0)
+    return np.asarray(slopes[:, None] * x)
 
 
 @dataclass(frozen=True)
@@ -140,7 +163,8 @@ class Difference:
         proxy = ease(scores, self.proxy)
         lines = lines_for(scores, scores.task_of[at], weights)
         weights = weights / weights.sum()
-        return FittedDifference(scores.benchmark, lines, at, weights, proxy, self.tune)
+        made = (scores.benchmark, lines, at, weights, proxy, self.tune, subset.is_sample)
+        return FittedDifference(*made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +177,7 @@ class FittedDifference:
     weights: FloatArray
     proxy: FloatArray
     tune: bool
+    is_sample: bool = False
 
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores, all within 0 to 1."""
@@ -161,15 +186,21 @@ class FittedDifference:
         left = answers.scores - slope[:, None] * x
         full = left @ self.weights + slope * float(self.benchmark.item_weights @ self.proxy)
         full = np.clip(full, 0.0, 1.0)
-        if not tasks:
-            return Prediction(full)
         task_of, n_tasks = self.benchmark.task_of[self.at], len(self.benchmark.tasks)
+        spread = freedom = None
+        if self.is_sample:
+            line, n_items = slope[:, None] * x, self.benchmark.n_items
+            spread, degrees = sample_error(answers.scores, line, self.weights, n_items)
+            freedom = full_only(degrees, n_tasks)
+        if not tasks:
+            return Prediction(full, spread=spread, freedom=freedom)
         member = task_members(task_of, n_tasks, self.weights)
         with np.errstate(invalid="ignore"):
             means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
         means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])
         means = np.clip(means, 0.0, 1.0)
-        return Prediction(full, means if self.lines is None else self.lines.fill(means, full))
+        of_tasks = means if self.lines is None else self.lines.fill(means, full)
+        return Prediction(full, of_tasks, spread=spread, freedom=freedom)
 
     def _slopes(self, answers: FloatArray) -> FloatArray:
         """Return each target's slope over the proxy, 0 if too little is known.

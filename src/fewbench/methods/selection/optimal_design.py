@@ -1,6 +1,9 @@
-"""Items by greedy optimal design for the full score. See `fewbench.algorithms.kriging.design`."""
+"""Items by greedy optimal design for the full score, and a sample.
 
-from dataclasses import dataclass
+See `fewbench.algorithms.kriging.design` and `fewbench.algorithms.kriging.run.choose_static`.
+"""
+
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,30 +12,43 @@ from fewbench._seeds import child_seed
 from fewbench.algorithms.kriging import choose_static
 from fewbench.methods.kriging import NEEDS, item_costs, source_kriging
 from fewbench.methods.needs import require
+from fewbench.methods.sources import distinct_sources
 from fewbench.methods.subset import Subset
 from fewbench.scores import Scores
 
 
 @dataclass(frozen=True)
 class OptimalDesign:
-    """Items that lower the posterior variance of the full score most, chosen once for any target.
+    """Items that lower the posterior variance of the full score most, and a sample of the others.
 
-    Half of the gain is for a target like the sources, half for one beyond them.
+    A third of the items is chosen once for any target: half of the gain is for a target like the
+    sources, half for one beyond them. The rest is drawn with known chances, for a target that the
+    sources cannot predict. With fewer than 20 distinct sources all items are drawn.
 
     - `cost`: Column of the items' attributes with what running each costs; items then count by what
-      they tell per unit of cost. With fewer than 20 distinct sources items are a systematic
-      sample, and costs do not count.
+      they tell per unit of cost.
+    - `sources`: Number of distinct sources that decides this (default: that of the scores).
     """
 
     cost: str | None = None
+    sources: int | None = None
     needs: ClassVar = NEEDS
 
+    def for_sources(self, scores: Scores) -> "OptimalDesign":
+        """Return the selector that these sources decide on."""
+        if self.sources is not None:
+            return self
+        return replace(self, sources=distinct_sources(scores))
+
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
-        """Choose one by one; the subset has no weights."""
+        """Choose a third one by one and draw the rest; the subset has the chances."""
         require(self, scores)
-        model = source_kriging(scores, seed, budget)
+        model = source_kriging(scores, seed, budget, sources=self.sources)
         costs = item_costs(scores, self.cost)
         costs = None if costs is None else costs[model.candidates]
         start = np.random.default_rng(child_seed(seed, 9)).random()
-        places = choose_static(model, budget, costs, float(start))
-        return Subset(items=tuple(scores.item_ids[model.candidates[places]]))
+        places, chances = choose_static(model, budget, costs, float(start))
+        return Subset(
+            items=tuple(scores.item_ids[model.candidates[places]]),
+            chances=tuple(None if np.isnan(one) else float(one) for one in chances),
+        )

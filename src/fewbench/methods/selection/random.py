@@ -32,7 +32,8 @@ class Random:
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Draw `budget` items; each set of that size is equally likely."""
         drawn = np.random.default_rng(seed).permutation(scores.n_items)[:budget]
-        return Subset(items=tuple(scores.item_ids[drawn]))
+        chance = len(drawn) / scores.n_items
+        return Subset(items=tuple(scores.item_ids[drawn]), chances=(chance,) * len(drawn))
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class Stratified:
         return Subset(
             items=tuple(scores.item_ids[chosen]),
             weights=tuple(share[scores.task_of[chosen]].tolist()),
+            chances=tuple(
+                np.minimum(budget * masses / sizes, 1.0)[scores.task_of[chosen]].tolist()
+            ),
         )
 
 
@@ -106,12 +110,16 @@ class Strata:
         counts = allocate(budget, self._masses(stratum_of, proxy, weights), sizes, rng)
         chosen: list[int] = []
         over: list[float] = []
+        known: list[float] = []
         for stratum in np.flatnonzero(counts):
             items = np.flatnonzero(stratum_of == stratum)
             drawn, chances = draw(int(counts[stratum]), weights[items], rng)
             chosen.extend(items[drawn].tolist())
             over.extend((weights[items] / chances)[drawn].tolist())
-        return Subset(items=tuple(scores.item_ids[chosen]), weights=tuple(over))
+            known.extend(np.minimum(chances[drawn], 1.0).tolist())
+        return Subset(
+            items=tuple(scores.item_ids[chosen]), weights=tuple(over), chances=tuple(known)
+        )
 
     def _masses(self, stratum_of: IntArray, proxy: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the masses, shape (strata,), to which the numbers of items are proportional."""

@@ -16,7 +16,7 @@ from fewbench._seeds import child_seed
 from fewbench._types import IntArray
 from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
-from fewbench.methods.needs import Extra, Need, extras_of, needs_of
+from fewbench.methods.needs import Extra, Need, extras_of, for_sources, needs_of
 from fewbench.methods.subset import Subset
 from fewbench.methods.tasks.choosers import (
     FittedTasks,
@@ -102,6 +102,10 @@ class WithinTasks:
         both = ",".join(filter(None, (own, shared)))
         return f"{name}({both})" if both else name
 
+    def for_sources(self, scores: Scores) -> "WithinTasks":
+        """Return this selector with the one inside fixed."""
+        return replace(self, inside=for_sources(self.inside, scores))
+
     def select(self, scores: Scores, budget: int, seed: int) -> Subset:
         """Choose tasks that hold the budget, and `budget` of their items.
 
@@ -123,7 +127,8 @@ class WithinTasks:
                 hint="take more tasks, or use tasks=0 for as many as needed",
             )
         taken = scores.take(items=items)
-        subset = self.inside.select(taken, budget, child_seed(seed, INSIDE))
+        inside = for_sources(self.inside, scores)  # as they are on all items
+        subset = inside.select(taken, budget, child_seed(seed, INSIDE))
         return subset.model_copy(update={"notes": (*subset.notes, *notes)})
 
     def _tasks(

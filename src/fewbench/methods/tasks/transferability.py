@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fewbench._content import other_separator, refuse_pointer, text_encoding, why_not_utf8
 from fewbench._files import written_whole
+from fewbench._json import loads
 from fewbench._names import some
 from fewbench._types import FloatArray, IntArray
 from fewbench.errors import MethodError
@@ -277,7 +278,7 @@ def _facts(array: NDArray[Any] | None) -> tuple[str, dict[str, str]]:
     if array is None:
         return "", {}
     try:
-        facts = json.loads(str(array))
+        facts = loads(str(array))
         about = {str(key): str(value) for key, value in facts.get("about", {}).items()}
         return str(facts.get("metric", "accuracy")), about
     except (ValueError, AttributeError) as error:

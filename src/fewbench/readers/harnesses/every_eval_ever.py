@@ -15,6 +15,7 @@ from fewbench.errors import ReaderError
 from fewbench.readers.files import JsonLines, head, load_object, object_at
 from fewbench.readers.harness import MIXED_UP, UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.values import ID_LENGTH, as_number, content_id, describe, field_value, mean_of
+from fewbench.scores.conditions import SCORING
 
 PLACED = re.compile(r"(?:id)?(\d{1,9})")
 LETTER = re.compile(r"[A-Z]")
@@ -125,6 +126,7 @@ class _Sample:
     own_id: str
     content: str
     prompt: str
+    key: tuple[str | None, list[str]]
     scores: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -200,17 +202,31 @@ class _SampleRow:
         known = self.metadata.get("doc_hash")
         if isinstance(known, str) and known:
             return known[:ID_LENGTH]
+        question = self.row["input"].get("raw")
+        if (found := self._key()) is None:
+            raise ReaderError(f"{self.where}: 'choices' or 'reference' is not a list of texts")
+        options, right = found
+        if not isinstance(question, str) or not question.strip():
+            raise ReaderError(f"{self.where}: 'input.raw' is {describe(question)}, not a text")
+        return content_id(*(text.strip() for text in (question, *options, *right)))
+
+    def key(self) -> tuple[str | None, list[str]]:
+        """Return the right answer or lm-eval's hash of it, and the options."""
+        options, right = self._key() or ([], [])
+        known = self.metadata.get("target_hash")
+        if not isinstance(known, str) or not known:
+            known = "\x1f".join(text.strip() for text in right) or None
+        return known, options if len(options) > 1 else []
+
+    def _key(self) -> tuple[list[str], list[str]] | None:
+        """Return options and right answers, None if they are not texts."""
         said = self.row["input"]
-        question, options = said.get("raw"), said.get("choices") or []
-        answers = said.get("reference")
+        options, answers = said.get("choices") or [], said.get("reference")
         answers = [answers] if isinstance(answers, str) else answers or []
         for what in (options, answers):
             if not isinstance(what, list) or not all(isinstance(text, str) for text in what):
-                raise ReaderError(f"{self.where}: 'choices' or 'reference' is not a list of texts")
-        if not isinstance(question, str) or not question.strip():
-            raise ReaderError(f"{self.where}: 'input.raw' is {describe(question)}, not a text")
-        right = [_spelt(answer, options) for answer in answers]
-        return content_id(*(text.strip() for text in (question, *options, *right)))
+                return None
+        return options, [_spelt(answer, options) for answer in answers]
 
     def prompt(self) -> str:
         known = self.metadata.get("prompt_hash")
@@ -285,7 +301,7 @@ class EveryEvalEver:
             identity = row.identity(wants.key)
             if identity not in own:
                 content = identity[1] or row.content(wants.key)
-                own[identity] = _Sample(place, row.own_id, content, row.prompt())
+                own[identity] = _Sample(place, row.own_id, content, row.prompt(), row.key())
             own[identity].scores.setdefault(name, []).append(row.score)
         notes = (*lines.notes, *_notes(unit, record, count, errors))
         if perturbed:
@@ -322,8 +338,11 @@ def _run(
             position=places[at] if places else unknown,
             own_id=sample.own_id,
             prompt=sample.prompt,
+            answer=sample.key[0],
+            choices=sample.key[1],
         )
-    repeated = sum(max(map(len, sample.scores.values())) > 1 for sample in samples)
+    times = [max(map(len, sample.scores.values())) for sample in samples]
+    repeated = sum(one > 1 for one in times)
     if repeated:
         notes = (*notes, f"{repeated} samples have several rows of a metric, which are averaged")
     return rows.run(
@@ -331,6 +350,8 @@ def _run(
         evaluation.task,
         filter=evaluation.filter or "none",
         stamp=record.stamp,
+        # HELM's converter writes one row per request.
+        task_settings=((f"{SCORING}repeats", str(max(times))),) if record.library != "helm" else (),
         higher_is_better={name: up for name, up in directions.items() if name in rows.values},
         notes=notes,
     )

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable
-from fewbench.readers.values import content_id, field_value, setting, shortened
-from fewbench.scores.conditions import GENERATION
+from fewbench.readers.values import called, content_id, field_value, setting, shortened
+from fewbench.scores.conditions import GENERATION, SCORING
+from fewbench.scores.replies import KINDS, from_model
 
 # Of whole samples, what may be large and is not needed.
 UNREAD = frozenset({"messages", "events", "store", "attachments"})
@@ -50,7 +52,8 @@ class InspectLogs:
     metric, SCORER.KEY if it returns several values; C, P, I and N count 1, 0.5, 0 and 0. Epochs are
     reduced by the task's reducer, or averaged if it has several. Samples with an error or without a
     score count as not run. Runs with other task arguments or another solver are not re-runs. Whole
-    samples are read only if the summaries truncate a text, or for option probabilities.
+    samples are read only if the summaries truncate a text, for option probabilities, or to see how
+    replies ended.
     """
 
     name = "inspect"
@@ -63,7 +66,7 @@ class InspectLogs:
     def read(self, unit: Unit, wants: Wants) -> list[Run]:
         """Return the one run of a log."""
         path = unit.path
-        log = _read_log(path, wants.key)
+        log = _read_log(path, wants)
         header = log.header
         scored = _score_samples(log.samples, header.eval.config.epochs_reducer)
         if not scored.items:
@@ -94,13 +97,17 @@ class InspectLogs:
                 content = field_value(fields, wants.key, where)
             else:
                 content = content_id(*content_of(sample))
+            answer, choices = answer_key(sample)
             rows.append(
                 content,
                 item.scores,
                 item.place,
                 position=positions.get(own_id, UNKNOWN),
                 own_id=own_id,
+                answer=answer,
+                choices=choices,
                 options=option_table(sample) if item.epochs == 1 else None,
+                reply=item.reply,
             )
         return [
             rows.run(
@@ -112,6 +119,11 @@ class InspectLogs:
                 version=str(header.eval.task_version),
                 settings=_settings_of(header),
                 task_settings=task_settings_of(header),
+                scorers={
+                    metric: text
+                    for metric in rows.values
+                    if (text := scorer_of(header, metric)) is not None
+                },
                 harness_version=str(header.eval.packages.get("inspect_ai", "")),
                 notes=_notes_on(header, scored),
             )
@@ -124,7 +136,7 @@ class _Log:
     samples: Sequence[Any]
 
 
-def _read_log(path: Path, key: str | None = None) -> _Log:
+def _read_log(path: Path, wants: Wants) -> _Log:
     """Read a log: header and summaries if they suffice, else whole samples."""
     try:
         inspect_log = import_module("inspect_ai.log")
@@ -139,7 +151,7 @@ def _read_log(path: Path, key: str | None = None) -> _Log:
             return _Log(log, log.samples or [])
         header = inspect_log.read_eval_log(str(path), header_only=True)
         summaries = inspect_log.read_eval_log_sample_summaries(str(path))
-        if not _needs_samples(header, summaries, key):
+        if not (wants.replies or _needs_samples(header, summaries, wants.key)):
             return _Log(header, summaries)
         read = inspect_log.read_eval_log
         sparing = "exclude_fields" in signature(read).parameters  # not in 0.3.200
@@ -200,14 +212,15 @@ def _settings_of(header: Any) -> tuple[tuple[str, str], ...]:
             found |= config.model_dump(exclude_none=True)
     if spec.model_base_url:
         found["model_base_url"] = spec.model_base_url
-    for role, models in (spec.model_roles or {}).items():
-        listed = models if isinstance(models, list) else [models]
-        found[f"role {role}"] = ", ".join(str(getattr(one, "model", one)) for one in listed)
+    found |= {f"role {role}": _names_of(one) for role, one in (spec.model_roles or {}).items()}
     return tuple((key, shortened(_text(found[key]))) for key in sorted(found))
 
 
 def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
-    """Return the settings of a task that change answers; `header` has an eval and a plan."""
+    """Return the settings of a task that change answers or scores; see `scorer_of` for scorers.
+
+    `header` has an eval and a plan.
+    """
     spec, plan = header.eval, header.plan
     solvers = []
     for step in plan.steps:
@@ -230,9 +243,48 @@ def task_settings_of(header: Any) -> tuple[tuple[str, str], ...]:
     for name in LIMITS:
         if getattr(spec.config, name, None) is not None:
             found[f"limit: {name}"] = setting(getattr(spec.config, name))
-    if reducer := _own_reducer(spec.config.epochs_reducer):
-        found["epochs: reducer"] = reducer  # other than the mean, it makes another metric
+    for role, models in (getattr(spec, "model_roles", None) or {}).items():
+        found[f"role: {role}"] = setting(_names_of(models))
+    epochs = spec.config.epochs or 1
+    reducer = f" ({_own_reducer(spec.config.epochs_reducer) or 'mean'})" if epochs > 1 else ""
+    found[f"{SCORING}epochs"] = f"{epochs}{reducer}"
     return tuple(sorted(found.items()))
+
+
+def _names_of(models: Any) -> str:
+    listed = models if isinstance(models, list) else [models]
+    return ", ".join(str(getattr(one, "model", one)) for one in listed)
+
+
+def scorer_of(header: Any, metric: str) -> str | None:
+    """Return the scorer of a metric and its options, None if the header does not state them.
+
+    A metric is a scorer's name, or SCORER.KEY. Inspect numbers scorers of one name.
+    """
+    named: list[str] = []
+    for scorer in header.eval.scorers or []:
+        plain = scorer.name.rpartition("/")[2]
+        numbered = chain([plain], (f"{plain}{n}" for n in count(1)))
+        named.append(next(name for name in numbered if name not in named))
+        if named[-1] in (metric, metric.partition(".")[0]):
+            return called(plain, scorer.options or {}, _defaults_of(plain))
+    return None
+
+
+def _defaults_of(scorer: str) -> dict[str, str]:
+    """Return the defaults of a scorer's options, {} if it is none of Inspect's own."""
+    try:
+        import_module("inspect_ai.scorer")
+        registry = import_module("inspect_ai._util.registry")
+        made = registry.registry_lookup("scorer", f"inspect_ai/{scorer}")
+        parameters = signature(made).parameters
+    except Exception:  # of the registry, by version
+        return {}
+    return {
+        name: setting(one.default)
+        for name, one in parameters.items()
+        if one.default is not Parameter.empty
+    }
 
 
 def _positions_of(header: Any) -> dict[str, int]:
@@ -314,11 +366,7 @@ def _answer_indices(sample: Any) -> list[int]:
 
 def content_of(sample: Any) -> list[str]:
     """Return the texts that identify a sample: input, choices, right answers, media."""
-    choices = [str(choice).strip() for choice in sample.choices or []]
-    right = [choices[at] for at in _answer_indices(sample)]
-    if not right:
-        targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
-        right = [target.strip() for target in targets]
+    choices, right = _key_texts(sample)
     if isinstance(sample.input, str):
         return [sample.input.strip(), *choices, *right]
     texts, media = [], []
@@ -333,6 +381,32 @@ def content_of(sample: Any) -> list[str]:
     if any(NOT_LOGGED in one for one in media):  # then only the id tells such samples apart
         media.append(str(sample.id))
     return ["\n".join(texts), *choices, *right, *media]
+
+
+def answer_key(sample: Any) -> tuple[str | None, list[str]]:
+    """Return the right answers of a sample as one text, None if truncated, and its choices."""
+    choices, right = _key_texts(sample)
+    is_cut = any(text.endswith(CUT) for text in _texts(sample.target))
+    return None if is_cut else "\x1f".join(right), choices
+
+
+def _key_texts(sample: Any) -> tuple[list[str], list[str]]:
+    choices = [str(choice).strip() for choice in sample.choices or []]
+    right = [choices[at] for at in _answer_indices(sample)]
+    if not right:
+        targets = [sample.target] if isinstance(sample.target, str) else list(sample.target)
+        right = [target.strip() for target in targets]
+    return choices, right
+
+
+def reply_kind(sample: Any) -> str:
+    """Return whether a sample's last reply is cut, filtered or another model's; "" if unknown."""
+    output = getattr(sample, "output", None)
+    if output is None:
+        return ""
+    kind = KINDS.get(str(output.choices[0].stop_reason), "") if output.choices else ""
+    fallback = getattr(output, "fallback", None)  # absent in older versions
+    return kind or (from_model(fallback.fallback_model) if fallback is not None else "")
 
 
 def option_table(sample: Any) -> OptionTable | None:
@@ -385,6 +459,7 @@ class _Answered:
     place: int
     scores: dict[str, Any]
     epochs: int = 1
+    reply: str = ""
 
 
 @dataclass
@@ -430,7 +505,8 @@ def _score_samples(samples: Sequence[Any], reducers: Sequence[str] | None) -> _S
             found.lacking.setdefault(metric, []).append(own_id)
         if not absent:
             place, sample, _ = rows[0]
-            found.items.append(_Answered(sample, place, scores, len(rows)))
+            reply = next(filter(None, (reply_kind(one) for _, one, _ in rows)), "")
+            found.items.append(_Answered(sample, place, scores, len(rows), reply))
     return found
 
 

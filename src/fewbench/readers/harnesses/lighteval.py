@@ -15,7 +15,8 @@ from fewbench.errors import ReaderError, first_line
 from fewbench.readers.files import JsonObject, object_at, parquet_rows
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants
 from fewbench.readers.options import NO_ANSWER, OptionTable, recomputed
-from fewbench.readers.values import as_number, content_id, field_value
+from fewbench.readers.values import ADDRESS, as_number, content_id, field_value, setting, shortened
+from fewbench.scores.conditions import GENERATION, SCORING
 
 # The leaderboard's first files have colons in the time, later ones hyphens.
 NAME = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)\.parquet")
@@ -128,12 +129,33 @@ class _Results(JsonObject):
             found |= more
         return tuple((key, str(found[key])) for key in sorted(found) if found[key] is not None)
 
-    def higher_is_better(self, task: str) -> dict[str, bool]:
-        config, found = self._config(task), {}
+    def task_settings(self, task: str) -> tuple[tuple[str, str], ...]:
+        """Return the settings of a task that change answers or scores."""
+        config = self._config(task)
+        names = {"generation_size": f"{GENERATION}max_gen_toks", "num_samples": f"{SCORING}repeats"}
+        names |= {"stop_sequence": f"{GENERATION}stop_sequence", "version": "task version"}
+        found = {text: setting(config[name]) for name, text in names.items() if name in config}
+        return tuple(sorted(found.items()))
+
+    def scorers(self, task: str) -> dict[str, str]:
+        """Return metric → its function with arguments, which lighteval logs since 0.11."""
+        found = {}
+        for metric in self._metrics(task):
+            how, names = str(metric.get("sample_level_fn")), metric.get("metric_name")
+            if "(" in how:  # else only "compute"
+                for name in names if isinstance(names, list) else [names]:
+                    found[str(name)] = shortened(ADDRESS.sub("", how))
+        return found
+
+    def _metrics(self, task: str) -> list[dict[str, Any]]:
+        config = self._config(task)
         listed = config.get("metrics", config.get("metric"))
-        for metric in listed if isinstance(listed, list) else []:
-            if not isinstance(metric, dict):
-                continue
+        every = listed if isinstance(listed, list) else []
+        return [metric for metric in every if isinstance(metric, dict)]
+
+    def higher_is_better(self, task: str) -> dict[str, bool]:
+        found = {}
+        for metric in self._metrics(task):
             names, higher = metric.get("metric_name"), metric.get("higher_is_better")
             for name in names if isinstance(names, list) else [names]:
                 told = higher.get(name) if isinstance(higher, dict) else higher
@@ -345,6 +367,8 @@ class Lighteval:
                 place,
                 position=detail.position,
                 prompt=detail.prompt,
+                answer="\x1f".join(text.strip() for text in detail.golds) or None,
+                choices=detail.choices if len(detail.choices) > 1 else (),
                 options=_options(detail, texts),
             )
         note = f"{len(lacking)} rows have no score and count as not run: {some(lacking)}"
@@ -359,6 +383,8 @@ class Lighteval:
                 ran=ran,
                 version=results.version(task),
                 settings=results.settings(),
+                task_settings=results.task_settings(task),
+                scorers=results.scorers(task),
                 higher_is_better=results.higher_is_better(task),
                 notes=(note,) if lacking else (),
             )

@@ -89,6 +89,10 @@ class LmmsEval:
             for time, rows in enumerate(_by_filter(log, some_of, filters, wants.key)):
                 known = {"stamp": log.stamp, "notes": tuple(notes), **said}
                 known["filter"] = filters[time] if filters else None
+                if results:
+                    scoring = results.scoring(task, known["filter"])
+                    found = {**dict(said["task_settings"]), **scoring}
+                    known["task_settings"] = tuple(sorted(found.items()))
                 if len(parts) > 1:
                     known |= {"total": len(rows) if whole else None, "ran": None}
                 runs.append(rows.run(model, part, **known))
@@ -246,6 +250,7 @@ def _by_filter(
             sample.place,
             position=sample.doc_id,
             prompt=sample.prompt,
+            answer=str(sample.row.get("target")).strip(),
         )
     return found
 

@@ -13,7 +13,8 @@ from fewbench.errors import ReaderError
 from fewbench.readers.files import head, load_json, load_object
 from fewbench.readers.harness import UNKNOWN, Rows, Run, Unit, Wants, empty
 from fewbench.readers.options import NO_ANSWER, OptionTable
-from fewbench.readers.values import as_number, content_id, field_value
+from fewbench.readers.values import as_number, content_id, field_value, shortened
+from fewbench.scores.conditions import SCORING
 
 STAMP = re.compile(r"\d{8}_\d{6}")
 WRITTEN = ("configs", "predictions", "summary")  # beside the results
@@ -26,6 +27,7 @@ AGAIN = (
     "run `opencompass CONFIG --mode eval --reuse STAMP --dump-eval-details`{}, or leave it out "
     "with --damaged skip"
 )
+MODULE = re.compile(r"'(?:\w+\.)+(\w+)'")
 METRIC = "correct"
 RIGHT = ("correct", "is_correct", "cascade_correct")  # in OpenCompass's order
 
@@ -88,11 +90,12 @@ def _is_work(folder: Path) -> bool:
 
 
 class _Config(NamedTuple):
-    """The part of the task that was run (`test_range`) and the model settings."""
+    """The part of the task that was run (`test_range`), the model's settings, and the scoring."""
 
     known: bool = False
     test_range: str = ""
     settings: tuple[tuple[str, str], ...] = ()
+    scoring: tuple[tuple[str, str], ...] = ()
 
     def first(self) -> int:
         """Return the position of the first row, UNKNOWN if rows may be out of order."""
@@ -105,6 +108,7 @@ class _Config(NamedTuple):
 def _configured(paths: tuple[Path, ...], place: _Place) -> _Config:
     ranges: set[str] = set()
     settings: tuple[tuple[str, str], ...] = ()
+    scoring: set[tuple[tuple[str, str], ...]] = set()
     for path in paths:
         for abbr, named in _named(path, path.stat().st_mtime_ns if path.is_file() else 0):
             if abbr == place.task and "reader_cfg" in named:
@@ -112,10 +116,39 @@ def _configured(paths: tuple[Path, ...], place: _Place) -> _Config:
                 given = reader.get("test_range", ast.Constant(""))
                 value = given.value if isinstance(given, ast.Constant) else ast.unparse(given)
                 ranges.add(str(value or ""))
+                scoring.add(_scoring(named))
             elif abbr == place.model and "type" in named:
                 settings = tuple((key, ast.unparse(named[key])) for key in SETTINGS if key in named)
     known = len(ranges) == 1
-    return _Config(known, ranges.pop() if known else "", settings)
+    scored = scoring.pop() if len(scoring) == 1 else ()
+    return _Config(known, ranges.pop() if known else "", settings, scored)
+
+
+def _scoring(named: dict[str, ast.expr]) -> tuple[tuple[str, str], ...]:
+    """Return how a data set is scored: its evaluator and postprocessors, and repeats."""
+    found = {f"{SCORING}repeats": ast.unparse(named["n"]) if "n" in named else "1"}
+    for name, part in next(_dicts(named["eval_cfg"]), {}).items() if "eval_cfg" in named else ():
+        found[SCORING + name] = _scorer(part)
+    return tuple(sorted(found.items()))
+
+
+def _scorer(node: ast.expr) -> str:
+    """Return an evaluator or postprocessor as text: its class, and a hash of its arguments.
+
+    Of a judge only the model counts. Modules do not: other versions arrange them anew.
+    """
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            one.keywords.sort(key=lambda pair: pair.arg or "")
+            for pair in one.keywords:
+                if pair.arg == "judge_cfg":
+                    pair.value = next(_dicts(pair.value), {}).get("path", pair.value)
+    given = next(_dicts(node), {})
+    text = MODULE.sub(r"'\1'", ast.unparse(node))
+    if "type" not in given:
+        return shortened(text)
+    kind = ast.unparse(given["type"]).strip("'\"").rpartition(".")[2]
+    return f"{kind} {content_id(text)}" if len(given) > 1 else kind
 
 
 @lru_cache(maxsize=16)
@@ -161,6 +194,15 @@ class _Item(NamedTuple):
             if name in self.detail:
                 return str(_only(self.detail[name]))
         return str(_only(self.prediction.get("gold")))
+
+    @property
+    def raw_gold(self) -> str | None:
+        """The right answer before evaluators process it, None if it is not logged."""
+        told = self.detail.get("origin_prediction")
+        for known in (self.prediction, told if isinstance(told, dict) else {}):
+            if "gold" in known:
+                return str(_only(known["gold"]))
+        return None
 
     @property
     def prompts(self) -> list[str]:
@@ -413,6 +455,7 @@ def _run(
             at + 1,
             position=position,
             prompt="\n".join(prompts),
+            answer=item.raw_gold,
             options=item.options,
         )
     if unscored:
@@ -435,6 +478,7 @@ def _run(
         total=len(items) if whole else None,
         ran=len(items) - len(unscored),
         settings=config.settings,
+        task_settings=config.scoring,
         higher_is_better={METRIC: True},
         notes=tuple(notes),
     )

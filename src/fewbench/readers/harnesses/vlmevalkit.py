@@ -3,7 +3,6 @@
 import csv
 import importlib
 import io
-import json
 import re
 import string
 import warnings
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fewbench._json import loads
 from fewbench._names import some
 from fewbench.errors import MissingExtraError, ReaderError, first_line
 from fewbench.readers.files import head, load_json
@@ -299,11 +299,15 @@ def _fill(path: Path, dataset: str, sheet: list[Row], wants: Wants) -> tuple[Row
             unscored.append(index)
             continue
         turned += len(asked) > 1
+        options, right = _key(row)
+        content = content_id(index, _text(row.get("question")), *options, right)
         rows.append(
-            field_value(row, wants.key, where) if wants.key else _content(index, row),
+            field_value(row, wants.key, where) if wants.key else content,
             scores[0] if len(asked) == 1 else {name: _least(scores, name) for name in metrics},
             number,
             own_id=index,
+            answer=right,
+            choices=options,
         )
     if unscored:
         notes.append(f"{len(unscored)} items have no score and are left out: {some(unscored)}")
@@ -369,8 +373,8 @@ def _hit_of_matches(matches: Any, dataset: str, where: str) -> float | None:
     if matches is None:
         return None
     try:
-        listed = json.loads(matches) if isinstance(matches, str) else matches
-    except (ValueError, RecursionError):
+        listed = loads(matches) if isinstance(matches, str) else matches
+    except ValueError:
         listed = None
     values = [as_number(value) for value in listed] if isinstance(listed, list) else []
     known = [value for value in values if value is not None and np.isfinite(value)]
@@ -394,9 +398,9 @@ def _least(scores: list[dict[str, Any]], name: str) -> Any:
     return min(number for number in numbers if number is not None)
 
 
-def _content(index: str, row: Row) -> str:
+def _key(row: Row) -> tuple[list[str], str]:
+    """Return the options of a row, and the right answer."""
     letters = [letter for letter in string.ascii_uppercase if _text(row.get(letter))]
     answer = _text(row.get("answer"))
     right = _text(row.get(answer)) if answer in letters else answer
-    options = [_text(row[letter]) for letter in letters]
-    return content_id(index, _text(row.get("question")), *options, right)
+    return [_text(row[letter]) for letter in letters], right

@@ -11,6 +11,7 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray, IntArray
 from fewbench.readers.harness import MIXED_UP, Run
 from fewbench.readers.join.task import Checked, Task
+from fewbench.scores.conditions import SCORING, TEMPLATE, shown
 
 MEETING = 0.1  # least share of common items for models to count as comparable
 NO_OPTIONS = "no option probabilities are kept"
@@ -18,11 +19,16 @@ MOST = 5  # notes of one kind
 
 
 def notes_on(
-    tasks: list[Task], values: FloatArray, models: dict[str, int], options: Checked
+    tasks: list[Task],
+    values: FloatArray,
+    models: dict[str, int],
+    options: Checked,
+    accepted: Iterable[str] = (),
 ) -> tuple[str, ...]:
-    """Return the notes on a reading."""
+    """Return the notes on a reading; `accepted` are its `scoring_differences`."""
     runs = [run for task in tasks for run in task.runs]
     found = [
+        *accepted,
         *_taken(tasks),
         *_cut(
             f"model {run.model!r}, task {task.name!r}: {gone} of {run.n_rows} items of "
@@ -35,7 +41,7 @@ def notes_on(
         *_cut(_not_run(tasks, values, list(models))),
         *_of_files(runs),
         *_settings(runs),
-        *_cut(_task_settings(tasks)),
+        *_cut(_task_settings(tasks, scoring=False)),
         *_versions(tasks),
         *_cut(_strangers(tasks, values, list(models))),
         *_prompts(tasks, models),
@@ -119,15 +125,34 @@ def _settings(runs: list[Run]) -> Iterator[str]:
     )
 
 
-def _task_settings(tasks: list[Task]) -> Iterator[str]:
+def scoring_differences(tasks: list[Task], models: dict[str, int]) -> list[str]:
+    """Say which models were scored by other keys, filters, metrics and the like than the others.
+
+    Only models of one harness are compared: each harness says it in its own words.
+    """
+    found = list(_task_settings(tasks, scoring=True))
+    for task in tasks:
+        for what, other in task.other_keys(models).items():
+            if other:
+                found.append(f"{_on_items(other)} of task {task.name!r} have {what}")
+    more = len(found) - MOST
+    return found if more <= 0 else [*found[:MOST], f"and {more} more"]
+
+
+def _task_settings(tasks: list[Task], *, scoring: bool) -> Iterator[str]:
     found: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
     for task in tasks:
-        values: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
-        known = [(run.model, dict(run.task_settings)) for run in task.runs if run.task_settings]
-        for name in sorted({name for _, one in known for name in one} - {"task version"}):
-            for model, one in known:
-                values[name][one.get(name, "not set")][model] = None
-        for name, models in values.items():
+        values: dict[tuple[str, str], dict[str, dict[str, None]]]
+        values = defaultdict(lambda: defaultdict(dict))
+        runs = [taken.run for taken in task.merged.taken if len(taken.rows)]
+        known = [(run, task.settings_of(run)) for run in runs if run.task_settings]
+        found_in = {name for _, one in known for name in one} - {"task version", TEMPLATE}
+        for name in sorted(name for name in found_in if name.startswith(SCORING) == scoring):
+            for run, one in known:
+                if not scoring or name in one:
+                    harness = run.harness if scoring else ""
+                    values[shown(name), harness][one.get(name, "not set")][run.model] = None
+        for (name, _), models in values.items():
             if len(models) > 1:
                 listed = tuple((value, tuple(those)) for value, those in models.items())
                 found[name, listed].append(task.name)
@@ -204,10 +229,13 @@ def _prompts(tasks: list[Task], models: dict[str, int]) -> Iterator[str]:
     if other:
         yield (
             "not all models had the same prompts (few-shot examples, chat template or system "
-            "instruction differ); different from most: "
-            + ", ".join(f"{model!r} on {counted(n, 'item')}" for model, n in other.most_common(5))
-            + (f" and {len(other) - 5} more models" if len(other) > 5 else "")
+            "instruction differ); different from most: " + _on_items(other)
         )
+
+
+def _on_items(other: Counter[str]) -> str:
+    listed = ", ".join(f"{model!r} on {counted(n, 'item')}" for model, n in other.most_common(5))
+    return listed + (f" and {len(other) - 5} more models" if len(other) > 5 else "")
 
 
 def _positions(tasks: list[Task]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Runs → one table: metric and filter chosen, tasks joined, scores and probabilities filled."""
 
+import json
 import os
 import re
 from collections import Counter, defaultdict
@@ -17,11 +18,12 @@ from fewbench._names import counted, some
 from fewbench.errors import ReaderError
 from fewbench.readers.harness import Reading, Run
 from fewbench.readers.join.merge import SameModel
-from fewbench.readers.join.notes import notes_on
+from fewbench.readers.join.notes import notes_on, scoring_differences
 from fewbench.readers.join.task import Task, check_options, join_task, write_probabilities
 from fewbench.readers.options import COMPARED
 from fewbench.scores import Scale, Scores, from_arrays
-from fewbench.scores.table import HARNESS_VERSION, PROMPTS, SETTINGS
+from fewbench.scores.replies import REPLIES
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS
 
 PROBABILITIES = "probabilities.npy"
 
@@ -162,6 +164,7 @@ def join(
     scale: Scale | None = None,
     same_model: SameModel = "stop",
     key: str | None = None,
+    accept_differences: bool = False,
     work: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reading:
@@ -170,7 +173,8 @@ def join(
     Raises
     ------
     ReaderError
-        If a metric or filter is undecided, a value is not one number, or two folders disagree.
+        If a metric or filter is undecided, a value is not one number, two folders disagree, or
+        models were scored in different ways.
     ScoresError
         If values lie outside the scale.
     """
@@ -191,6 +195,14 @@ def join(
         if joined is not None:
             tasks.append(joined)
     require(filters, metrics)
+    differences = scoring_differences(tasks, models)
+    if differences and not accept_differences:
+        raise ReaderError(
+            f"models were not scored alike: {'; '.join(differences)}",
+            hint="import logs of the same tasks; or leave these models out, or pass "
+            "--accept-differences (in Python accept_differences=True), and estimates carry a "
+            "warning",
+        )
     checked = check_options(tasks)
     probabilities = None
     if checked.lacking is None:
@@ -206,8 +218,13 @@ def join(
         n_options=None if probabilities is None else np.concatenate(checked.n_options),
         scale=scale,
     )
-    scores = _named_as(like, _with_harness_columns(scores, tasks))
-    return Reading(scores, notes_on(tasks, values, models, checked), _files(runs, tasks))
+    scores = _with_harness_columns(scores, tasks)
+    if like is not None and any(kinds := [kind for task in tasks for kind in _reply_kinds(task)]):
+        column = np.array(kinds, dtype=object)
+        scores = scores.changed(items=scores.items.assign(**{REPLIES: column}))
+    scores = _named_as(like, scores)
+    notes = notes_on(tasks, values, models, checked, differences)
+    return Reading(scores, notes, _files(runs, tasks))
 
 
 def _of_task(like: Scores | None, column: str) -> dict[str, str]:
@@ -302,10 +319,22 @@ def _with_harness_columns(scores: Scores, tasks: list[Task]) -> Scores:
     suites = [next((run.suite for run in task.runs if run.suite), "") for task in tasks]
     if any(suites):
         columns["group"] = np.repeat(np.array(suites, dtype=object), sizes)
-    prompts = [hashes for task in tasks for hashes in task.prompts()]
-    if any(prompts):
-        columns[PROMPTS] = np.array(prompts, dtype=object)
+    for name, hashed in ((PROMPTS, Task.prompts), (KEYS, Task.keys)):
+        hashes = [one for task in tasks for one in hashed(task)]
+        if any(hashes):
+            columns[name] = np.array(hashes, dtype=object)
     return scores.changed(items=scores.items.assign(**columns))
+
+
+def _reply_kinds(task: Task) -> list[str]:
+    """Return for each item which models' replies are cut, filtered or another model's, as JSON."""
+    found: list[dict[str, str]] = [{} for _ in task.items.ids]
+    for taken in task.merged.taken:
+        if "reply" in taken.run.columns:
+            kinds = taken.run.columns["reply"][taken.rows]
+            for at in np.flatnonzero(kinds != ""):
+                found[taken.columns[at]][taken.run.model] = str(kinds[at])
+    return [json.dumps(kinds) if kinds else "" for kinds in found]
 
 
 def _named_as(like: Scores | None, scores: Scores) -> Scores:

@@ -1,7 +1,7 @@
 """All models' answers to one task: items, rows used of each run, and options."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from fewbench._files import reserve
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ReaderError
-from fewbench.readers.harness import Run
+from fewbench.readers.harness import Run, key_text
 from fewbench.readers.join.merge import Items, Merged, SameModel, Taken, merge, name_items
 from fewbench.readers.options import CHARACTERS, COMPARED, NO_ANSWER, compared, recomputed, softmax
 from fewbench.scores import Scale
-from fewbench.scores.conditions import join_prompts, join_settings
+from fewbench.scores.conditions import PARTS, SCORING, join_hashes, join_settings
+
+ALL_BITS = np.uint64(2**64 - 1)
+KEY_HALVES = (np.uint64((2**32 - 1) << 32), np.uint64(2**32 - 1))
 
 
 @dataclass(frozen=True)
@@ -46,36 +49,85 @@ class Task:
 
     def prompts(self) -> list[str]:
         """Return the text of prompt hashes for each item."""
+
+        def text(hashed: int, run: Run) -> str:
+            return f"{hashed:016x}@{run.prompt_form}" if run.prompt_form else f"{hashed:016x}"
+
+        return self._hashes("prompt", text, self._alike("prompt", with_form=True))
+
+    def keys(self) -> list[str]:
+        """Return the text of key hashes for each item, of the harness that the table names."""
+        own = self.runs[0].harness
+        alike = [one for one in self._alike("key") if one[0].run.harness == own]
+        return self._hashes("key", lambda key, _: key_text(key), alike)
+
+    def _hashes(
+        self, name: str, text: Callable[[int, Run], str], alike: Iterable[list[Taken]]
+    ) -> list[str]:
         counts: list[Counter[str]] = [Counter() for _ in self.items.ids]
-        for several in self._alike(with_form=True):
-            taken, form = several[0], several[0].run.prompt_form
-            hashes = taken.run.columns["prompt"][taken.rows]
+        for several in alike:
+            taken = several[0]
+            hashes = taken.run.columns[name][taken.rows]
             for column, hashed in zip(taken.columns.tolist(), hashes.tolist(), strict=True):
                 if hashed:
-                    text = f"{hashed:016x}@{form}" if form else f"{hashed:016x}"
-                    counts[column][text] += len(several)
-        return [join_prompts(text for text, _ in count.most_common()) for count in counts]
+                    counts[column][text(hashed, taken.run)] += len(several)
+        return [join_hashes(text for text, _ in count.most_common()) for count in counts]
 
-    def _alike(self, with_form: bool = False) -> Iterable[list[Taken]]:
+    def _alike(self, name: str, with_form: bool = False) -> Iterable[list[Taken]]:
         groups: dict[object, list[Taken]] = defaultdict(list)
         for taken in self.merged.taken:
             run = taken.run
             whole = len(taken.rows) == run.n_rows
-            key = (run.layout, run.prompts) if whole else id(taken)
-            groups[key, run.prompt_form if with_form else ""].append(taken)
+            key = (run.layout, run.digests[name]) if whole else id(taken)
+            groups[key, run.harness, run.prompt_form if with_form else ""].append(taken)
         return groups.values()
 
+    def settings_of(self, run: Run) -> dict[str, str]:
+        """Return the settings of a run, with how it computes the metric."""
+        scorer = run.scorers.get(self.metric)
+        return dict(run.task_settings) | ({f"{SCORING}metric": scorer} if scorer else {})
+
     def settings(self) -> str:
-        """Return the settings of the runs that count, as text."""
-        different = {taken.run.task_settings for taken in self.merged.taken if len(taken.rows)}
+        """Return the settings of the runs that count, as text; scoring as for `keys`."""
+        own = self.runs[0].harness
+        runs = (taken.run for taken in self.merged.taken if len(taken.rows))
+        different = {
+            tuple(
+                pair
+                for pair in sorted(self.settings_of(run).items())
+                if run.harness == own or not pair[0].startswith(SCORING)
+            )
+            for run in runs
+        }
         return join_settings(map(dict, sorted(different)))
 
     def other_prompts(self, models: dict[str, int]) -> Counter[str]:
         """Count each model's items whose prompt is not the most frequent one."""
-        members = [several for several in self._alike() if len(several[0].rows)]
+        return self._others(models, "prompt", list(self._alike("prompt")))
+
+    def other_keys(self, models: dict[str, int]) -> dict[str, Counter[str]]:
+        """Count each model's items whose right answer or options are not the most frequent ones."""
+        harnesses: dict[str, list[list[Taken]]] = defaultdict(list)
+        for several in self._alike("key"):
+            harnesses[several[0].run.harness].append(several)
+        return {
+            what: sum(
+                (self._others(models, "key", own, half) for own in harnesses.values()), Counter()
+            )
+            for what, half in zip(PARTS, KEY_HALVES, strict=True)
+        }
+
+    def _others(
+        self,
+        models: dict[str, int],
+        name: str,
+        alike: list[list[Taken]],
+        half: np.uint64 = ALL_BITS,
+    ) -> Counter[str]:
+        members = [several for several in alike if len(several[0].rows)]
         if len(members) < 2:
             return Counter()
-        seen = [several[0].run.columns["prompt"][several[0].rows] for several in members]
+        seen = [several[0].run.columns[name][several[0].rows] & half for several in members]
         sizes = [len(prompts) for prompts in seen]
         group = np.repeat(np.arange(len(members)), sizes)
         prompt, column = np.concatenate(seen), np.concatenate([m[0].columns for m in members])

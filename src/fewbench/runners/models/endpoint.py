@@ -19,6 +19,7 @@ from fewbench.runners.models.endpoint_scoring import (
 )
 from fewbench.runners.models.endpoint_server import Connection
 from fewbench.runners.models.model import Chosen, Read, TryAgain, Written
+from fewbench.scores.replies import KINDS
 
 Scoring = Literal["auto", "top", "echo"]
 MOST_STOPS = 4  # OpenAI takes no more
@@ -187,14 +188,16 @@ class Endpoint:
         (choice,) = choices_of(reply, 1)
         said = choice.get("message") if self.chat else choice
         text = said.get("content" if self.chat else "text") if isinstance(said, dict) else None
-        if text is None and isinstance(said, dict) and choice.get("finish_reason") == "length":
-            text = ""  # the model was still thinking
+        kind = KINDS.get(str(choice.get("finish_reason")), "")
+        if text is None and isinstance(said, dict) and kind:
+            text = ""  # the model was still thinking, or all was filtered
         if not isinstance(text, str):
             raise TryAgain("the reply has no text")
         text = text.lstrip() if self.chat else text
-        for end in stop:
-            text = text.partition(end)[0] if end else text
-        return Written(text, usage_of(reply))
+        for end in filter(None, stop):
+            text, found, _ = text.partition(end)
+            kind = "" if found else kind
+        return Written(text, usage_of(reply), kind)
 
     async def close(self) -> None:
         """Close the connections."""

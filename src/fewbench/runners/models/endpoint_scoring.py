@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from fewbench._names import counted
 from fewbench.errors import ModelError
-from fewbench.runners.models.endpoint_server import Connection, Refused, ServerError
+from fewbench.runners.models.endpoint_server import OTHER, Connection, Refused, ServerError
 from fewbench.runners.models.model import Chosen, TryAgain, Usage
 
 Result = TypeVar("Result")
@@ -32,18 +33,21 @@ def choices_of(reply: dict[str, Any], n: int) -> list[dict[str, Any]]:
     if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
         raise TryAgain("the reply has no completions")
     by_index = {choice.get("index", 0): choice for choice in choices}
-    if len(choices) != n or set(by_index) != set(range(n)):
-        raise TryAgain(f"the reply has {len(choices)} completions instead of {n}")
+    if len(choices) != n:
+        raise TryAgain(f"the reply has {counted(len(choices), 'completion')} instead of {n}")
+    if set(by_index) != set(range(n)):
+        numbers = ", ".join(str(choice.get("index")) for choice in choices)
+        raise TryAgain(f"the reply numbers its completions {numbers:.40}, not from 0 to {n - 1}")
     return [by_index[i] for i in range(n)]
 
 
 def usage_of(reply: dict[str, Any]) -> Usage:
-    """Return the tokens that a reply reports; 0 if it reports none."""
+    """Return the tokens that a reply reports, 0 if it reports none, and another model's name."""
     said = reply.get("usage")
     said = said if isinstance(said, dict) else {}
     counts = [said.get(key) for key in ("prompt_tokens", "completion_tokens")]
     prompt, completion = (c if isinstance(c, int) and c >= 0 else 0 for c in counts)
-    return Usage(prompt=prompt, completion=completion)
+    return Usage(prompt=prompt, completion=completion, model=str(reply.get(OTHER) or ""))
 
 
 def says_nothing_new(reply: dict[str, Any]) -> bool:

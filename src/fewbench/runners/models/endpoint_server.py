@@ -1,7 +1,6 @@
 """Requests to a server by the `openai` package, and the meaning of its refusals."""
 
 import asyncio
-import json
 import math
 import re
 import time
@@ -12,8 +11,10 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from fewbench._json import loads
+from fewbench._text import keep_secrets, masked
 from fewbench.errors import MissingExtraError, ModelError, first_line
-from fewbench.runners.models.model import TooLong, TryAgain
+from fewbench.runners.models.model import NoReply, TooLong, TryAgain
 
 PASSING = {408, 409, 425, 429}
 # messages of vLLM, llama.cpp, SGLang, TGI and OpenAI for a prompt that does not fit
@@ -23,6 +24,9 @@ TOO_LONG = re.compile(
     r"|exceeds the maximum allowed length|must be <= \d+\. given|too many (input )?tokens",
     re.IGNORECASE,
 )
+OTHER = "other model"
+"""Key under which a reply holds the name of the model that wrote it, if another one was asked."""
+LONGEST_WAIT = 300.0  # seconds that a server may ask us to wait
 MOST = 200  # characters of a server's message to show
 
 
@@ -54,10 +58,12 @@ def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> E
         return TooLong(said)
     if code == "insufficient_quota":
         return Refused(said, hint="add credit to the account", final=True)
-    if status == 500:
-        return ServerError(passing, _wait(headers), status)
     if status in PASSING or (status >= 500 and status not in {501, 505}):
-        return TryAgain(passing, _wait(headers), status)
+        wait = _wait(headers)
+        if wait is not None and wait > LONGEST_WAIT:
+            said += f" and asks for a pause of {wait / 60:,.0f} minutes"
+            return Refused(said, hint="run the same command again then, to go on", final=True)
+        return (ServerError if status == 500 else TryAgain)(passing, wait, status)
     missing = status == 404 and "model" in (words + code).lower()
     return Refused(said, hint=_hint(status), final=status in {401, 403} or missing, missing=missing)
 
@@ -65,7 +71,7 @@ def refusal(status: int, text: str, headers: Mapping[str, str], where: str) -> E
 def parse_reply(text: str) -> dict[str, Any]:
     """Return a reply's JSON object; raise TryAgain if it is none or reports an error."""
     try:
-        reply = json.loads(text)
+        reply = loads(text)
     except ValueError:
         raise TryAgain("the reply is not JSON, or was cut") from None
     if not isinstance(reply, dict):
@@ -91,7 +97,7 @@ def _hint(status: int) -> str:
 def _words(text: str) -> tuple[str, str]:
     """The message and the code in an error's body."""
     try:
-        body = json.loads(text)
+        body = loads(text)
     except ValueError:
         return " ".join(re.sub(r"<[^>]*>", " ", text).split()), ""
     found = body.get("error", body) if isinstance(body, dict) else body
@@ -122,8 +128,8 @@ def _wait(headers: Mapping[str, str]) -> float | None:
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 NO_KEY = "none"  # the package needs a key; servers without keys accept any
 FIRST, LONGEST = 0.5, 30.0  # seconds before a second try in `trying_out`, and at most
-TURNED_AWAY = "lower --rate, raise --tries, or wait for the quota"
-BUSY = "see the server's log; if it is still loading, wait or raise --tries"
+TURNED_AWAY = "lower --rate, raise --retries, or wait for the quota"
+BUSY = "see the server's log; if it is still loading, wait or raise --retries"
 ABOUT = ("root", "max_model_len")  # reported by vLLM and SGLang
 
 
@@ -141,7 +147,7 @@ class Connection:
     def __init__(self, url: str, model: str, *, key: str | None, timeout: float) -> None:
         self.url, host = _checked(url)
         self.model = model
-        self._key = key
+        keep_secrets({"api_key": key})
         self._timeout = timeout
         self._tries, self._pause = 1, 0.0  # see `trying_out`
         self._next = 0.0  # time of the next request
@@ -166,7 +172,8 @@ class Connection:
         def call() -> Any:
             return made.with_raw_response.create(model=self.model, **body)
 
-        return parse_reply(await self._patiently(call))
+        reply = parse_reply(await self._patiently(call))
+        return reply | {OTHER: _other_model(self.model, reply.get("model"))}
 
     async def about(self) -> dict[str, str]:
         """Return what the server reports on the model; nothing without a list of models."""
@@ -228,22 +235,29 @@ class Connection:
         try:
             async with asyncio.timeout(self._timeout):
                 reply = await call()
-            return str(reply.text)
+            return masked(str(reply.text))
         except (TimeoutError, self._openai.APITimeoutError):
-            raise TryAgain(f"no reply within {self._timeout:g} seconds") from None
+            raise NoReply(f"no reply within {self._timeout:g} seconds") from None
         except self._openai.APIStatusError as error:
-            raise self._refusal(error.response) from None
+            text = masked(error.response.text)
+            headers = error.response.headers
+            raise refusal(error.response.status_code, text, headers, str(self)) from None
         except self._openai.APIConnectionError as error:
             cause = first_line(error.__cause__ or error)
-            raise TryAgain(f"no connection, or it broke off: {cause}") from None
+            raise NoReply(f"no connection, or it broke off: {cause}") from None
         except UnicodeDecodeError:
             raise TryAgain("the reply is not text") from None
 
-    def _refusal(self, response: Any) -> Exception:
-        text = response.text
-        if self._key:
-            text = text.replace(self._key, "(the key)")
-        return refusal(response.status_code, text, response.headers, str(self))
+
+def _other_model(asked: str, said: object) -> str:
+    """Return the model that a reply names, if it is not the one asked for, or a dated version.
+
+    >>> _other_model("gpt-4o", "gpt-4o-2024-08-06"), _other_model("gpt-4o", "gpt-4o-mini")
+    ('', 'gpt-4o-mini')
+    """
+    if not isinstance(said, str) or re.fullmatch(rf"{re.escape(asked)}(-[\d-]+)?", said):
+        return ""
+    return said
 
 
 def _checked(url: str) -> tuple[str, str]:

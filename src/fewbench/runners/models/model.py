@@ -7,17 +7,19 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens and requests that a call used."""
+    """Tokens and requests that a call used; `model` answered, if another one than asked."""
 
     prompt: int = 0
     completion: int = 0
     requests: int = 1
+    model: str = ""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt + other.prompt,
             self.completion + other.completion,
             self.requests + other.requests,
+            self.model or other.model,
         )
 
 
@@ -44,10 +46,11 @@ class Read:
 
 @dataclass(frozen=True)
 class Written:
-    """Text that the model wrote."""
+    """Text that the model wrote; `kind` says if it is cut (see `fewbench.scores.replies`)."""
 
     text: str
     usage: Usage
+    kind: str = ""
 
 
 class TryAgain(Exception):
@@ -61,6 +64,10 @@ class TryAgain(Exception):
         self.reason = reason
         self.after = after
         self.status = status
+
+
+class NoReply(TryAgain):
+    """Nothing came back: no connection, or not in time."""
 
 
 class TooLong(Exception):

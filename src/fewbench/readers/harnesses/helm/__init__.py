@@ -20,8 +20,8 @@ from fewbench.readers.harnesses.helm.instances import (
     option_table,
     read_answers,
 )
-from fewbench.readers.values import setting
-from fewbench.scores.conditions import GENERATION, SHOTS
+from fewbench.readers.values import called, setting, shortened
+from fewbench.scores.conditions import GENERATION, SCORING, SHOTS
 
 STATE = "scenario_state"
 # Files with a run's scores; the first one in a folder is used.
@@ -37,7 +37,10 @@ SETTINGS = {
     "temperature": f"{GENERATION}temperature",
     "max_tokens": f"{GENERATION}max_tokens",
     "num_outputs": f"{GENERATION}num_outputs",
+    "num_train_trials": f"{SCORING}trials",
 }
+# Arguments of metrics that do not change a statistic.
+ARRANGED = ("names", "device")
 OBJECT = "an object as HELM writes it"
 GIVEN_ID = re.compile(r"id(\d{1,9})")
 
@@ -159,7 +162,15 @@ class _RunFiles:
     @property
     def task_settings(self) -> tuple[tuple[str, str], ...]:
         known = [name for name in SETTINGS if name in self.adapter]
-        return tuple(sorted((SETTINGS[name], setting(self.adapter[name])) for name in known))
+        found = {SETTINGS[name]: setting(self.adapter[name]) for name in known}
+        specs = self.spec.get("metric_specs")
+        if isinstance(specs, list):
+            # Not the names of classes and statistics, which other versions of HELM arrange anew.
+            every = [object_at(one, "args").items() for one in specs]
+            given = [{key: value for key, value in one if key not in ARRANGED} for one in every]
+            listed = sorted(called("", one) for one in given if one)
+            found[f"{SCORING}metric arguments"] = shortened(" ".join(listed) or "none")
+        return tuple(sorted(found.items()))
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -237,10 +248,13 @@ def _rows(
         rows = parts.setdefault(answer.split or instances.split(own_id), Rows(path, "entry"))
         options = option_table(method, instances.requests.get(own_id, []), answer)
         untold += options is None
+        right, choices = instances.key(own_id)
         rows.append(
             instances.content(own_id, wants.key),
             answer.scores(names),
             answer.place,
+            answer=right,
+            choices=choices,
             # HELM's own ids are positions among all instances of the scenario.
             position=int(given[1]) if (given := GIVEN_ID.fullmatch(own_id)) else UNKNOWN,
             own_id=own_id,

@@ -92,6 +92,16 @@ class Instances:
         fields = {"id": own_id} | object_at(instance, "extra_data")
         return field_value(fields, key, f"{self.where or own_id}, instance {own_id!r}")
 
+    def key(self, own_id: str) -> tuple[str | None, list[str]]:
+        """Return the correct references of an instance as one text, and all references.
+
+        None if unknown; no references if every one is correct: then they are no options.
+        """
+        said, right = _references(self.known.get(own_id, {}))
+        if not said:
+            return None, []
+        return "\x1f".join(right), [] if len(right) == len(said) else said
+
     def prompt(self, own_id: str) -> str:
         """Return the prompts of all trials and options; "" if unknown."""
         made = self.requests.get(own_id, [])
@@ -116,18 +126,22 @@ def instance_content(instance: dict[str, Any]) -> str:
     '918839800a423f73'
     """
     question, media = at(instance, "input", "text"), at(instance, "input", "multimedia_content")
-    references = instance.get("references", [])
-    if not isinstance(question, str) or not question.strip() or media is not None:
+    said, right = _references(instance)
+    if not isinstance(question, str) or not question.strip() or media is not None or said is None:
         return ""
-    if not isinstance(references, list):
-        return ""
-    said = [at(one, "output", "text") for one in references]
-    if not all(isinstance(text, str) for text in said):
-        return ""
-    right = [said[i].strip() for i in _correct(instance)]
     # If every reference is correct, references are answers, not options.
-    options = [] if len(right) == len(said) else [text.strip() for text in said]
+    options = [] if len(right) == len(said) else said
     return content_id(question.strip(), *options, *right)
+
+
+def _references(instance: dict[str, Any]) -> tuple[list[str] | None, list[str]]:
+    """Return the references of an instance, None if they are not texts, and the correct ones."""
+    listed = instance.get("references", [])
+    said = [at(one, "output", "text") for one in listed] if isinstance(listed, list) else [None]
+    if not all(isinstance(text, str) for text in said):
+        return None, []
+    texts = [str(text).strip() for text in said]
+    return texts, [texts[i] for i in _correct(instance)]
 
 
 def _correct(instance: dict[str, Any] | None) -> list[int]:

@@ -1,6 +1,5 @@
 """lm-evaluation-harness: samples_TASK_TIME.jsonl with results_TIME.json, of every version."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fewbench._json import loads
 from fewbench.errors import ReaderError
 from fewbench.readers.files import head
 from fewbench.readers.harness import MIXED_UP, Rows, Run, Unit, Wants, empty
@@ -18,11 +18,15 @@ from fewbench.readers.harnesses.lm_eval.samples import (
     OPEN,
     Documents,
     SampleRows,
+    answer_of,
+    choices_of,
     content_of,
     filter_of,
+    is_in_context,
     metrics_of,
     option_table,
     prompt_of,
+    requests_of,
 )
 from fewbench.readers.options import OptionTable, recomputed
 from fewbench.readers.values import setting
@@ -115,8 +119,8 @@ def _may_be_rows(path: Path) -> bool:
     start = head(path)
     line = start.partition(b"\n")[0]
     try:
-        row = json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError):
+        row = loads(line.decode("utf-8"))
+    except ValueError:
         return True
     return not isinstance(row, dict) or "doc_hash" in row or "doc_id" in row
 
@@ -232,7 +236,7 @@ class LmEval:
         rows = SampleRows(unit.path, wants.salvage)
         parts: dict[tuple[str | None, int], Rows] = {}  # by filter, or None and its number
         met: Counter[tuple[str | None, int, str]] = Counter()
-        documents = Documents()
+        documents, in_context = Documents(), False
         for place, row in rows:
             if not rows.is_table:  # its documents have fields of others
                 documents.add(row, place)
@@ -256,12 +260,16 @@ class LmEval:
                 )
             part = parts.setdefault((named, time), Rows(unit.path, rows.place_word))
             metrics = metrics_of(row, where)
+            requests = requests_of(row)
+            in_context = in_context or is_in_context(requests)
             part.append(
                 content_of(row, wants.key, where),
                 {name: row[name] for name in metrics},
                 place,
                 position=row["doc_id"],
                 prompt=prompt_of(row),
+                answer=answer_of(row),
+                choices=choices_of(requests),
                 options=None if part.options is None else option_table(row, metrics, delimiter),
             )
         if not parts:
@@ -273,11 +281,13 @@ class LmEval:
         for (named, time), filled in parts.items():
             listed = named is None and origin.filters
             name = origin.filters[time] if listed else named
-            runs.append(_run(filled, name, origin, notes))
+            runs.append(_run(filled, name, origin, notes, in_context))
         return runs
 
 
-def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) -> Run:
+def _run(
+    rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...], in_context: bool
+) -> Run:
     results, task = origin.results, origin.task
     known = {} if results is None else results.known(task, len(rows))
     total = known.get("total")
@@ -290,7 +300,9 @@ def _run(rows: Rows, named: str | None, origin: Origin, notes: tuple[str, ...]) 
         if origin.stamp:  # runs without a known model are not re-runs of each other
             known = {"variant": f"run={origin.stamp}"}
     else:
+        scoring = results.scoring(task, named, in_context=in_context)
         known |= {
+            "task_settings": tuple(sorted({**dict(known["task_settings"]), **scoring}.items())),
             "suite": results.suite(task),
             "variant": results.variant(task),
             "settings": tuple((key, setting(text)) for key, text in known["settings"]),

@@ -1,16 +1,29 @@
-"""The results_*.json of a run: the model's name, how many documents, which way is better."""
+"""The results_*.json of a run: the model's name, how many documents, how they were scored."""
 
+import ast
+import re
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from fewbench.readers.files import JsonObject, at
 from fewbench.readers.harness import Unit
-from fewbench.readers.values import setting
-from fewbench.scores.conditions import GENERATION, SAMPLER, SHOTS
+from fewbench.readers.values import ADDRESS, called, setting, shortened
+from fewbench.scores.conditions import GENERATION, SAMPLER, SCORING, SHOTS, TEMPLATE
 
 NO_VERSION = ("", "None", "N/A", "Yaml")
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")  # one meaning
 # What is equal to a generation argument that is not set.
 UNSET = {"do_sample": "false", "temperature": "0", "top_p": "1"}
+# What is equal to an argument of a filter that is not set.
+FILTER_UNSET = {"group_select": "0", "fallback": "[invalid]"}
+NO_ARGUMENTS = ("aggregation", "higher_is_better")
+NOT_SET = ("none", "false", "[]", "")
+ASKED = (
+    *("description", "doc_to_text", "target_delimiter", "fewshot_delimiter", "gen_prefix"),
+    "use_prompt",
+)
+CODE = re.compile(r"\s*(@|def |async def |class |lambda\b)")
 NAMES = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval looks in this order
 
 
@@ -57,6 +70,7 @@ class Results(JsonObject):
             "version": self.version(task),
             "settings": tuple(sorted(self.arguments.items())),
             "task_settings": tuple(sorted(self.task_settings(task).items())),
+            "scorers": self.scorers(task),
             "higher_is_better": self.directions(task),
         }
 
@@ -100,7 +114,10 @@ class Results(JsonObject):
         return ", ".join(f"{name}={value}" for name, value in found.items() if value is not None)
 
     def task_settings(self, task: str) -> dict[str, str]:
-        """Return the task settings that change answers, without the model's own."""
+        """Return the task settings that change answers or scores, without the model's own.
+
+        See `scoring` for those that depend on the filter.
+        """
         config = self.part("configs", task)
         if not config:
             return {}
@@ -120,7 +137,64 @@ class Results(JsonObject):
             found[SAMPLER] = setting(at(config, "fewshot_config", "sampler") or "default")
             if chat:
                 found["examples as turns"] = setting(bool(self.data.get("fewshot_as_multiturn")))
+        kind = config.get("output_type")
+        if kind in ("multiple_choice", "loglikelihood"):
+            found["target delimiter"] = repr(str(config.get("target_delimiter", " ")))
+        found["output type"] = setting(kind)
+        found[TEMPLATE] = setting({name: code(config.get(name) or "") for name in ASKED})
         return found | _generation(config)
+
+    def scoring(
+        self, task: str, filtered: str | None, *, in_context: bool = False
+    ) -> dict[str, str]:
+        """Return how answers are scored, except for the metric's arguments (see `scorers`).
+
+        Parameters
+        ----------
+        task : str
+        filtered : str or None
+            The filter's name.
+        in_context : bool
+            Whether options stand in the contexts: then `doc_to_text` says which one is right.
+        """
+        config = self.part("configs", task)
+        if not config:
+            return {}
+        found = {f"{SCORING}function": code(config.get("process_results") or "none")}
+        if (steps := self._steps(task, filtered)) is not None:
+            found[f"{SCORING}filter"] = shortened(steps)
+        if "repeats" in config:
+            found[f"{SCORING}repeats"] = setting(config["repeats"])
+        if in_context:
+            found[f"{SCORING}right option"] = code(config.get("doc_to_text"))
+        elif config.get("output_type") == "generate_until":  # its options are in no request
+            found[f"{SCORING}options"] = code(config.get("doc_to_choice") or "none")
+        return found
+
+    def _steps(self, task: str, filtered: str | None) -> str | None:
+        """Return the steps of a filter with their arguments, None if the file has none so named."""
+        listed = self.part("configs", task).get("filter_list")
+        if listed is None:
+            return "take_first" if filtered in (None, "none") else None
+        for one in listed if isinstance(listed, list) else []:
+            steps = one.get("filter") if isinstance(one, dict) else None
+            if isinstance(steps, list) and str(one.get("name")) == filtered:
+                return ", ".join(
+                    _called(step, "function", FILTER_UNSET)
+                    for step in steps
+                    if isinstance(step, dict)
+                )
+        return None
+
+    def scorers(self, task: str) -> dict[str, str]:
+        """Return metric → its name and arguments, where the file states them."""
+        listed = self.part("configs", task).get("metric_list")
+        found = {}
+        for one in listed if isinstance(listed, list) else []:
+            if isinstance(one, dict) and (metric := one.get("metric")):
+                named = re.search(r"\bdef (\w+)", str(metric))
+                found[named[1] if named else str(metric)] = _called(one, "metric")
+        return found
 
     @property
     def prompt_form(self) -> str:
@@ -139,6 +213,43 @@ class Results(JsonObject):
         if self.data.get("chat_template") and not (prefix and prefix == str(prefix).rstrip()):
             return ""
         return str(config.get("target_delimiter", " "))
+
+
+def _called(step: Mapping[str, Any], name: str, unset: Mapping[str, str] | None = None) -> str:
+    given = {key: code(value) for key, value in step.items() if key not in (name, *NO_ARGUMENTS)}
+    return called(code(step.get(name)), given, unset, NOT_SET)
+
+
+def code(value: Any) -> str:
+    """Return a value of a task's configuration as text.
+
+    Of a function, lm-eval logs the source or only an object's name. Comments, annotations and
+    layout do not count, and no address.
+
+    Examples
+    --------
+    >>> code("def f(doc: dict) -> int: return 1  # always")
+    'def f(doc):     return 1'
+    >>> code("<function f at 0x7f2ddf4cd260>"), code("<class 'tasks.utils.Words'>"), code(0.50)
+    ('<function f>', "<class 'Words'>", '0.5')
+    """
+    if not callable(value) and not isinstance(value, str):
+        return setting(value)
+    text = ADDRESS.sub("", str(value))
+    if not CODE.match(text):
+        return setting(text)
+    try:
+        tree = ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return shortened(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+            if ast.get_docstring(node) is not None and len(node.body) > 1:
+                del node.body[0]
+    return shortened(ast.unparse(tree).replace("\n", " "))
 
 
 def model_of_others(unit: Unit) -> str:

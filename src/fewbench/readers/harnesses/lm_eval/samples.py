@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import compress
+from itertools import compress, takewhile
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,52 @@ def prompt_of(row: dict[str, Any]) -> str:
         prompt = requests[0][0] if requests[0] else None
         return _sha256(prompt) if isinstance(prompt, str) else ""
     return ""
+
+
+def answer_of(row: dict[str, Any]) -> str | None:
+    """Return lm-eval's hash of the right answer (computed where it was not logged), or None."""
+    known = row.get("target_hash")
+    if isinstance(known, str) and known:
+        return known
+    return _sha256(str(row["target"])) if "target" in row else None
+
+
+def choices_of(requests: list[list[Any]]) -> list[str]:
+    """Return the texts of options, [] if the requests are not those of a multiple-choice document.
+
+    Where options stand in the context (as in winogrande), an option is what follows the text that
+    all contexts begin with.
+
+    Examples
+    --------
+    >>> choices_of([["2 + 2 =", " four"], ["2 + 2 =", " five"]])
+    [' four', ' five']
+    >>> choices_of([["Ann ate, for Ann", " was hungry"], ["Ann ate, for Bob", " was hungry"]])
+    ['Ann', 'Bob']
+    """
+    asked = [one[:2] for one in requests if all(isinstance(text, str) for text in one[:2])]
+    asked = [one for one in asked if one[0]] or asked  # acc_mutual_info asks options alone, too
+    if len(asked) < 2 or any(len(one) < 2 for one in asked):
+        return []
+    if not is_in_context(asked):
+        return [option for _, option in asked]
+    contexts = [context for context, _ in asked]
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*contexts, strict=False))
+    start = len(list(same))
+    return [context[start:] for context in contexts]
+
+
+def is_in_context(requests: list[list[Any]]) -> bool:
+    """Whether the options of a document stand in its contexts (as in winogrande)."""
+    options = {one[1] for one in requests if len(one) > 1 and isinstance(one[1], str)}
+    return len(requests) > 1 and len(options) == 1
+
+
+def requests_of(row: dict[str, Any]) -> list[list[Any]]:
+    """Return the requests of a row: context and continuation or generation arguments of each."""
+    arguments = row.get("arguments")
+    count = len(arguments) if isinstance(arguments, dict | list) else 0
+    return _requests(arguments, count)
 
 
 def _checked(row: Any, where: str) -> dict[str, Any]:

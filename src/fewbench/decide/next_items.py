@@ -7,7 +7,7 @@ import numpy as np
 from fewbench._seeds import child_seed
 from fewbench._types import IntArray
 from fewbench.algorithms.kriging import Run, next_together
-from fewbench.decide.sides import Side
+from fewbench.decide.operands import Operand
 from fewbench.methods.kriging import source_kriging
 from fewbench.scores import Scores
 
@@ -15,7 +15,7 @@ MOST = 200
 """Most items that a result names without being asked."""
 
 
-def further_items(sides: Sequence[Side], n: int, scores: Scores) -> IntArray:
+def next_items(targets: Sequence[Operand], n: int, scores: Scores) -> IntArray:
     """Choose items that all these targets run next; positions, the first ones first.
 
     Those that lower the sum of the targets' variances most, by fewbench's own estimator, whatever
@@ -25,21 +25,20 @@ def further_items(sides: Sequence[Side], n: int, scores: Scores) -> IntArray:
 
     Parameters
     ----------
-    sides : sequence of Side
-        Targets of evaluations.
+    targets : sequence of Operand
     n : int
         At most so many, of those that none of the targets has answered.
     scores : Scores
         The sources.
     """
-    evaluations = [one.evaluation for one in sides if one.evaluation is not None]
+    evaluations = [one.evaluation for one in targets if one.evaluation is not None]
     open_ = [
         at
-        for one in sides
+        for one in targets
         if one.evaluation is not None
         for at in one.evaluation.record.open(one.name).tolist()
     ]
-    answered = np.unique(np.concatenate([one.items for one in sides]))
+    answered = np.unique(np.concatenate([one.items for one in targets]))
     first = np.array([at for at in dict.fromkeys(open_) if at not in set(answered.tolist())][:n])
     first = first.astype(np.intp)
     closed = np.union1d(answered, first)
@@ -54,8 +53,8 @@ def further_items(sides: Sequence[Side], n: int, scores: Scores) -> IntArray:
     if scores.n_models < 2:
         return first
     model = source_kriging(scores, seed, len(closed) + more, closed)
-    runs = [Run(model) for _ in sides]
-    for run, one in zip(runs, sides, strict=True):
+    runs = [Run(model) for _ in targets]
+    for run, one in zip(runs, targets, strict=True):
         run.hear(np.searchsorted(model.candidates, one.items), one.answers)
     chosen = next_together(runs, more, np.searchsorted(model.candidates, closed))
     return np.concatenate([first, model.candidates[chosen]])

@@ -1,0 +1,66 @@
+"""Text on its way out: secrets are masked, and what would steer a terminal is written out.
+
+What the command line prints passes `plain` (`fewbench.cli.text`); text in files passes
+`masked_bytes` (`fewbench._files`, `fewbench._journal`).
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+SECRET = re.compile(
+    r"(^|_)(API_KEY|SECRET_ACCESS_KEY|(ACCESS|AUTH|SESSION|HF|HUB|GITHUB|GH)_TOKEN)$", re.IGNORECASE
+)
+SHORTEST = 8  # characters; shorter ones are no secrets, such as "none", and appear by chance
+MASK = "(the key)"
+# Control characters but for tabs and ends of lines, marks that reorder text, halves of pairs.
+STEERS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
+)
+_KNOWN: dict[str, str] = {}
+
+
+def keep_secrets(named: Mapping[str, object]) -> None:
+    """Mask those values from here on whose names say that they are keys, such as `api_key`."""
+    _KNOWN.update(_secrets(named))
+
+
+def _secrets(named: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for name, value in named.items():
+        if SECRET.search(name) and isinstance(value, str) and len(value) >= SHORTEST:
+            yield value, name
+
+
+def masked(text: str) -> str:
+    """Return text without the keys in it: those of the environment and of `keep_secrets`.
+
+    Examples
+    --------
+    >>> keep_secrets({"api_key": "sk-1234567890", "max_tokens": 12345678})
+    >>> masked("no such key: sk-1234567890 (12345678)")
+    'no such key: (the key) (12345678)'
+    """
+    for secret in {**_KNOWN, **dict(_secrets(os.environ))}:
+        text = text.replace(secret, MASK)
+    return text
+
+
+def masked_bytes(text: bytes) -> bytes:
+    """Return `masked` UTF-8 text."""
+    return masked(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def plain(text: str) -> str:
+    r"""Return masked text that a terminal shows as it is: control characters as in JSON.
+
+    Bytes of a path that this locale cannot decode are shown as UTF-8 where they are.
+
+    Examples
+    --------
+    >>> print(plain("red: \x1b[31m, bell: \x07"))
+    red: \u001b[31m, bell: \u0007
+    >>> print(plain("r\udcc3\udca9sum\udce9"))
+    résum\xe9
+    """
+    shown = STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", masked(text))
+    return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,34 @@
+"""Warnings travel with the numbers that they are about: as text, in tables, and as Python's."""
+
+import warnings
+from collections.abc import Iterable
+from html import escape
+
+from fewbench.errors import EstimateWarning
+
+
+def with_warnings(text: str, said: Iterable[str]) -> str:
+    """Return a text with a line for each warning.
+
+    >>> print(with_warnings("0.7", ["few answers"]))
+    0.7
+    warning: few answers
+    """
+    return "\n".join([text, *(f"warning: {one}" for one in said)])
+
+
+def as_html(said: Iterable[str]) -> str:
+    """Return warnings as a list; nothing if there are none."""
+    listed = "".join(f"<li>warning: {escape(one)}</li>" for one in said)
+    return f"<ul>{listed}</ul>" if listed else ""
+
+
+def in_cell(said: Iterable[str]) -> str:
+    """Return warnings as the value of a table's cell."""
+    return "; ".join(said)
+
+
+def issue(said: Iterable[str]) -> None:
+    """Issue each warning once, for the line that called the caller."""
+    for one in dict.fromkeys(said):
+        warnings.warn(one, EstimateWarning, stacklevel=3)

@@ -1,0 +1,200 @@
+"""Where a target stands among the source models, by its answers to any items.
+
+A model has one ability. The abilities of the sources are the standardized logits of their full
+scores, and every item has a characteristic curve. A grid of abilities with a flat prior reaches
+beyond the sources at both ends. Two questions decide whether predictions learned from the sources
+can hold for a target:
+
+- *Range*: how far the target's ability is beyond nearly all sources, above or below.
+- *Person fit*: whether the answers are as likely as those of the sources. The statistic is the
+  standardized log-likelihood l_z of Drasgow, Levine & Williams 1985 (British Journal of
+  Mathematical and Statistical Psychology 38), ranked among the sources' own on the same items.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench._blocks import Matrix
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.item_curves import (
+    ItemCurves,
+    fit_curves,
+    logistic,
+    logit,
+    score_logits,
+)
+
+NODES = 71
+REACH = 2.5, 4.0
+"""How far the grid reaches below the weakest and above the strongest source."""
+EDGES = 0.05, 0.95
+"""Quantiles of the sources' abilities from which distances are measured."""
+SURE = 0.02
+"""Chances stay this far from 0 and 1 where they are scored."""
+SAME = 1e-9
+LEAST_REST = 0.2
+BELOW = 1.5
+"""Most standard deviations below the sources at which predictions are trusted: nothing is learned
+there."""
+NEIGHBORS, COMPARED = 3, 500
+
+
+@dataclass(frozen=True, eq=False)
+class Abilities:
+    """Item curves on a grid of abilities.
+
+    Attributes
+    ----------
+    sources : ndarray, shape (sources,)
+        Abilities of the sources; all 0 if they score the same.
+    curves : ItemCurves
+    grid : ndarray, shape (nodes,)
+    chances : ndarray, shape (nodes, items)
+        Chance of a right answer, averaged over the uncertainty of the curves.
+    """
+
+    sources: FloatArray
+    curves: ItemCurves
+    grid: FloatArray
+    chances: FloatArray
+
+    @property
+    def tell_apart(self) -> bool:
+        """Whether the sources differ in ability, so that a target can be placed among them."""
+        return bool(self.sources.std() > SAME)
+
+    def posterior(self, items: IntArray, answers: FloatArray) -> FloatArray:
+        """Return the weights of the nodes given answers in [0, 1], shape (..., nodes).
+
+        `answers` has shape (..., n), in the order of `items`.
+        """
+        chances = self.chances[:, items]
+        likelihood = answers @ np.log(chances).T + (1 - answers) @ np.log1p(-chances).T
+        weights = np.exp(likelihood - likelihood.max(axis=-1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+    def distance(self, weights: FloatArray) -> float:
+        """Return how far a target is above 95 % or below 5 % of the sources.
+
+        In standard deviations of the sources, from the posterior mean; positive above, negative
+        below, 0 between.
+
+        >>> from fewbench.testing import simulate
+        >>> scores = simulate(40, 60)
+        >>> abilities = fit_abilities(scores.filled, scores.full_scores(), 60)
+        >>> items = np.arange(30)
+        >>> [bool(abilities.distance(abilities.posterior(items, np.full(30, x))) * s > 1)
+        ...     for x, s in ((1.0, 1), (0.0, -1))]
+        [True, True]
+        """
+        if not self.tell_apart:
+            return 0.0
+        mean = float(weights @ self.grid)
+        low, high = np.quantile(self.sources, EDGES)
+        return max(mean - float(high), 0.0) + min(mean - float(low), 0.0)
+
+    def fit_p_value(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> float:
+        """Return the share of models, sources and target, whose answers fit no better.
+
+        For a target like the sources it is at most p with probability p, nearly: each source is
+        judged by curves without its own answer (in one step).
+
+        Parameters
+        ----------
+        theirs : ndarray, shape (sources, n)
+            The sources' answers to the items.
+        items : ndarray of int, shape (n,)
+        answers : ndarray, shape (n,)
+            The target's.
+        """
+        if not self.tell_apart:
+            return 1.0
+        every = np.vstack([theirs, answers])
+        chances = self.posterior(items, every) @ self.chances[:, items]
+        logits = logit(chances)
+        logits[:-1] -= self._own_pull(theirs, items)
+        chances = np.clip(logistic(logits), SURE, 1 - SURE)
+        weights = logit(chances)
+        surprise = ((every - chances) * weights).sum(axis=1)
+        variance = (chances * (1 - chances) * weights**2).sum(axis=1)
+        fit = surprise / np.sqrt(variance + SAME)
+        return float((1 + (fit[:-1] <= fit[-1]).sum()) / len(fit))
+
+    def unlike(
+        self,
+        theirs: FloatArray,
+        items: IntArray,
+        answers: FloatArray,
+        reach: float,
+        misfit: float,
+    ) -> str | None:
+        """Return why a target is unlike the sources: "above", "below" or "misfit"; else None.
+
+        Above or below by more than `reach` standard deviations of the sources' abilities, or
+        answers whose fit or novelty has a p-value of at most `misfit`. The other parameters are
+        those of `fit_p_value`.
+        """
+        distance = self.distance(self.posterior(items, answers))
+        if distance >= reach or distance <= -min(reach, BELOW):
+            return "above" if distance > 0 else "below"
+        if self.fit_p_value(theirs, items, answers) <= misfit:
+            return "misfit"
+        return "misfit" if novelty_p_value(theirs, answers) <= misfit else None
+
+    def _own_pull(self, theirs: FloatArray, items: IntArray) -> FloatArray:
+        """Return how far each source's answer pulled the logit of its own chance."""
+        curves, at = self.curves.of(items), self.sources[:, None]
+        of_b, both, of_a = curves.covariance
+        leverage = of_b + 2 * at * both + at**2 * of_a
+        chances = curves.at(self.sources)
+        rest = np.maximum(1 - leverage * chances * (1 - chances), LEAST_REST)
+        return np.asarray(leverage * (theirs - chances) / rest)
+
+
+def novelty_p_value(theirs: FloatArray, answers: FloatArray) -> float:
+    """Return the share of models whose nearest other models answer no more alike.
+
+    The mean disagreement with the three nearest sources, ranked among that of the sources
+    themselves (at most 500 of them).
+
+    Parameters
+    ----------
+    theirs : ndarray, shape (sources, n)
+    answers : ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> rows = np.tile([[1.0, 1, 0, 0], [0, 0, 1, 1]], (20, 1))
+    >>> novelty_p_value(rows, rows[0]), round(novelty_p_value(rows, rows[0] * 0), 2)
+    (1.0, 0.02)
+    """
+    if len(theirs) <= NEIGHBORS:
+        return 1.0
+    some = theirs[:: -(-len(theirs) // COMPARED)]
+    every = np.vstack([some, answers])
+    apart = every @ (1 - some.T) + (1 - every) @ some.T
+    apart[np.arange(len(some)), np.arange(len(some))] = np.inf
+    nearest = np.partition(apart, NEIGHBORS - 1, axis=1)[:, :NEIGHBORS].sum(axis=1)
+    return float((1 + (nearest[:-1] >= nearest[-1] - SAME).sum()) / len(nearest))
+
+
+def fit_abilities(answers: Matrix, full: FloatArray, n_items: int) -> Abilities:
+    """Fit curves to the sources' answers.
+
+    Parameters
+    ----------
+    answers : Matrix, shape (sources, items)
+        In [0, 1], without gaps; all items of the benchmark, or some.
+    full : ndarray, shape (sources,)
+        Full scores in [0, 1].
+    n_items : int
+        Number of items of the benchmark.
+    """
+    logits = score_logits(full, n_items)
+    sources = np.zeros(len(logits))
+    if logits.std() > SAME:
+        sources = (logits - logits.mean()) / logits.std()
+    curves = fit_curves(answers, sources)
+    grid = np.linspace(sources.min() - REACH[0], sources.max() + REACH[1], NODES)
+    return Abilities(sources, curves, grid, curves.expected(grid))

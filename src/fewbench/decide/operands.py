@@ -1,0 +1,243 @@
+"""What is compared: a target of an evaluation, a model of the sources, or a fixed score."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewbench._names import counted, did_you_mean, some
+from fewbench._types import FloatArray, IntArray
+from fewbench.errors import EvaluationError
+from fewbench.evaluation.contrast import (
+    Contrast,
+    held_out_correlation,
+    look_factor,
+    sample_correlation,
+)
+from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
+from fewbench.evaluation.evaluation import Evaluation
+from fewbench.evaluation.intervals import Scored, Uncertainty
+from fewbench.scores import Scores
+
+Given = Evaluation | tuple[Evaluation, str] | str
+"""An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """One of the two that are compared; scores in [0, 1], 1 being best.
+
+    Attributes
+    ----------
+    name : str
+    estimates : ndarray, shape (1 + tasks,)
+        Full score and task scores.
+    items, answers : ndarray, shape (answered,)
+        Positions of the items with an answer, and the scores there.
+    evaluation : Evaluation or None
+        None if the score is known: a model of the sources, or a number.
+    scored : Scored or None
+        The estimates as the method made them.
+    notes : tuple of str
+    """
+
+    name: str
+    estimates: FloatArray
+    items: IntArray
+    answers: FloatArray
+    evaluation: Evaluation | None = None
+    scored: Scored | None = None
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def score(self) -> Uncertainty | float:
+        """The full score, and how far it may be off."""
+        if self.evaluation is None or self.scored is None:
+            return float(self.estimates[0])
+        return self.evaluation.judge.of(self.scored)
+
+    @cached_property
+    def tasks(self) -> "list[Uncertainty | float | None]":
+        """The task scores; None where nothing is known of one."""
+        if self.evaluation is None or self.scored is None:
+            return [float(score) for score in self.estimates[1:]]
+        return list(self.evaluation.judge.of_tasks(self.scored))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the full score is known, so that it has no error."""
+        return self.evaluation is None
+
+    @property
+    def budget(self) -> int:
+        """Number of items that the target may run."""
+        return len(self.items) if self.evaluation is None else self.evaluation.provenance.budget
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to doubt the score."""
+        own = self.score.warnings if isinstance(self.score, Uncertainty) else ()
+        return (*self.notes, *own)
+
+
+def contrast(
+    one: Operand, other: Operand, *, level: float = 0.9, sequential: bool = False
+) -> Contrast:
+    """Return the difference of the full scores of two operands.
+
+    With `sequential`, for whoever looks after 10, 20, 40 … answers up to the budget, and stops at
+    a verdict at this level.
+    """
+    wider = _wider(one, other, level) if sequential else 1.0
+    return Contrast(one.score, other.score, _correlation(one, other), wider)
+
+
+def task_contrasts(one: Operand, other: Operand) -> "list[Contrast | None]":
+    """Return the difference of every task; None where nothing is known of one."""
+    correlation = _correlation(one, other)
+    return [
+        None if a is None or b is None else Contrast(a, b, correlation)
+        for a, b in zip(one.tasks, other.tasks, strict=True)
+    ]
+
+
+def _correlation(one: Operand, other: Operand) -> float:
+    """Return how far the errors of two estimates move together."""
+    a, b = one.score, other.score
+    if not isinstance(a, Uncertainty) or not isinstance(b, Uncertainty):
+        return 0.0
+    if a.influence is not None or b.influence is not None:
+        return sample_correlation(a, b)
+    assert one.evaluation is not None
+    assert other.evaluation is not None
+    made, theirs = one.evaluation.provenance, other.evaluation.provenance
+    if a.kind != "held-out" or (made.settings, made.budget) != (theirs.settings, theirs.budget):
+        return 0.0
+    if made.seed != theirs.seed and one.evaluation.method.asks_once:
+        return 0.0  # each ran items of its own
+    n = min(len(one.items), len(other.items))
+    return held_out_correlation(one.evaluation.judge.errors(n), n, a.estimate - b.estimate)
+
+
+def _wider(one: Operand, other: Operand, level: float) -> float:
+    """Return how much wider the interval is at this look than for a single one."""
+    open_ = [side for side in (one, other) if not side.is_known]
+    return max((look_factor(len(s.items), s.budget, level) for s in open_), default=1.0)
+
+
+def looks(*operands: Operand) -> tuple[int, ...]:
+    """Return the numbers of answers of each look, of the longest evaluation."""
+    budgets = [one.budget for one in operands if not one.is_known]
+    return looks_of(max(budgets)) if budgets else ()
+
+
+def labels(one: Operand, other: Operand) -> tuple[str, str]:
+    """Return names that tell two operands apart: targets of one name by their folders."""
+    if one.name != other.name:
+        return one.name, other.name
+    found = []
+    for each in (one, other):
+        folder = None if each.evaluation is None else each.evaluation.folder
+        found.append(f"{folder.name}:{each.name}" if folder else each.name)
+    if found[0] == found[1]:
+        found = [f"{label} ({letter})" for label, letter in zip(found, "AB", strict=True)]
+    return found[0], found[1]
+
+
+def scores_of(*given: Given, scores: Scores | None = None) -> Scores:
+    """Return the source scores that all sides share; EvaluationError if they have not the same."""
+    found = [one[0] if isinstance(one, tuple) else one for one in given]
+    tables = [one.scores for one in found if isinstance(one, Evaluation)]
+    tables += [] if scores is None else [scores]
+    if not tables:
+        raise EvaluationError(
+            "two names, but no evaluation and no scores to find them in",
+            hint="pass scores (--scores), or an evaluation folder in place of a name",
+        )
+    first = tables[0]
+    for other in tables[1:]:
+        if (other.fingerprint, other.average) != (first.fingerprint, first.average):
+            raise EvaluationError(
+                "the evaluations rest on different source scores, so their estimates do not "
+                "compare",
+                hint="start both from the same scores file, with the same --average",
+            )
+    return first
+
+
+def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Operand:
+    """Return an operand from what a user gives.
+
+    Parameters
+    ----------
+    given : Given
+    scores : Scores
+        The sources.
+    others : sequence of Given
+        Evaluations that a name may be a target of.
+
+    Raises
+    ------
+    EvaluationError
+        If a name is not known, a target has no answers, or a model of the sources lacks answers.
+    """
+    if isinstance(given, Evaluation):
+        if len(given.targets) > 1:
+            raise EvaluationError(
+                f"the evaluation has {len(given.targets)} targets: {some(given.targets)}",
+                hint="name one: DIR:TARGET, in Python (evaluation, target)",
+            )
+        return _estimated(given, given.targets[0], scores)
+    if isinstance(given, tuple):
+        return _estimated(*given, scores)
+    found = [one[0] if isinstance(one, tuple) else one for one in others]
+    evaluations = [one for one in found if isinstance(one, Evaluation)]
+    for evaluation in evaluations:
+        if given in evaluation.targets:
+            return _estimated(evaluation, given, scores)
+    if given in scores.models.index:
+        return _known(given, scores)
+    targets = [name for evaluation in evaluations for name in evaluation.targets]
+    known = [*dict.fromkeys(targets), *scores.model_ids]
+    raise EvaluationError(
+        f"{given!r} is neither a target nor a source model",
+        hint=did_you_mean(given, known, f"names look like {some(known)}"),
+    )
+
+
+def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
+    scored = evaluation.scored(target)
+    told = (f"{target}: {note}" for note in evaluation.answer_notes(target))
+    notes = (*evaluation.prediction(target, tasks=False).notes, *told)
+    n_open = len(evaluation.record.open(target))
+    if n_open:
+        notes = (*notes, f"{target}: {counted(n_open, 'asked item')} not answered yet")
+    answers = scored.answers
+    return Operand(
+        target, scored.estimates, answers.items, answers.scores[0], evaluation, scored, notes
+    )
+
+
+def _known(name: str, scores: Scores) -> Operand:
+    row = int(scores.model_positions([name])[0])
+    values = scores.cells[row]
+    missing = float(np.isnan(values).mean())
+    if missing > NEARLY_COMPLETE:
+        raise EvaluationError(
+            f"source model {name!r} lacks {missing:.0%} of its answers, so its full score is not "
+            "known",
+            hint="compare with a model that ran all items, or evaluate it with fewbench start",
+        )
+    notes: tuple[str, ...] = ()
+    if missing:
+        notes = (f"{name}: {missing:.1%} of its answers are missing and were filled in",)
+    estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
+    items = np.flatnonzero(~np.isnan(values))
+    return Operand(name, estimates, items, values[items], notes=notes)
+
+
+def fixed(score: float, scores: Scores) -> Operand:
+    """Return an operand that is a fixed score in [0, 1], for the full score only."""
+    nothing = np.empty(0, dtype=np.intp)
+    return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, np.empty(0))

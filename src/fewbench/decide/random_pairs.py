@@ -1,0 +1,96 @@
+"""What plain random sampling would give for a difference, and how many items decide it."""
+
+import math
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from fewbench._types import FloatArray, IntArray
+from fewbench.decide.operands import Operand
+from fewbench.evaluation.contrast import Contrast
+from fewbench.scores import Scores
+
+PAIRS = 20
+"""Source models by whose pairs two targets' disagreement is guessed, those closest in score."""
+
+
+class RandomPairs(BaseModel):
+    """Plain random sampling of as many items, which both models run.
+
+    Attributes
+    ----------
+    items : int
+    half_width : float
+        Half width of the interval of the difference, on the scale of the scores.
+    items_needed : int
+        Number of items for an interval as narrow as the one that was found.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    items: int
+    half_width: float
+    items_needed: int
+
+
+def random_pairs(
+    one: Operand, other: Operand, made: Contrast, scores: Scores, level: float
+) -> RandomPairs | None:
+    """Return what random sampling would give; None if nothing was run for this difference.
+
+    How often two models disagree is guessed from the source models that are closest to them.
+    """
+    from scipy.special import ndtri
+
+    if made.is_known:
+        return None
+    n, n_items = min(len(side.items) for side in (one, other) if not side.is_known), scores.n_items
+    full = scores.full_scores()
+    rows = [_nearest(full, float(side.estimates[0])) for side in (one, other)]
+    cells = scores.filled_cells
+    a, b = cells[rows[0]], cells[rows[1]]
+    squares = (a**2).mean(axis=1)[:, None] + (b**2).mean(axis=1) - 2 * (a @ b.T) / n_items
+    same = np.equal.outer(rows[0], rows[1])
+    square = float(squares[~same].mean()) if (~same).any() else 0.0
+    variance = max(square - made.difference**2, 1 / n_items)
+    half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance * max(1 / n - 1 / n_items, 0.0))
+    low, high = made.interval(level)
+    span = scores.scale.high - scores.scale.low
+    return RandomPairs(
+        items=n,
+        half_width=span * half,
+        items_needed=items_of_width(half, (high - low) / 2, n, n_items),
+    )
+
+
+def _nearest(full: FloatArray, score: float) -> IntArray:
+    return np.argsort(np.abs(full - score), kind="stable")[:PAIRS]
+
+
+def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
+    """Return how many items make a half width as small as a distance.
+
+    Half widths shrink with sqrt(1/n - 1/N).
+
+    Examples
+    --------
+    >>> items_needed(0.06, 0.03, 50, 1000)
+    174
+    """
+    return max(n, items_of_width(half, distance, n, n_items))
+
+
+def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:
+    """Return how many items give another half width, if n of them give this one.
+
+    Examples
+    --------
+    >>> items_of_width(0.03, 0.06, 200, 1000)
+    59
+    """
+    if wanted <= 0 or not math.isfinite(half):
+        return n_items
+    if half <= 0:
+        return n
+    each = 1 / n_items + (1 / n - 1 / n_items) * (wanted / half) ** 2
+    return min(n_items, max(1, math.ceil(1 / each - 1e-9)))

@@ -1,0 +1,249 @@
+"""The difference of two scores: a target and a number, a known model, or another target.
+
+Every verdict is made here. The difference from a known score has the interval of the estimate,
+moved. Of two estimates, half widths are added as those of two errors that may move together:
+
+    half^2 = a^2 + b^2 - 2 r a b
+
+with a and b the half widths of the two scores at the same level. For two targets with the same
+sample, r is the correlation of what each answer adds to the two errors; for a method whose errors
+are measured on held-out sources, it is measured on pairs of them. Else r is 0.
+
+Whoever looks again and again after more answers, and stops at a verdict, needs wider intervals:
+those of Wang & Tsiatis 1987 (Biometrics 43(1)), with more of the level left to the last look.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from fewbench._types import BoolArray, FloatArray
+from fewbench.evaluation.errors import HeldOut, equal_weights, looks_of
+from fewbench.evaluation.intervals import Uncertainty
+
+PATIENCE = 0.25
+"""Exponent of the looks' bounds, of the share of all answers."""
+DRAWS = 100_000
+PRIOR = 10.0
+"""So many groups of sources count for errors that do not move together."""
+PRIOR_ITEMS = 2.0
+"""So many items count for answers that do not."""
+STEPS = 40
+ROUNDING = 1e-12
+"""Differences below this are of sums in another order: the scores are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """First score minus second, in [-1, 1].
+
+    Parameters
+    ----------
+    one, other : Uncertainty or float
+        An estimate, or a known score in [0, 1].
+    correlation : float
+        Of the two errors.
+    wider : float
+        Factor of the half width, for one of several looks.
+    """
+
+    one: Uncertainty | float
+    other: Uncertainty | float
+    correlation: float = 0.0
+    wider: float = 1.0
+
+    @cached_property
+    def difference(self) -> float:
+        """The difference of the estimates."""
+        ends = [one.estimate if isinstance(one, Uncertainty) else one for one in self._sides]
+        apart = ends[0] - ends[1]
+        return 0.0 if abs(apart) < ROUNDING else apart
+
+    @property
+    def _sides(self) -> tuple[Uncertainty | float, Uncertainty | float]:
+        return self.one, self.other
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both scores are known."""
+        return all(not isinstance(one, Uncertainty) for one in self._sides)
+
+    @property
+    def kind(self) -> str:
+        """What the interval rests on: that of the less sure side, or "known"."""
+        kinds = [one.kind for one in self._sides if isinstance(one, Uncertainty)]
+        order = ("random", "held-out", "sampled", "betting", "exact")
+        return min(kinds, key=order.index) if kinds else "known"
+
+    @property
+    def sources(self) -> int | None:
+        """Least number of independent source models or families behind a side."""
+        known = [one.sources for one in self._sides if isinstance(one, Uncertainty)]
+        return min((n for n in known if n is not None), default=None)
+
+    def half(self, level: float) -> float:
+        """Return the half width at a level."""
+        a, b = (one.half(level) if isinstance(one, Uncertainty) else 0.0 for one in self._sides)
+        return self.wider * math.sqrt(max(a**2 + b**2 - 2 * self.correlation * a * b, 0.0))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of the difference, within what the answers leave possible."""
+        one, other = self._sides
+        if isinstance(one, Uncertainty) and not isinstance(other, Uncertainty):
+            low, high = _widened(one, self.wider, level)
+            return low - other, high - other
+        if isinstance(other, Uncertainty) and not isinstance(one, Uncertainty):
+            low, high = _widened(other, self.wider, level)
+            return one - high, one - low
+        if not isinstance(one, Uncertainty) or not isinstance(other, Uncertainty):
+            return self.difference, self.difference
+        half = self.half(level)
+        return (
+            max(one.least - other.most, self.difference - half),
+            min(one.most - other.least, self.difference + half),
+        )
+
+    @cached_property
+    def p_value(self) -> float:
+        """Smallest 1 - level at which the interval excludes 0; two-sided."""
+        if self.is_known:
+            return 0.0 if self.difference else 1.0
+        if not self.difference:
+            return 1.0
+        low, high = 0.0, 1.0  # levels: the interval excludes 0 at `low`, but not at `high`
+        for _ in range(STEPS):
+            level = (low + high) / 2
+            if self._excludes(level):
+                low = level
+            else:
+                high = level
+        return 1.0 - low
+
+    def _excludes(self, level: float) -> bool:
+        if not 0 < level < 1:
+            return level <= 0
+        ends = self.interval(level)
+        return bool(ends[0] > 0 or ends[1] < 0)
+
+    @property
+    def chance_above(self) -> float:
+        """Probability that the first score is the higher one."""
+        p = self.p_value / 2
+        return 1 - p if self.difference > 0 else p
+
+    @property
+    def standard_error(self) -> float:
+        """Half the width of the interval that a normal distribution has at 68 %."""
+        return self.half(0.6826894921370859)
+
+
+def _widened(one: Uncertainty, wider: float, level: float) -> tuple[float, float]:
+    low, high = one.interval(level)
+    if wider == 1.0:
+        return low, high
+    return (
+        max(one.least, one.estimate - wider * (one.estimate - low)),
+        min(one.most, one.estimate + wider * (high - one.estimate)),
+    )
+
+
+def sample_correlation(one: Uncertainty, other: Uncertainty) -> float:
+    """Return how far the errors of two targets with samples move together.
+
+    0 unless they ran some of the same items.
+    """
+    if one.influence is None or other.influence is None:
+        return 0.0
+    both = np.isfinite(one.influence) & np.isfinite(other.influence)
+    a, b = np.where(both, one.influence, 0.0), np.where(both, other.influence, 0.0)
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    if scale <= 0:
+        return 0.0
+    common = int(np.count_nonzero((a != 0) & (b != 0)))
+    return float(np.clip(a @ b / scale, 0.0, 1.0)) * common / (common + PRIOR_ITEMS)
+
+
+def held_out_correlation(held: HeldOut, answered: int, difference: float) -> float:
+    """Return how far the errors of two targets of a method move together.
+
+    From pairs of held-out sources of one part and of different groups: of models that ran the same
+    items together, where the method has sessions of several. Models that are close in score err
+    alike, so pairs count whose estimates differ by less than the median difference if the targets'
+    do, or by more.
+
+    Parameters
+    ----------
+    held : HeldOut
+    answered : int
+        Number of answers of the targets.
+    difference : float
+        Difference of their estimates.
+    """
+    at = held.at(answered)
+    errors, units = held.errors[:, at, 0], held.units[:, at, 0]
+    known = units > 0
+    relative = np.divide(errors, units, out=np.zeros_like(errors), where=known)
+    i, j = np.nonzero(np.triu(_comparable(held) & np.logical_and.outer(known, known)))
+    if not len(i):
+        return 0.0
+    apart = np.abs(held.estimates[i] - held.estimates[j])
+    middle = float(np.median(apart))
+    near = apart <= middle if abs(difference) <= middle else apart > middle
+    i, j = i[near], j[near]
+    weights = equal_weights(held.groups[known])
+    typical = float(weights @ relative[known] ** 2)
+    if typical <= 0 or not len(i):
+        return 0.0
+    both = (errors[i] - errors[j]) ** 2 / (units[i] ** 2 + units[j] ** 2)
+    groups = len(np.unique(held.groups[np.concatenate([i, j])]))
+    share = (groups * float(both.mean()) / typical + PRIOR) / (groups + PRIOR)
+    return float(np.clip(1 - share, 0.0, 0.95))
+
+
+def _comparable(held: HeldOut) -> BoolArray:
+    same = np.equal.outer(held.parts, held.parts) & ~np.equal.outer(held.groups, held.groups)
+    together = np.bincount(held.sessions, minlength=1)
+    if len(together) > 1 and together.max() <= len(held.models) // 2 and together.min() > 0:
+        same &= np.equal.outer(held.sessions, held.sessions)
+    return np.asarray(same)
+
+
+@lru_cache(maxsize=64)
+def look_bounds(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
+    """Return how much wider the interval is at each look than for a single one.
+
+    The bounds of Wang & Tsiatis on the standard normal scale, over that of one look.
+
+    >>> [round(one, 2) for one in look_bounds((10, 20, 40, 80, 160), 0.9)]
+    [2.17, 1.82, 1.53, 1.29, 1.08]
+    """
+    from scipy.special import ndtri
+
+    share = np.array(looks, dtype=np.float64) / looks[-1]
+    steps = np.sqrt(np.diff(share, prepend=0.0))
+    rng = np.random.default_rng(0)
+    paths = np.cumsum(rng.standard_normal((DRAWS, len(share))) * steps, axis=1)
+    sizes = np.abs(paths) / np.sqrt(share) * share ** (0.5 - PATIENCE)
+    critical = float(np.quantile(sizes.max(axis=1), level))
+    bounds = critical * share ** (PATIENCE - 0.5) / float(ndtri(0.5 + level / 2))
+    return tuple(float(one) for one in bounds)
+
+
+def look_factor(answered: int, budget: int, level: float) -> float:
+    """Return how much wider an interval is after so many answers, of looks up to a budget.
+
+    At the last look that was reached; beyond the budget looks were not planned, and it is wider by
+    the root of the answers' ratio.
+    """
+    looks = looks_of(budget)
+    reached = max(0, sum(look <= answered for look in looks) - 1)
+    wider = look_bounds(looks, level)[reached]
+    return wider * math.sqrt(max(1.0, answered / budget))
+
+
+def adjusted(contrasts: Sequence[Contrast]) -> FloatArray:
+    """Return the p-values of several contrasts."""
+    return np.array([one.p_value for one in contrasts])

@@ -1,0 +1,430 @@
+"""A method's errors on held-out source models: one measurement, for every interval and verdict.
+
+The whole method is repeated on four fifths of the sources, selection included, and estimates the
+others. Sources of one family, or nearly the same, are held out together and count as one, after
+Lee, Barber & Willett 2023 (arXiv 2306.06342). Rules that depend on the number of sources stay
+those of all sources. Errors are kept in units of what the method knows of each target: the root of
+its own standard error times that of random sampling. The first alone says little of the error of a
+method that chooses items as answers arrive.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewbench._files import written_whole
+from fewbench._seeds import child_seed
+from fewbench._threads import one_thread
+from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._version import __version__
+from fewbench.errors import EvaluationError, MethodError, ScoresError
+from fewbench.evaluation.replay import Replay, replays
+from fewbench.evaluation.sampling import expected_random_error, sampling_effect, standard_error
+from fewbench.executors import InProcess, Lost, Pool
+from fewbench.methods.base import Method
+from fewbench.methods.ease import ease
+from fewbench.methods.sources import source_groups
+from fewbench.scores import Scores
+
+FOLDS, DIVISIONS = 5, 3
+"""Parts of the sources, and how often a method that learns quickly is measured on other parts."""
+CHEAP = 250_000
+"""Most cells of a table on which such a method is measured several times."""
+MOST_JUDGED = 60
+"""Held-out sources of a method that chooses items for each of them."""
+MOST_ITEMS, PER_ITEM = 4000, 10
+"""Of a larger table so many items, spread over tasks and difficulty, and ten for each item run."""
+NEARLY_COMPLETE = 0.01
+FIRST_LOOK, GROWTH = 10, 2
+SAMPLED = -1.0
+"""In place of a unit, where the estimate rests on a sample."""
+FORMAT = 1
+"""Raise it when errors are measured differently."""
+_MEASURED: WeakKeyDictionary[Scores, "dict[str, HeldOut]"] = WeakKeyDictionary()
+
+
+def looks_of(budget: int) -> tuple[int, ...]:
+    """Return the numbers of answers at which errors are measured.
+
+    >>> looks_of(100)
+    (10, 20, 40, 80, 100)
+    """
+    found = [min(FIRST_LOOK, budget)]
+    while found[-1] < budget:
+        found.append(min(budget, GROWTH * found[-1]))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Errors on held-out sources, of the full score and then of every task.
+
+    Attributes
+    ----------
+    looks : ndarray of int, shape (looks,)
+        Numbers of answers.
+    errors : ndarray, shape (judged, looks, 1 + tasks)
+        True score minus estimate, in [-1, 1].
+    units : ndarray, same shape
+        Units of the errors; -1 where the estimate rests on a sample with known chances, whose
+        interval needs no held-out errors.
+    estimates : ndarray, shape (judged,)
+        Estimated full scores after the last look.
+    random : ndarray, shape (judged,)
+        Expected error of plain random sampling of as many items as the last look has.
+    models, groups, parts, sessions : ndarray of int, shape (judged,)
+        Positions of the models, their groups, and the part that each was held out with; models of
+        one session ran the same items, chosen for their differences.
+    """
+
+    looks: IntArray
+    errors: FloatArray
+    units: FloatArray
+    estimates: FloatArray
+    random: FloatArray
+    models: IntArray
+    groups: IntArray
+    parts: IntArray
+    sessions: IntArray
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "HeldOut":
+        """Return errors of arrays by name; ValueError if they do not fit together."""
+        names = [field.name for field in fields(cls)]
+        if set(arrays) != set(names):
+            raise ValueError(f"fields {sorted(arrays)} in place of {sorted(names)}")
+        looks, errors = arrays["looks"], arrays["errors"]
+        n = len(arrays["models"])
+        if errors.ndim != 3 or errors.shape[:2] != (n, len(looks)):
+            raise ValueError(f"errors of shape {errors.shape}")
+        if arrays["units"].shape != errors.shape:
+            raise ValueError(f"units of shape {arrays['units'].shape}")
+        for name in names[3:]:
+            if arrays[name].shape != (n,):
+                raise ValueError(f"{name} of shape {arrays[name].shape}")
+        whole = ("looks", "models", "groups", "parts", "sessions")
+        return cls(
+            **{name: arrays[name].astype(np.intp if name in whole else float) for name in names}
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def at(self, answered: int) -> int:
+        """Return the place of the last look at so many answers, or of the first."""
+        return max(0, int(np.searchsorted(self.looks, answered, side="right")) - 1)
+
+    @property
+    def relative(self) -> FloatArray:
+        """Errors in units; 0 where all is known, NaN where the estimate rests on a sample."""
+        nothing = np.where(self.units < 0, np.nan, 0.0)
+        return np.divide(self.errors, self.units, out=nothing, where=self.units > 0)
+
+    @property
+    def mean_error(self) -> float | None:
+        """Mean absolute error after the last look, all groups weighted equally."""
+        if not len(self.models):
+            return None
+        return float(equal_weights(self.groups) @ np.abs(self.errors[:, -1, 0]))
+
+    @property
+    def mean_random(self) -> float | None:
+        """Mean error of random sampling on the same sources."""
+        return float(equal_weights(self.groups) @ self.random) if len(self.models) else None
+
+
+def measure(
+    method: Method,
+    scores: Scores,
+    budget: int,
+    seed: int,
+    looks: Sequence[int] | None = None,
+    *,
+    divisions: int | None = None,
+    folder: Path | None = None,
+    pool: Pool | None = None,
+) -> HeldOut:
+    """Run the whole method on held-out sources and return its errors.
+
+    Parameters
+    ----------
+    method : Method
+    scores : Scores
+        The sources. Models with over 1 % of cells missing are learned from but not judged.
+    budget, seed : int
+        As for the evaluation.
+    looks : sequence of int, optional
+        Numbers of answers, increasing (default: the budget alone).
+    divisions : int, optional
+        Random divisions into parts (default: 3 for a method that learns quickly, else 1).
+    folder : Path, optional
+        Where the errors are kept.
+    pool : Pool, optional
+        Where the parts run (default: in this process).
+    """
+    looks = [budget] if looks is None else list(looks)
+    if divisions is None:
+        quick = method.asks_once and not method.costly
+        divisions = DIVISIONS if quick and scores.n_models * scores.n_items <= CHEAP else 1
+    made_of = (__version__, FORMAT, FOLDS, MOST_JUDGED, MOST_ITEMS, divisions)
+    key = repr((*made_of, scores.average, method.describe(), budget, seed, looks))
+    measured = _MEASURED.setdefault(scores, {})
+    if key in measured:
+        return measured[key]
+    path = None
+    if folder is not None:
+        name = hashlib.sha256(f"{scores.fingerprint} {key}".encode()).hexdigest()[:12]
+        path = folder / f"errors-{name}.npz"
+    found = None if path is None else _read(path)
+    if found is None:
+        found = _measure(method.for_sources(scores), scores, budget, seed, looks, divisions, pool)
+        if path is not None:
+            _keep(found, path)
+    measured[key] = found
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A method to fit on some sources and to judge on others."""
+
+    method: Method
+    learned: IntArray
+    judged: IntArray
+    groups: IntArray
+    budget: int
+    seed: int
+    part: int
+    limits: Sequence[int | None]
+    effect: float
+
+
+def _measure(
+    method: Method,
+    scores: Scores,
+    budget: int,
+    seed: int,
+    looks: Sequence[int],
+    divisions: int,
+    pool: Pool | None,
+) -> HeldOut:
+    groups = source_groups(scores)
+    table = _part_of(scores, budget, seed)
+    jobs = _jobs(method, scores, table, groups, budget, seed, looks, divisions)
+    parts: list[HeldOut] = []
+    for one in (pool or InProcess()).in_order(_judge, table, list(jobs)):
+        if isinstance(one, Lost):
+            raise EvaluationError(
+                f"measuring the method's errors: {one.reason}",
+                hint="use one worker, or workers with more memory",
+            )
+        if one is not None:
+            parts.append(one)
+    if not parts:
+        return no_errors(looks, len(scores.tasks))
+    sessions, joined = 0, []
+    for part in parts:
+        joined.append(part.sessions + sessions)
+        sessions += int(part.sessions.max(initial=-1)) + 1
+    made = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(HeldOut)
+    }
+    return HeldOut(**(made | {"looks": np.array(looks), "sessions": np.concatenate(joined)}))
+
+
+def no_errors(looks: Sequence[int], n_tasks: int) -> HeldOut:
+    """Return the errors of no source."""
+    shape, whole = (0, len(looks), 1 + n_tasks), np.empty(0, dtype=np.intp)
+    no = np.empty(0)
+    return HeldOut(
+        np.array(looks), np.empty(shape), np.empty(shape), no, no, whole, whole, whole, whole
+    )
+
+
+def _jobs(
+    method: Method,
+    scores: Scores,
+    table: Scores,
+    groups: IntArray,
+    budget: int,
+    seed: int,
+    looks: Sequence[int],
+    divisions: int,
+) -> Iterator[_Job]:
+    if scores.n_models < 3:
+        return
+    apart = groups if groups.max() > 0 else np.arange(len(groups))
+    n_groups = int(apart.max()) + 1
+    known = is_known(scores)
+    if not method.asks_once:  # slow: chooses items for each source
+        order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
+        known[order[MOST_JUDGED:]] = False
+    limits: list[int | None] = [None if look == budget else look for look in looks]
+    effect = sampling_effect(scores, budget)
+    full = scores.full_scores()
+    for division in range(divisions):
+        # The first division does not depend on the number of divisions.
+        own = seed if division == 0 else child_seed(seed, 3, division)
+        part_of = deal(apart, min(FOLDS, n_groups), own)
+        for part in range(int(part_of.max()) + 1):
+            held = np.flatnonzero((part_of == part) & known)
+            if method.together > 1:  # close models run together, as the targets are expected to be
+                held = held[np.argsort(full[held], kind="stable")]
+            rest = np.flatnonzero(part_of != part)
+            if len(held):
+                yield _Job(
+                    method, rest, held, groups, budget, child_seed(own, 1, part),
+                    division * FOLDS + part, limits, effect,
+                )  # fmt: skip
+
+
+def deal(groups: IntArray, n_parts: int, seed: int) -> IntArray:
+    """Deal groups to parts, largest first and ties at random, each to the smallest part so far.
+
+    Returns the part of each model.
+    """
+    n_groups = int(groups.max()) + 1
+    sizes = np.bincount(groups, minlength=n_groups)
+    shuffled = np.random.default_rng(child_seed(seed, 0)).permutation(n_groups)
+    filled = np.zeros(n_parts, dtype=np.intp)
+    part_of = np.empty(n_groups, dtype=np.intp)
+    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+        part_of[group] = filled.argmin()
+        filled[part_of[group]] += sizes[group]
+    return np.asarray(part_of[groups])
+
+
+def _part_of(scores: Scores, budget: int, seed: int) -> Scores:
+    """Return the items of a large table on which errors are measured.
+
+    An error depends on the number of items run far more than on the number of all items.
+    """
+    most = max(MOST_ITEMS, PER_ITEM * budget)
+    if scores.n_items <= most:
+        return scores
+    rng = np.random.default_rng(child_seed(seed, 4))
+    order = np.lexsort((rng.random(scores.n_items), ease(scores), scores.task_of))
+    places = (np.arange(most) + rng.random()) * scores.n_items / most
+    return scores.take(items=np.sort(order[places.astype(np.intp)]))
+
+
+def _judge(table: Scores, job: _Job) -> HeldOut | None:
+    """Return the errors of a part; None if the method cannot be fitted."""
+    sources = table.take(models=job.learned)
+    targets = table.complete().take(models=job.judged)
+    with one_thread():  # in any process
+        try:
+            replayed = replays(
+                job.method, sources, targets, job.budget, job.seed, job.limits, tasks=True
+            )
+        except (MethodError, ScoresError):  # too few sources are left for the method
+            return None
+    truth = np.column_stack([targets.full_scores(), targets.task_scores()])
+    errors, units = zip(*(_errors(one, targets, truth) for one in replayed), strict=True)
+    last, n = replayed[-1], len(job.judged)
+    together = job.method.together
+    return HeldOut(
+        np.empty(0, dtype=np.intp),
+        np.stack(errors, axis=1),
+        np.stack(units, axis=1),
+        last.scores,
+        np.array(
+            [
+                expected_random_error(full, len(items), table.n_items, job.effect)
+                for full, items in zip(truth[:, 0], last.items, strict=True)
+            ]
+        ),
+        job.judged,
+        job.groups[job.judged],
+        np.full(n, job.part),
+        np.arange(n) // together if together > 1 else np.zeros(n, dtype=np.intp),
+    )
+
+
+def _errors(said: Replay, targets: Scores, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
+    assert said.tasks is not None
+    estimates = np.column_stack([said.scores, said.tasks])
+    units = np.array(
+        [
+            units_of(
+                row,
+                items,
+                targets,
+                None if said.spread is None else float(said.spread[at]),
+                None if said.task_spread is None else said.task_spread[at],
+            )
+            for at, (row, items) in enumerate(zip(estimates, said.items, strict=True))
+        ]
+    )
+    if said.freedom is not None:
+        units = np.where(np.isfinite(said.freedom), SAMPLED, units)
+    return truth - estimates, units
+
+
+def units_of(
+    estimates: FloatArray,
+    items: IntArray,
+    scores: Scores,
+    spread: float | None,
+    task_spread: FloatArray | None,
+) -> FloatArray:
+    """Return the units of one target's errors, shape (1 + tasks,).
+
+    The root of the method's own standard error times that of random sampling with as many items,
+    or the latter alone. A task without items counts as one with half an item.
+    """
+    sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
+    run = np.bincount(scores.task_of[items], minlength=len(sizes))
+    plain = np.array(
+        [
+            standard_error(float(score), max(float(n), 0.5), size)
+            for score, n, size in zip(
+                estimates, [len(items), *run], [scores.n_items, *sizes], strict=True
+            )
+        ]
+    )
+    own = plain.copy()
+    if spread is not None:
+        own[0] = spread
+    if task_spread is not None:
+        own[1:] = task_spread
+    return np.asarray(np.sqrt(own * plain))
+
+
+def equal_weights(labels: IntArray) -> FloatArray:
+    """Return weights of sum 1 in which every label counts the same."""
+    if not len(labels):
+        return np.empty(0)
+    _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / counts[inverse] / len(counts))
+
+
+def _read(path: Path) -> HeldOut | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return HeldOut.of(dict(file))
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged
+        return None
+
+
+def _keep(held: HeldOut, path: Path) -> None:
+    """Keep errors in a folder, if it can be written to."""
+    try:
+        with written_whole(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **held.arrays())  # type: ignore[arg-type]
+    except OSError:
+        return
+
+
+def is_known(scores: Scores) -> BoolArray:
+    """Return whether each model ran (nearly) all items, so that its full score is known."""
+    return np.asarray(scores.missing_shares <= NEARLY_COMPLETE)

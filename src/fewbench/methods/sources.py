@@ -1,0 +1,89 @@
+"""What the source models are worth: which are independent, and how reliably they differ."""
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from fewbench._blocks import Matrix, by_columns, by_rows
+from fewbench._types import FloatArray, IntArray
+from fewbench.algorithms.soundness.likeness import count_distinct, duplicate_groups
+from fewbench.scores import Scores
+
+COMPARED = 2000
+"""Most items on which sources are compared."""
+RELIABLE = 0.5
+"""Reliability below which sources do not show how a better model answers."""
+FEW_FAMILIES = 15
+"""Independent families below which sources say little of a new one."""
+_GROUPS: WeakKeyDictionary[Scores, IntArray] = WeakKeyDictionary()
+
+
+def source_groups(scores: Scores) -> IntArray:
+    """Group models by family and by (nearly) identical answers, shape (models,)."""
+    if scores not in _GROUPS:
+        families = None
+        if "family" in scores.models:
+            families = scores.models["family"].fillna("").to_numpy(dtype=object)
+        _GROUPS[scores] = duplicate_groups(_compared(scores), families)
+    return _GROUPS[scores]
+
+
+def distinct_sources(scores: Scores) -> int:
+    """Return the number of sources that can carry a model, near copies counted once.
+
+    The number of families where these are few; 0 if the sources hardly differ in ability. It
+    decides how items are chosen, so it depends on the scores alone.
+    """
+
+    def count() -> int:
+        if reliability(scores) < RELIABLE:
+            return 0
+        families = len(np.unique(source_groups(scores)))
+        if families < FEW_FAMILIES:
+            return families
+        return count_distinct(_compared(scores))
+
+    return int(scores.remember("distinct sources", count))
+
+
+def _compared(scores: Scores) -> FloatArray:
+    items = np.linspace(0, scores.n_items - 1, min(scores.n_items, COMPARED)).astype(np.intp)
+    return scores.filled_cells[:, items]
+
+
+def models_per_group(scores: Scores) -> float:
+    """Return how many sources there are for each independent family or model.
+
+    >>> from fewbench.testing import simulate
+    >>> models_per_group(simulate(30, 200))  # families of two
+    2.0
+    """
+
+    def ratio() -> float:
+        groups = source_groups(scores)
+        return len(groups) / len(np.unique(groups))
+
+    return float(scores.remember("models per group", ratio))
+
+
+def reliability(sources: Scores) -> float:
+    """Return Cronbach's alpha of the sources' scores: 1 if they differ in one ability.
+
+    At 0 or below, sources differ only by chance, for example because all guess.
+
+    Examples
+    --------
+    >>> from fewbench.testing import simulate
+    >>> round(reliability(simulate(30, 200)), 1)
+    1.0
+    """
+    return float(sources.remember("reliability", lambda: _alpha(sources.filled_cells)))
+
+
+def _alpha(values: Matrix) -> float:
+    whole = float(by_rows(values, lambda part: part.sum(axis=1)).var())
+    n = values.shape[1]
+    if n < 2 or whole <= 0:
+        return 0.0
+    of_items = by_columns(values, lambda part: part.var(axis=0)).sum()
+    return float(n / (n - 1) * (1 - of_items / whole))

@@ -1,0 +1,133 @@
+"""Hints that can be followed: every option that a message names is there."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from named_options import OPTION, OTHERS, options_of
+
+import fewbench
+from fewbench.cli.app import COMMANDS, load_command
+from fewbench.errors import PackError, ScoresError
+from fewbench.runners.asking import Patience, prepare_model
+from fewbench.runners.event_loop import EventLoop
+from fewbench.runners.models.endpoint_scoring import choices_of
+from fewbench.runners.models.endpoint_server import parse_reply
+from fewbench.runners.models.model import NoReply, TryAgain
+
+ROOT = Path(fewbench.__file__).parent
+
+
+def every_command(words=(), command=None):
+    """Yield the words of each command and group."""
+    for name in COMMANDS if command is None else getattr(command, "commands", ()):
+        below = load_command(name) if command is None else command.commands[name]
+        yield [*words, name]
+        yield from every_command([*words, name], below)
+
+
+def test_every_option_in_the_source_exists():
+    """In messages, and in docstrings and comments too."""
+    known = set().union(*(options_of(words) for words in every_command()))
+    for path in ROOT.rglob("*.py"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            unknown = set(OPTION.findall(line)) - known - OTHERS
+            assert not unknown, f"{path.relative_to(ROOT)}, line {number}: {unknown}"
+
+
+def test_every_option_in_help_is_of_the_command(ok):
+    """Or of a command that the same text names."""
+    for words in every_command():
+        own = options_of(words)
+        for text in re.split(r"\n\s*\n|\.\s", ok(*words, "--help")):
+            named = {name for name in OPTION.findall(own_part(text)) if name not in own | OTHERS}
+            lacking = {one for one in named if not any_has(text, one)}
+            assert not lacking, (words, lacking, text)
+
+
+def own_part(text):
+    """Leave out what is passed on, after --."""
+    return re.sub(r"\s--\s.*", "", text, flags=re.DOTALL)
+
+
+def any_has(text, option):
+    return any(
+        option in options_of(words)
+        for words in every_command()
+        if re.search(rf"(fewbench|by|of|as) {' '.join(words)}\b", text)
+    )
+
+
+CONNECTED = [
+    ("the reply is not JSON, or was cut", "m was reached, but the reply is not JSON"),
+    ("503: loading", "the server of m answers 503: loading"),
+    (None, "m cannot be reached: no connection"),
+]
+
+
+@pytest.mark.parametrize(("reason", "said"), CONNECTED)
+def test_what_was_reached_is_not_said_to_be_out_of_reach(reason, said):
+    class Model:
+        name = "m"
+
+        async def prepare(self, log_probabilities):
+            if reason is None:
+                raise NoReply("no connection")
+            raise TryAgain(reason, status=503 if reason.startswith("503") else None)
+
+    loop = EventLoop()
+    try:
+        with pytest.raises(fewbench.FewbenchError, match=re.escape(said)):
+            loop.run(prepare_model(Model(), Patience(tries=1), log_probabilities=True))
+    finally:
+        loop.close()
+
+
+def test_completions_are_counted_and_numbered():
+    for choices, said in (
+        ([{"index": 3}], "numbers its completions 3, not from 0 to 0"),
+        ([{}, {}], "2 completions instead of 1"),
+        ([], "0 completions instead of 1"),
+    ):
+        with pytest.raises(TryAgain, match=said):
+            choices_of(parse_reply(json.dumps({"choices": choices})), 1)
+
+
+def test_a_scale_has_a_finite_width(tmp_path):
+    from fewbench.scores.pack_files import scores_of
+    from fewbench.testing import simulate
+
+    with pytest.raises(ScoresError, match="two finite numbers"):
+        fewbench.Scale(-1e308, 1e308)
+    packed = fewbench.pack(simulate(12, 40), "random", 5, backtest=False)
+    part = packed.parts[0]
+    wide = replace(part, record=part.record.model_copy(update={"scale": [-1e308, 1e308, False]}))
+    with pytest.raises(PackError, match="two finite numbers") as found:
+        scores_of(tmp_path, wide)
+    assert found.value.hint == "fetch or make the pack again"
+
+
+def test_hints_that_are_followed_lead_on(cli, ok, scores, answers, asked):
+    """Each step does what the last hint says, until it works."""
+    ok("start", scores, "-m", "random", "-n", 4, "-o", "run")
+    items = asked()["target"]
+    given = dict.fromkeys(items, 1) | {items[0]: "N/A"}
+    columns = ("--item", "id", "--score", "points")
+    said = cli("tell", "run", answers(given), *columns)
+    assert "leave out items that no model ran" in said.err
+    said = cli("tell", "run", answers({item: one for item, one in given.items() if one == 1}),
+               *columns)  # fmt: skip
+    assert said.code == 0
+    warned = ok("estimate", "run")
+    assert "fewbench tell --skip ID" in warned.replace("\n", " ")
+    ok("tell", "run", "--skip", items[0])
+    rows = [[model, item, 1] for model in "xy" for item in items]
+    table = answers(rows)
+    ok("start", scores, "-m", "random", "-n", 4, "-o", "two")
+    said = cli("tell", "two", table, "--model", "llm", *columns)
+    assert "of a table, keep one model's rows, or start with targets named as there" in said.err
+    ok("tell", "two", answers([row for row in rows if row[0] == "x"]), "--model", "llm", *columns)
+    assert np.isfinite(json.loads(ok("estimate", "two", "--json"))["target"]["score"])

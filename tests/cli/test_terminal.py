@@ -1,0 +1,207 @@
+"""What is printed and written: keys are masked, nothing steers a terminal, any locale will do."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+import fewbench
+from fewbench.errors import EvaluationError
+from fewbench.runners.batches import Batches
+from fewbench.testing import simulate
+
+KEY = "sk-0123456789abcdef"
+ESCAPES = "\x1b[31m\x07\x9b2J\u202e"
+STEERING = set("\x1b\x07\x9b\u202e\r\x08")
+FAILS = """
+import json, os, sys
+for line in sys.stdin:
+    item, said = json.loads(line)["item"], os.environ.get("MY_API_KEY") or SAID
+    print(json.dumps({"item": item} | ({"error": said} if item[-1] in "05" else {"score": 1})),
+          flush=True)
+"""
+
+
+def run(cli, scores, *words, program=FAILS):
+    given = ("--tries", 1, "-o", "run", "-m", "random", "-n", 40, *words)
+    return cli("run", "command", scores, *given, "--", sys.executable, "-S", "-c", program)
+
+
+def texts_below(folder):
+    return {one.name: one.read_text("utf-8") for one in folder.rglob("*") if one.is_file()}
+
+
+def test_escapes_of_programs_and_names_do_not_reach_the_terminal(cli, scores, tmp_path):
+    target = f"new{ESCAPES}"
+    program = FAILS.replace("SAID", repr(f"no{ESCAPES}"))
+    said = run(cli, scores, "-t", target, "--report", "page.html", program=program)
+    assert said.code == 0, said.err
+    assert "new\\u001b[31m\\u0007\\u009b2J\\u202e: 32 of 40 items run" in said.out
+    shown = [said.out, said.err]
+    for words in (("estimate", "run"), ("estimate", "run", "--json"), ("ask", "run")):
+        again = cli(*words)
+        shown += [again.out, again.err]
+    shown += [text for name, text in texts_below(tmp_path / "run").items() if name == "result.json"]
+    assert not STEERING & set("".join(shown[:-1]))
+    assert not set("\x1b\x07") & set(shown[-1])
+    assert target in json.loads(cli("estimate", "run", "--json").out)  # JSON gives it back
+    missing = cli("estimate", f"nowhere{ESCAPES}")
+    assert missing.code == 2
+    assert not STEERING & set(missing.err)
+
+
+def test_reasons_are_plain_in_python_too(monkeypatch):
+    monkeypatch.setenv("MY_API_KEY", KEY)
+
+    def fail(item):
+        raise ValueError(f"{ESCAPES}{KEY}")
+
+    found = repr(fewbench.run(simulate(20, 40, seed=2), "random", 12, fail))
+    assert not STEERING & set(found)
+    assert KEY not in found
+    assert "first: ValueError: \\u001b[31m" in found
+
+
+def test_keys_that_programs_repeat_are_masked(cli, scores, monkeypatch, tmp_path):
+    monkeypatch.setenv("MY_API_KEY", KEY)
+    words = ("--report", "page.html", "--live")
+    said = run(cli, scores, *words)
+    again = run(cli, scores, *words, "--force", "--json")
+    assert (said.code, again.code) == (0, 0), again.err
+    texts = [said.out, said.err, again.out, again.err, *texts_below(tmp_path / "run").values()]
+    texts.append((tmp_path / "page.html").read_text())
+    assert "8 items failed" in said.out
+    assert "(the key)" in said.out
+    assert not [text for text in texts if KEY in text]
+
+
+def test_a_key_among_the_facts_does_not_keep_a_run_from_going_on(monkeypatch, tmp_path):
+    monkeypatch.setenv("MY_API_KEY", KEY)
+    facts = {"program": f"./answer --key {KEY}"}
+    assert Batches(tmp_path).check_facts(facts, accept=False) is None
+    assert Batches(tmp_path).check_facts(facts, accept=False) is None
+    assert KEY not in (tmp_path / "run.jsonl").read_text()
+
+
+class Repeats(BaseHTTPRequestHandler):
+    """A server that repeats the key in replies of status 200, but for the first."""
+
+    asked = 0
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        key = self.headers["Authorization"].removeprefix("Bearer ")
+        message = {"role": "assistant", "content": f"A, by {key}"}
+        body = {"choices": [{"index": 0, "message": message}]}
+        type(self).asked += 1
+        if type(self).asked % 2 == 0:
+            body = {"error": {"message": f"quota of {key} is used up"}}
+        text = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def serving(handler):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_keys_that_servers_repeat_are_masked(cli, scores, table, monkeypatch, tmp_path):
+    pytest.importorskip("openai", reason="models behind a server need the package openai")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    lines = [
+        {"id": item, "question": text, "options": ["yes", "no"], "answer": 0}
+        for item, text in table.items["text"].items()
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    command = ("run", "endpoint", scores, "items.jsonl", "--model", "m", "-m", "random", "-n", 6)
+    quick = ("--metric", "letter", "--tries", 1, "--retries", 1, "-o", "run")
+    with serving(Repeats) as url:
+        said = cli(*command, *quick, "--url", url)
+    texts = [said.out, said.err, *texts_below(tmp_path / "run").values()]
+    assert "quota of (the key) is used up" in said.out
+    assert "(the key)" in texts_below(tmp_path / "run")["responses.jsonl"]
+    assert not [text for text in texts if KEY in text]
+
+
+@pytest.mark.parametrize("name", [".", "..", "_", "\0/"])
+def test_names_that_would_be_other_folders(name):
+    pytest.importorskip("lm_eval")
+    from fewbench.runners.lm_eval import LmEvalRunner
+
+    runner = LmEvalRunner(models={name: object()}, folder="logs")
+    with pytest.raises(EvaluationError, match="cannot name a folder"):
+        runner.prepare(simulate(5, 9), [name])
+    same = LmEvalRunner(models={"a/b": object(), "a:b": object()}, folder="logs")
+    with pytest.raises(Exception, match="would share a folder"):
+        same.prepare(simulate(5, 9), ["a/b", "a:b"])
+
+
+def command_line(words, place=".", **environment):
+    command = f"{sys.executable} -m fewbench {words}"
+    given = {"cwd": place, "env": {**os.environ, **environment}}
+    return subprocess.run(command, shell=True, capture_output=True, text=True, **given)
+
+
+def test_a_closed_output_is_an_error_before_the_work(scores, tmp_path):
+    said = command_line(f"start {scores} -m random -n 5 -o run >&-")
+    assert said.returncode == 2
+    assert said.stderr.startswith("fewbench: error: the standard output is closed (hint: ")
+    assert said.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+    without = command_line("estimate nowhere 2>&-")
+    assert (without.returncode, without.stdout) == (2, "")
+
+
+PLAIN = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_paths_that_the_locale_cannot_say(scores, tmp_path):
+    folder = tmp_path / "résumé"
+    folder.mkdir()
+    for place, words, kind in (
+        (tmp_path, f"start {scores} -m random -n 5 -o {folder}", PLAIN),
+        (folder, f"start {scores} -m random -n 5 -o run", PLAIN),
+        (tmp_path, "start $(printf 'r\\351sum\\351').parquet -m random -n 5 -o run", {}),
+    ):
+        said = command_line(words, place, **kind)
+        assert said.returncode == 2, said.stderr
+        assert "not text in this locale" in said.stderr
+        assert "LC_ALL=C.UTF-8" in said.stderr
+        assert said.stderr.count("\n") == 1
+    assert not list(folder.iterdir())
+
+
+def test_output_that_the_locale_cannot_say(cli, scores, monkeypatch):
+    run(cli, scores, "-t", "modèle–α", program=FAILS.replace("SAID", "None"))
+    plain, latin = (
+        io.TextIOWrapper(io.BytesIO(), encoding=name, write_through=True)
+        for name in ("ascii", "latin-1")
+    )
+    for stream in (plain, latin):
+        monkeypatch.setattr("sys.stdout", stream)
+        assert cli("estimate", "run").code == 0
+    assert "modèle–α".encode() in plain.buffer.getvalue()
+    assert b"mod\xe8le\\u2013\\u03b1" in latin.buffer.getvalue()

@@ -1,0 +1,84 @@
+"""Tables that name another model than the target, or another benchmark's task."""
+
+import csv
+import json
+
+import pytest
+
+COLUMNS = ("--item", "id", "--score", "points")
+
+
+@pytest.fixture
+def tell(ok, cli, scores, asked, tmp_path):
+    """Start an evaluation and return a function that tells it a table."""
+    ok("start", scores, "-m", "random", "-n", 6, "-o", "run")
+    items = asked()["target"]
+
+    def call(*words, model=None, task=None, score=1, part=slice(None)):
+        with (tmp_path / "t.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["llm", "id", "points", "task"] if task else ["llm", "id", "points"])
+            for item in items[part]:
+                rows.writerow([model, item, score, *([task(item)] if task else [])])
+        named = ("--model", "llm") if model else ()
+        return cli("tell", "run", "t.csv", *named, *COLUMNS, *words)
+
+    call.items = items
+    return call
+
+
+def lines():
+    with open("run/answers.jsonl") as file:
+        return [json.loads(line) for line in file if '"scores"' in line]
+
+
+def test_another_model_is_noted_and_recorded_and_a_second_one_refused(tell, ok):
+    said = tell(model="org/a", part=slice(2))
+    assert said.code == 0
+    assert "note: t.csv: answers of the model 'org/a' are recorded as those of 'target'" in said.err
+    assert [line["model"] for line in lines()] == ["org/a"]
+    other = tell(model="org/b", part=slice(2, 4))
+    assert other.code == 2
+    assert "'target' has answers of the model 'org/a', and these are of 'org/b'" in other.err
+    assert "--target target" in other.err
+    assert len(lines()) == 1
+    # The user may say whose they are; answers without a model are the target's.
+    assert tell("--target", "target", model="org/b", part=slice(2, 4)).code == 0
+    assert tell(part=slice(4, 6)).code == 0
+    again = tell(model="org/a")
+    assert again.code == 0, again.err
+    assert json.loads(ok("estimate", "run", "--json"))["target"]["items_run"] == 6
+
+
+def test_the_target_s_own_name_and_answers_without_one_need_no_note(tell):
+    for model in ("target", None):
+        assert "recorded as" not in tell(model=model).err
+
+
+def test_another_task_is_refused_unless_accepted(tell, table, ok, cli):
+    right = dict(table.items["task"].items())
+    assert tell(task=right.get).code == 0
+    refused = tell("--correct", task=lambda item: "other-benchmark", score=0)
+    assert refused.code == 2
+    assert "6 of 6 items of another task than in the sources, such as " in refused.err
+    assert "'other-benchmark' in the answers, 'task-" in refused.err
+    assert "--accept-differences" in refused.err
+    assert len(lines()) == 1
+    accepted = tell(
+        "--correct", "--accept-differences", task=lambda item: "other-benchmark", score=0
+    )
+    assert accepted.code == 0, accepted.err
+    for words in ((), ("--json",)):
+        assert "other-benchmark" in ok("estimate", "run", *words)
+
+
+def test_tasks_are_compared_only_where_both_sides_have_them(tell, table, ok, tmp_path):
+    from fewbench.scores import from_arrays, save_scores
+
+    bare = from_arrays(
+        table.values, models=list(table.model_ids), items=list(table.item_ids)
+    )  # of no task
+    save_scores(bare, tmp_path / "bare.parquet")
+    (tmp_path / "run").rename(tmp_path / "old")
+    ok("start", "bare.parquet", "-m", "random", "-n", 6, "-o", "run")
+    assert tell(task=lambda item: "other").code == 0
