@@ -16,6 +16,7 @@ from fewbench.evaluation.contrast import (
     sample_correlation,
 )
 from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
+from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.intervals import Scored, Uncertainty
 from fewbench.scores import Scores
@@ -55,7 +56,8 @@ class Operand:
         """The full score, and how far it may be off."""
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
-        return self.evaluation.judge.of(self.scored)
+        stopping = self.evaluation.stop.half_width is not None
+        return self.evaluation.judge.of(self.scored, stopping=stopping)
 
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
@@ -207,15 +209,15 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
 
 
 def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
-    scored = evaluation.scored(target)
+    prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
+    made = scored(prediction, 0, answers, scores)
     told = (f"{target}: {note}" for note in evaluation.answer_notes(target))
-    notes = (*evaluation.prediction(target, tasks=False).notes, *told)
+    notes = (*prediction.notes, *told)
     n_open = len(evaluation.record.open(target))
     if n_open:
         notes = (*notes, f"{target}: {counted(n_open, 'asked item')} not answered yet")
-    answers = scored.answers
     return Operand(
-        target, scored.estimates, answers.items, answers.scores[0], evaluation, scored, notes
+        target, made.estimates, answers.items, answers.scores[0], evaluation, made, notes
     )
 
 
