@@ -128,6 +128,18 @@ def _wider(one: Operand, other: Operand, level: float) -> float:
     return max((look_factor(len(s.items), s.budget, level) for s in open_), default=1.0)
 
 
+def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
+    """Return the operands' warnings, each once, with the names unless it is of every target."""
+    by_text: dict[str, list[str]] = {}
+    for one in operands:
+        for text in one.warnings:
+            by_text.setdefault(text, []).append(one.name)
+    targets = [one.name for one in operands if not one.is_known]
+    return tuple(
+        text if names == targets else f"{some(names)}: {text}" for text, names in by_text.items()
+    )
+
+
 def looks(*operands: Operand) -> tuple[int, ...]:
     """Return the numbers of answers of each look, of the longest evaluation."""
     budgets = [one.budget for one in operands if not one.is_known]
@@ -211,11 +223,9 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
 def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
     prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
     made = scored(prediction, 0, answers, scores)
-    told = (f"{target}: {note}" for note in evaluation.answer_notes(target))
-    notes = (*prediction.notes, *told)
-    n_open = len(evaluation.record.open(target))
-    if n_open:
-        notes = (*notes, f"{target}: {counted(n_open, 'asked item')} not answered yet")
+    notes = (*prediction.notes, *evaluation.answer_notes(target))
+    if n_open := len(evaluation.record.open(target)):
+        notes = (*notes, f"{counted(n_open, 'asked item')} not answered yet")
     return Operand(
         target, made.estimates, answers.items, answers.scores[0], evaluation, made, notes
     )
@@ -233,7 +243,7 @@ def _known(name: str, scores: Scores) -> Operand:
         )
     notes: tuple[str, ...] = ()
     if missing:
-        notes = (f"{name}: {missing:.1%} of its answers are missing and were filled in",)
+        notes = (f"{missing:.1%} of the answers are missing and were filled in",)
     estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
     items = np.flatnonzero(~np.isnan(values))
     return Operand(name, estimates, items, values[items], notes=notes)
