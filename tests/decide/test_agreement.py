@@ -98,7 +98,9 @@ def test_five_functions_agree_on_200_sets_of_answers(method):
     rng, seen = np.random.default_rng(1), set()
     for _ in range(23):  # of three targets
         rows, known = rng.choice(30, 3, replace=False), SOURCES.model_ids[rng.integers(30)]
-        seen |= agree(evaluated(method, rows, Stop(items=30)), known, round(rng.uniform(0.2, 0.8), 2))
+        seen |= agree(
+            evaluated(method, rows, Stop(items=30)), known, round(rng.uniform(0.2, 0.8), 2)
+        )
     assert seen == {"better", "worse", "undecided"}
 
 

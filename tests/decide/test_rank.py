@@ -8,6 +8,7 @@ from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 
 
+@pytest.mark.slow
 def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, play):
     truth = targets.full_scores()
     evaluation = Evaluation(sources, "fewbench", 60, targets.model_ids)
@@ -61,6 +62,7 @@ def test_known_models_and_mistakes(sources, targets, play):
     assert not set(found.next_targets) & set(known)
 
 
+@pytest.mark.slow
 def test_items_go_where_they_settle_the_best(sources, targets, play, tmp_path):
     """Against equal shares: fewer answers until the best is settled, summed over several sets."""
     spent = {"allocated": 0, "equal": 0}
