@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 from _baselines.tables import GAP, LIKE, SPLITS, STRONGER, TABLES, divisions, load
+from fewbench.algorithms import abilities
 from fewbench.algorithms.kriging import beyond, inside, model, run
 from fewbench.evaluation.replay import replays
 from fewbench.methods import find_method
@@ -36,11 +37,7 @@ def plain_curves(*given):  # type: ignore[no-untyped-def]
     return replace(found, covariance=np.zeros_like(found.covariance))
 
 
-FIT = model.fit_curves
-NOTHING_DRAWN = [
-    *((run, "FAR_ABOVE", (9.0, 1.0)), (run, "DRAWN_SHARE", 0.0)),
-    *((model, "FEW", 0), (model.KrigingModel, "sampled_share", 0.0)),
-]
+FIT = abilities.fit_curves
 WITHOUT: dict[str, list[tuple[object, str, object]]] = {
     "**fewbench**": [],
     "inside only": [(run.Run, "_beyond", weight_of(0.0))],
@@ -48,11 +45,11 @@ WITHOUT: dict[str, list[tuple[object, str, object]]] = {
     "all sources count alike": [(inside, "BANDWIDTH", 1e9)],
     "no sample covariance inside": [(inside, "SHRINKAGE", 0.98)],
     "no curves inside": [(inside, "SHRINKAGE", 0.1)],
-    "curves as fitted, not averaged": [(model, "fit_curves", plain_curves)],
+    "curves as fitted, not averaged": [(abilities, "fit_curves", plain_curves)],
     "no residual covariance beyond": [(beyond, "SAMPLE_SHARE", 0.001)],
     "weight: no evidence": [(run, "EVIDENCE", 0.0)],
     "weight: not sharpened": [(run, "SHARPNESS", 1.0), (run, "LEAN", 0.0)],
-    "no systematic sample": NOTHING_DRAWN,
+    "never a sample": [(run.Run, "is_unlike", False), (model, "FEW", 0)],
 }
 
 

@@ -59,10 +59,10 @@ def test_intervals_cover_new_models_of_new_families(method, average, kind):
     assert np.mean(covered) > 0.83
 
 
-@pytest.mark.parametrize(("n_sources", "widest"), [(3, 1.0), (8, 0.9), (18, 0.85)])
+@pytest.mark.parametrize(("n_sources", "widest"), [(3, 1.0), (18, 0.85)])
 def test_few_sources_leave_an_interval_that_holds_and_is_no_wider_than_random_s(n_sources, widest):
     covered, found = [], []
-    for seed in range(6):
+    for seed in range(4):
         sources, targets = divided(n_sources, 20, 200, seed)
         estimates, hits = judged("fewbench", sources, targets, 30, seed)
         assert {one.interval_kind for one in estimates} == {"sampled"}

@@ -8,6 +8,7 @@ import pytest
 
 from fewbench.errors import AnswersError
 from fewbench.evaluation import Evaluation
+from fewbench.evaluation.sampling import standard_error
 from fewbench.methods import CATALOGUE, Method, Prediction, Session, Subset
 from fewbench.testing import simulate
 
@@ -189,14 +190,12 @@ def test_intervals_are_in_units_of_the_spread_of_the_method(sources):
     scores = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     evaluation.tell("good", dict(zip(asked, scores, strict=True)))
     evaluation.tell("bad", dict(zip(asked, scores[::-1], strict=True)))
-    past = evaluation.error_model.inside.past
-    assert set(past.spreads) == {0.02, 0.05}
     said = evaluation.estimate()
     widths = {}
     for name, spread in (("good", 0.02), ("bad", 0.05)):
-        assert said[name].beyond_sources == 0
-        half = evaluation.error_model.inside.half_width(0.9, spread)[0]
+        assert said[name].interval_kind == "held-out"
+        unit = np.sqrt(spread * standard_error(0.3, 10, 60))
         ends = said[name].interval
         widths[name] = max(ends.high - said[name].score, said[name].score - ends.low)
-        assert widths[name] == pytest.approx(half)
-    assert widths["bad"] == pytest.approx(2.5 * widths["good"])
+        assert widths[name] == pytest.approx(evaluation.judge.quantiles(10).at(0.9) * unit)
+    assert widths["bad"] == pytest.approx(2.5**0.5 * widths["good"])

@@ -92,8 +92,8 @@ def test_a_macro_average_stops_by_its_errors_after_a_part_of_the_items():
         evaluation.tell_table(TARGETS.take(items=TARGETS.positions(asked[NAME])), NAME)
     estimate = evaluation.estimate()[NAME]
     assert estimate.items_run < 60
-    assert estimate.interval_kind == "cross-fitted"
-    assert not any("made no error" in warning for warning in estimate.warnings)
+    assert estimate.interval_kind == "sampled"
+    assert estimate.interval.high - estimate.interval.low <= 0.4
 
 
 def test_a_corrected_answer_loses_its_option_probabilities():

@@ -25,9 +25,7 @@ def members(tmp_path_factory):
     values = table.values.copy()
     values[rng.random(values.shape) < 0.005] = np.nan
     table = fewbench.from_arrays(values, models=table.model_ids, tasks=list(table.items["task"]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fewbench.evaluation.intervals.STRONGER", ())
-        fewbench.pack(table, "random+gp-irt", 8, backtest=False).save(path)
+    fewbench.pack(table, "random+gp-irt", 8, backtest=False).save(path)
     with zipfile.ZipFile(path) as file:
         return {name: file.read(name) for name in file.namelist()}, path.read_bytes()
 
@@ -118,6 +116,7 @@ DESCRIPTIONS = {
     "no array kept": lambda r: r["parts"][0]["arrays"].pop("kept"),
     "no array right": lambda r: r["parts"][0]["arrays"].pop("right"),
     "no array full": lambda r: r["parts"][0]["arrays"].pop("full"),
+    "no array of units": lambda r: r["parts"][0]["arrays"].pop("errors/units"),
     "array elsewhere": lambda r: r["parts"][0]["arrays"]["kept"].update(file="../../etc/passwd"),
     "description as array": lambda r: r["parts"][0]["arrays"]["kept"].update(file="pack.json"),
     "learned of no kind": lambda r: r["parts"][0]["arrays"].update(
@@ -145,8 +144,11 @@ ARRAYS = {
     "no items": lambda of: ("kept", npy(of["kept"][:0])),
     "fewer answers": lambda of: ("right", npy(of["right"][:-1])),
     "answers as numbers": lambda of: ("right", npy(of["right"] / 1.0)),
-    "errors of another shape": lambda of: ("errors/inside", npy(of["errors/inside"][1:])),
-    "negative spreads": lambda of: ("errors/inside", npy(-1 - np.abs(of["errors/inside"]))),
+    "errors of another shape": lambda of: ("errors/errors", npy(of["errors/errors"][1:])),
+    "errors of NaN": lambda of: ("errors/errors", npy(of["errors/errors"] * np.nan)),
+    "negative units": lambda of: ("errors/units", npy(-2 - of["errors/units"])),
+    "a group too few": lambda of: ("errors/groups", npy(of["errors/groups"][1:])),
+    "groups in halves": lambda of: ("errors/groups", npy(of["errors/groups"] / 2)),
     "reliability of many": lambda of: ("learned/reliability", npy(np.zeros(3))),
     "an item's difficulty too many": lambda of: (
         "learned/item response None 2pl intercept",
@@ -158,7 +160,7 @@ ARRAYS = {
 def broken(members, sound):
     """Malformed files by name."""
     arrays = arrays_of(members)
-    assert {"errors/inside", "learned/item response None 2pl intercept"} <= set(arrays)
+    assert {"errors/units", "learned/item response None 2pl intercept"} <= set(arrays)
     for name, change in DESCRIPTIONS.items():
         yield name, zipped(described(members, change))
     for name, change in ARRAYS.items():

@@ -104,12 +104,16 @@ class HeldOut:
         n = len(arrays["models"])
         if errors.ndim != 3 or errors.shape[:2] != (n, len(looks)):
             raise ValueError(f"errors of shape {errors.shape}")
-        if arrays["units"].shape != errors.shape:
-            raise ValueError(f"units of shape {arrays['units'].shape}")
+        units = arrays["units"]
+        if units.shape != errors.shape or not ((units >= 0) | (units == SAMPLED)).all():
+            raise ValueError(f"units of shape {units.shape}, or below 0")
         for name in names[3:]:
             if arrays[name].shape != (n,):
                 raise ValueError(f"{name} of shape {arrays[name].shape}")
         whole = ("looks", "models", "groups", "parts", "sessions")
+        for name in whole:
+            if arrays[name].dtype.kind not in "iu":
+                raise ValueError(f"{name} that are not whole numbers")
         return cls(
             **{name: arrays[name].astype(np.intp if name in whole else float) for name in names}
         )
