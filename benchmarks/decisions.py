@@ -1,47 +1,43 @@
-"""Share of right and wrong verdicts of `versus`, against paired random sampling.
+"""Verdicts of `versus`, against a paired t test on as many random items.
 
-    python benchmarks/decisions.py FOLDER_OF_TABLES [TABLE …] --cache DIR
+    python benchmarks/decisions.py FOLDER_OF_TABLES [TABLE …] [--repeats 10] [--out rows.jsonl]
 
-Every repeat draws at most 150 models of a table and takes target models out of them: at random
+Every repeat draws at most 150 models of a table and takes 16 targets out of them: at random
 ("like"), of the strongest quarter with the others as sources ("stronger"), or of the strongest 30 %
 with the weakest half as sources ("gap"). Pairs of targets with full scores .5 to 5 points apart are
-compared at 90 %, as one evaluation of two targets by items chosen for their difference. Paired
-sampling runs both on the same random items: McNemar's exact test, and Student's interval of the
-paired difference.
+compared at 90 %: "estimated", both by items chosen for the difference; "known", one by its own
+items against the full score of the other; "t", both by the same random items, with Student's t.
+"looks": after 10, 20, 40, 80 and 160 items, until a verdict, all with the bounds of Wang & Tsiatis
+(the t test from 5 different answers on).
 
-Verdicts: `right` and `wrong` are shares of the pairs. `covers` is the share of intervals with the
-true difference, with the two-way standard error over repeats and models. `error` and `width` are
-mean errors and widths over those of paired sampling; `apart` is the error if each target has items
-of its own. Sequential verdicts look after 10, 20, 40, … items and stop; `items` is the mean number
-run, `ratio` that over the paired interval's, with its level divided among the looks.
-
-Finished cells are kept in the cache; the same command goes on.
+`right` and `wrong` are shares of all pairs, `covers` is that of intervals with the true difference;
+`more` is the share of right verdicts less that of the t test, `times` their ratio. ± are standard
+errors over cells (table and repeat), whose pairs share sources and targets. Finished cells are kept
+in --out; the same command goes on.
 """
 
 import argparse
 import json
 import time
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fewbench.decide.contrast import Contrast
-from fewbench.decide.held_out import measure
-from fewbench.decide.paired import mcnemar
-from fewbench.decide.residuals import HeldOut, looks
-from fewbench.decide.sides import side
+from scipy.special import ndtri, stdtr, stdtrit
 
-from fewbench._files import written_whole
+from fewbench.decide.operands import contrast, fixed, operand
 from fewbench.evaluation import Evaluation
-from fewbench.methods.catalogue import find_method
+from fewbench.evaluation.contrast import look_bounds
+from fewbench.evaluation.errors import looks_of
 from fewbench.readers.npz import read_npz
 
 LEVEL, NEAR, FAR = 0.9, 0.005, 0.05
 TARGETS, MODELS, PAIRS = 16, 150, 12
 REGIMES = ("like", "stronger", "gap")
 TABLES = ("gsm8k_150", "helm_gsm", "openllm2_math_musr", "helm_med_qa")
-METHOD = "fewbench(together=2)"
-MOST, ONCE = 160, (40, 80, 160)
+MOST, ONCE, DISCORDANT = 160, (40, 80, 160), 5
+LOOKS = looks_of(MOST)
 
 
 def split(scores, regime, repeat):
@@ -64,189 +60,133 @@ def play(evaluation, targets, upto):
             name: items[: upto - len(evaluation.record.answered(name))]
             for name, items in evaluation.ask().items()
         }
-        asked = {name: items for name, items in asked.items() if items}
-        if not asked:
+        if not any(asked.values()):
             return
         for name, items in asked.items():
             row = targets.values[targets.model_ids.index(name)]
             evaluation.tell(name, dict(zip(items, row[targets.positions(items)], strict=True)))
 
 
-def verdict(low, high):
-    """Return 1, -1 or 0 for undecided."""
-    return int(low > 0) - int(high < 0)
-
-
-def paired(apart, n_items, level):
-    """Return Student's interval of the mean of paired differences on random items."""
-    from scipy.stats import t
-
+def student(apart, n_items, bound):
+    """Return the t test's interval, for a bound on the normal scale."""
     n = len(apart)
     error = np.sqrt(max(apart.var(ddof=1), 1e-9) * (1 / n - 1 / n_items))
-    half = t.ppf(0.5 + level / 2, n - 1) * error
+    half = stdtrit(n - 1, 1 - stdtr(np.inf, -bound)) * error
     return apart.mean() - half, apart.mean() + half
 
 
-def single_looks(held):
-    """Return the errors after each look alone, as `Contrast` asks for them."""
-    return {
-        n: HeldOut(
-            held.errors[:, [at]], held.spreads[:, [at]], held.estimates,
-            *(held.models, held.groups, held.parts, held.sessions, held.distances),
-        )
-        for at, n in enumerate(looks(MOST))
-    }  # fmt: skip
+def rows_of(apart, at, intervals):
+    """Return the rows of a pair: of one look, or of a sequence until its first verdict."""
+    found = []
+    for who, (low, high) in intervals.items():
+        sign = (int(low > 0) - int(high < 0)) * np.sign(apart)
+        covers, width = low <= apart <= high, high - low
+        found.append({"at": at, "who": who, "sign": int(sign), "covers": bool(covers)})
+        found[-1] |= {"width": float(width), "off": float(abs((low + high) / 2 - apart))}
+    return found
 
 
-def cell(table, regime, repeat, folder):
-    """Return one row per pair of a table, regime and repeat."""
+def cell(table, regime, repeat):
+    """Return the rows of a table, regime and repeat."""
     rest, drawn = split(table, regime, repeat)
     sources, targets = table.take(models=rest), table.take(models=drawn)
-    truth, n_items = targets.full_scores(), targets.n_items
-    near = [
-        (i, j)
-        for i in range(len(truth))
-        for j in range(i)
-        if NEAR <= abs(truth[i] - truth[j]) <= FAR
-    ]
+    truth, n_items, names = targets.full_scores(), targets.n_items, targets.model_ids
     rng = np.random.default_rng([repeat, 1])
+    near = [
+        pair
+        for pair in combinations(range(len(truth)), 2)
+        if NEAR <= abs(truth[pair[0]] - truth[pair[1]]) <= FAR
+    ]
     near = [near[at] for at in rng.permutation(len(near))[:PAIRS]]
-    if not near:
-        return []
-    own = Evaluation(sources, "fewbench", MOST, targets.model_ids, repeat)
-    apart_at = {}
-    for n in ONCE:
+    pairs = [
+        Evaluation(sources, "fewbench(together=2)", MOST, [names[i], names[j]], repeat)
+        for i, j in near
+    ]
+    own = Evaluation(sources, "fewbench", MOST, names, repeat)
+    samples = [rng.permutation(n_items) for _ in near]
+    rows, stopped = [], {}
+    for n, factor in zip(LOOKS, look_bounds(LOOKS, LEVEL), strict=True):
         play(own, targets, n)
-        apart_at[n] = [own.prediction(name).scores[0] for name in own.targets]
-    held = measure(find_method(METHOD), sources, MOST, repeat, looks(MOST), folder)
-    alone = single_looks(held)
-    rows = []
-    for i, j in near:
-        names = [targets.model_ids[i], targets.model_ids[j]]
-        apart, sample = truth[i] - truth[j], rng.permutation(n_items)
-        row = {"i": names[0], "j": names[1], "apart": apart}
-        evaluation = Evaluation(sources, METHOD, MOST, names, repeat)
-        stopped, p_stopped, m_stopped = None, None, None
-        for n in looks(MOST):
-            play(evaluation, targets, n)
-            sides = [side((evaluation, name), sources) for name in names]
-            both = Contrast(*sides, sources, sequential=True)
-            key = (evaluation.method.describe(), MOST, repeat)
-            both._measured[(*key, looks(MOST))] = held
-            found = both.interval(LEVEL)
-            values = targets.values[[i, j]][:, sample[:n]]
-            share = (1 - LEVEL) / len(looks(MOST))
-            if stopped is None and (said := verdict(found.low, found.high)):
-                stopped = n, said * np.sign(apart)
-            low, high = paired(values[0] - values[1], n_items, 1 - share)
-            if p_stopped is None and (said := verdict(low, high)):
-                p_stopped = n, said * np.sign(apart)
-            test = mcnemar(*values)
-            sign = np.sign(test.only_a - test.only_b) * np.sign(apart)
-            if m_stopped is None and test.p_value <= share:
-                m_stopped = n, sign
-            if n not in ONCE:
-                continue
-            once = Contrast(*sides, sources, sequential=False)
-            once._measured[(*key, once._at(once.one))] = alone[n]
-            found, (low, high) = once.interval(LEVEL), paired(values[0] - values[1], n_items, LEVEL)
-            row |= {f"low {n}": found.low, f"high {n}": found.high, f"kind {n}": found.kind}
-            row |= {f"p low {n}": low, f"p high {n}": high}
-            row |= {f"m {n}": float(sign * (test.p_value <= 1 - LEVEL))}
-            row |= {f"estimate {n}": once.difference}
-            row |= {f"own {n}": apart_at[n][i] - apart_at[n][j]}
-        for name, end in (("s", stopped), ("ps", p_stopped), ("ms", m_stopped)):
-            row[f"{name} items"], row[f"{name} verdict"] = end or (MOST, 0)
-        rows.append({name: _plain(value) for name, value in row.items()})
-    return rows
-
-
-def _plain(value):
-    return value if isinstance(value, str) else float(value)
-
-
-def two_way_error(held, repeats, models):
-    """Return the standard error of a share by two-way resampling of repeats and models."""
-    rng = np.random.default_rng(0)
-    of_repeat, at = np.unique(repeats, return_inverse=True)
-    of_model, which = np.unique(models, return_inverse=True)
-    means = []
-    for _ in range(500):
-        a = np.bincount(rng.integers(len(of_repeat), size=len(of_repeat)), minlength=len(of_repeat))
-        b = np.bincount(rng.integers(len(of_model), size=len(of_model)), minlength=len(of_model))
-        weights = a[at] * b[which]
-        if weights.sum():
-            means.append((weights * held).sum() / weights.sum())
-    return float(np.std(means))
+        for at, (i, j) in enumerate(near):
+            play(pairs[at], targets, n)
+            apart = float(truth[i] - truth[j])
+            both = [operand((pairs[at], names[k]), sources) for k in (i, j)]
+            known = operand((own, names[i]), sources), fixed(float(truth[j]), sources)
+            sampled = targets.values[[i, j]][:, samples[at][:n]]
+            plain = sampled[0] - sampled[1]
+            for is_last in (True, False):
+                if is_last and n not in ONCE:
+                    continue
+                bound = ndtri(0.5 + LEVEL / 2) * (1 if is_last else factor)
+                made = {
+                    who: contrast(*sides, sequential=not is_last).interval(LEVEL)
+                    for who, sides in (("estimated", both), ("known", known))
+                }
+                made["t"] = student(plain, n_items, bound)
+                if is_last:
+                    rows += [{"pair": at} | row for row in rows_of(apart, str(n), made)]
+                    continue
+                if np.count_nonzero(plain) < DISCORDANT:
+                    made["t"] = (-1.0, 1.0)
+                for row in rows_of(apart, "looks", made):
+                    before = stopped.get((at, row["who"]))
+                    if before is None or not before["sign"]:
+                        stopped[at, row["who"]] = {"pair": at, "items": n} | row
+    return rows + list(stopped.values())
 
 
 def summed(frame, by):
-    """Return one row per group and number of items."""
+    """Return one line per group, look and test."""
     found = []
-    for key, part in frame.groupby(by, sort=False):
-        apart = part["apart"]
-        for n in ONCE:
-            low, high = part[f"low {n}"], part[f"high {n}"]
-            p_low, p_high = part[f"p low {n}"], part[f"p high {n}"]
-            said = ((low > 0).astype(int) - (high < 0)) * np.sign(apart)
-            p_said = ((p_low > 0).astype(int) - (p_high < 0)) * np.sign(apart)
-            held, off = (low <= apart) & (apart <= high), (p_low + p_high) / 2 - apart
-            row = dict(zip(by, key, strict=True)) | {"n": n, "pairs": len(part)}
-            row |= {"right": (said > 0).mean(), "wrong": (said < 0).mean()}
-            row |= {"paired right": (p_said > 0).mean(), "paired wrong": (p_said < 0).mean()}
-            row |= {"mcnemar right": (part[f"m {n}"] > 0).mean()}
-            row |= {"mcnemar wrong": (part[f"m {n}"] < 0).mean(), "covers": held.mean()}
-            row |= {"±": two_way_error(held, part["repeat"], part["i"])}
-            row |= {"paired covers": ((p_low <= apart) & (apart <= p_high)).mean()}
-            row |= {"width": (high - low).mean() / (p_high - p_low).mean()}
-            for name, column in (("error", "estimate"), ("apart", "own")):
-                row[name] = (part[f"{column} {n}"] - apart).abs().mean() / off.abs().mean()
-            found.append(row)
-    return pd.DataFrame(found)
-
-
-def summed_looks(frame, by):
-    """Return one row per group of the sequential comparisons."""
-    found = []
-    for key, part in frame.groupby(by, sort=False):
-        row = dict(zip(by, key, strict=True)) | {"pairs": len(part)}
-        for name, prefix in (("", "s"), ("paired ", "ps"), ("mcnemar ", "ms")):
-            row[f"{name}right"] = (part[f"{prefix} verdict"] > 0).mean()
-            row[f"{name}wrong"] = (part[f"{prefix} verdict"] < 0).mean()
-            row[f"{name}items"] = part[f"{prefix} items"].mean()
-        found.append(row | {"ratio": row["items"] / row["paired items"]})
+    for key, part in frame.groupby([*by, "at"], sort=False):
+        wide = part.assign(right=part["sign"] > 0).pivot_table(
+            index=["table", "repeat"], columns="who", values="right", aggfunc="mean"
+        )
+        for who in ("estimated", "known", "t"):
+            own = part[part["who"] == who]
+            line = dict(zip([*by, "at"], key, strict=True)) | {"who": who, "pairs": len(own)}
+            line |= {"right": (own["sign"] > 0).mean(), "wrong": (own["sign"] < 0).mean()}
+            line["covers"] = own["covers"].mean()
+            cells = own.groupby(["table", "repeat"])["covers"].mean()
+            line["± covers"] = cells.std() / np.sqrt(len(cells))
+            if who != "t":
+                more = (wide[who] - wide["t"]).dropna()
+                plain = part[part["who"] == "t"]
+                line |= {"more": more.mean(), "±": more.std() / np.sqrt(len(more))}
+                line["times"] = line["right"] / ((plain["sign"] > 0).mean() or np.nan)
+                line["width"] = own["width"].mean() / plain["width"].mean()
+                line["error"] = own["off"].mean() / plain["off"].mean()
+            if key[-1] == "looks":
+                line["items"] = own["items"].mean()
+            found.append(line)
     return pd.DataFrame(found)
 
 
 def main():
-    """Run what is not in the cache and print both tables."""
+    """Run the cells that are not in the file yet and print the tables."""
     given = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     given.add_argument("folder", type=Path)
     given.add_argument("tables", nargs="*", default=list(TABLES))
     given.add_argument("--repeats", type=int, default=10)
-    given.add_argument("--cache", type=Path, default=Path("decisions-cells"))
+    given.add_argument("--out", type=Path, default=Path("decisions.jsonl"))
     wanted = given.parse_args()
-    wanted.cache.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for repeat in range(wanted.repeats):
-        for name in wanted.tables:
-            for regime in REGIMES:
-                path = wanted.cache / f"{name}-{regime}-{repeat}.json"
-                if not path.exists():
-                    started = time.process_time()
-                    scores = read_npz(wanted.folder / f"{name}.npz").scores.complete()
-                    drawn = np.random.default_rng([repeat, 9]).permutation(scores.n_models)[:MODELS]
-                    found = cell(scores.take(models=np.sort(drawn)), regime, repeat, wanted.cache)
-                    with written_whole(path) as temporary:
-                        temporary.write_text(json.dumps(found))
-                    print(f"{path.stem}: {time.process_time() - started:.0f} s", flush=True)
-                made = {"table": name, "regime": regime, "repeat": repeat}
-                rows += [made | row for row in json.loads(path.read_text())]
-    frame = pd.DataFrame(rows)
-    with pd.option_context("display.width", 250, "display.max_columns", 30):
-        for by in (["table", "regime"], ["regime"]):
-            print(summed(frame, by).round(3).to_string(index=False))
-            print(summed_looks(frame, by).round(3).to_string(index=False))
+    rows = [json.loads(line) for line in wanted.out.open()] if wanted.out.exists() else []
+    done = {(row["table"], row["regime"], row["repeat"]) for row in rows}
+    for repeat, name, regime in product(range(wanted.repeats), wanted.tables, REGIMES):
+        if (name, regime, repeat) in done:
+            continue
+        started = time.process_time()
+        scores = read_npz(wanted.folder / f"{name}.npz").scores.complete()
+        drawn = np.random.default_rng([repeat, 9]).permutation(scores.n_models)[:MODELS]
+        made = {"table": name, "regime": regime, "repeat": repeat}
+        new = [made | row for row in cell(scores.take(models=np.sort(drawn)), regime, repeat)]
+        with wanted.out.open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in new)
+        rows += new
+        print(f"{name} {regime} {repeat}: {time.process_time() - started:.0f} s", flush=True)
+    with pd.option_context("display.width", 250, "display.max_columns", 30, "display.max_rows", 99):
+        for by in (["regime"], ["table", "regime"]):
+            print(summed(pd.DataFrame(rows), by).round(3).to_string(index=False, na_rep=""))
 
 
 if __name__ == "__main__":
