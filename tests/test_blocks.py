@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fewbench.evaluation.beyond import reliability
 
 from fewbench import _blocks
 from fewbench.algorithms.choice.linear_choice import forward_selection
@@ -22,6 +21,7 @@ from fewbench.evaluation.answers import whole_tasks
 from fewbench.methods import find_method
 from fewbench.methods.ease import ease
 from fewbench.methods.kriging import source_kriging
+from fewbench.methods.sources import reliability
 from fewbench.readers.npz import read_npz
 from fewbench.scores import (
     Scale,

@@ -35,7 +35,9 @@ def to_arrays(one: Any, head: str = "") -> dict[str, NDArray[Any]]:
             for at, part in enumerate(value):
                 found |= to_arrays(part, f"{name}/{at}/")
         else:
-            found[name] = np.array(value, np.str_) if isinstance(value, tuple) else np.asarray(value)
+            found[name] = (
+                np.array(value, np.str_) if isinstance(value, tuple) else np.asarray(value)
+            )
     return found
 
 
