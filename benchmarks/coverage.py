@@ -1,79 +1,206 @@
-"""Coverage of 90 % intervals on real tables under several splits: the tables of docs/intervals.md.
+"""Intervals and errors in every kind of setting: the tables of docs/intervals.md.
 
-A cell shows the share of targets inside their interval, its mean width, and in brackets the share
-of targets whose estimate says that they may be beyond the source models. Below are means over
-tables by split: coverage, and the width relative to that of random sampling.
+One row per stratum: coverage of 90 % intervals, their width, their Winkler score (width plus 20
+times what a miss lacks) and the estimate's error, the last three over those of exact random
+sampling of as many items. ± is a standard error clustered both by draw and by target (Cameron,
+Gelbach & Miller 2011). "worst" is the table with the least coverage, and the one with the greatest
+Winkler score.
 
-    python benchmarks/coverage.py FOLDER [--methods a,b] [--repeats 10] [--workers 2]
+    python benchmarks/coverage.py FOLDER [--method fewbench] [--budgets 30,100] [--draws 3]
 
 FOLDER holds the tables named below (see docs/results.md); the bundled zoo needs none.
 """
 
 import argparse
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from fewbench.datasets import load_zoo
+from fewbench.evaluation.sampling import exact_interval, expected_random_error, hypergeometric
+from fewbench.methods import find_method
 from fewbench.readers import read
-from fewbench.study import SplitSettings, compare
+from fewbench.scores import Scores
+from fewbench.scores.table import from_arrays
+from fewbench.study.cell import Cell, run_cell
+from fewbench.study.splits import Split, SplitSettings, make_split
 
-METHODS = [
-    "greedy-ridge",
-    "random-stratified",
-    "random-linear",
-    "anchor-points",
-    "kmedoids-ridge",
-    "clustering",
-    "disco-jsd-ridge",
-    "random-signature-knn",
-]
-BY_STRENGTH = ["random", "performance", "gap"]
-TABLES = {
-    "gsm8k_150": BY_STRENGTH,
-    "helm_gsm": BY_STRENGTH,
-    "helm_med_qa": BY_STRENGTH,
-    "openllm2_math_musr": BY_STRENGTH,
-    "glue_sst2": BY_STRENGTH,
-    "helm_math": BY_STRENGTH,
-    "zoo": ["random", "group", "chronological", "performance"],
+LEVEL = 0.9
+TABLES = (
+    "gsm8k_150", "helm_gsm", "helm_med_qa", "openllm2_math_musr", "glue_sst2", "helm_math",
+    "helm_commonsense", "glue_rte",
+)  # fmt: skip
+SPLITS = {
+    "like": SplitSettings("random"),
+    "top": SplitSettings("performance"),
+    "gap": SplitSettings("performance", targets=0.3, gap=0.2),
 }
-SETTINGS = {"gap": SplitSettings("performance", targets=0.3, gap=0.2)}
-BUDGET = 30
+FEW = (2, 3, 5, 10, 20, 22, 24, 40)
+UNLIKE = ("right", "wrong", "coin", "inverted", "half noise", "hard half", "one block")
+MADE = 25
+"""Targets unlike the sources in each draw."""
+
+
+def unlike(kind: str, sources: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return answers of targets unlike all sources, shape (targets, items)."""
+    shape = MADE, sources.shape[1]
+    if kind in ("right", "wrong"):
+        return np.full(shape, float(kind == "right"))
+    theirs = sources[rng.integers(len(sources), size=MADE)]
+    noise = (rng.random(shape) < rng.uniform(0.2, 0.8, (MADE, 1))).astype(float)
+    if kind == "coin":
+        return noise
+    if kind == "inverted":
+        return 1 - theirs
+    if kind == "half noise":
+        return np.where(rng.random(shape) < 0.5, theirs, noise)
+    ease = sources.mean(axis=0)
+    if kind == "hard half":
+        return np.tile((ease < np.median(ease)).astype(float), (MADE, 1))
+    start = rng.integers(shape[1], size=(MADE, 1))  # right on a third of the items, in a block
+    return ((np.arange(shape[1]) - start) % shape[1] < shape[1] // 3).astype(float)
+
+
+def draw(scores: Scores, stratum: str, at: int) -> tuple[Scores, Split]:
+    """Return a table and a split of its models."""
+    rng = np.random.default_rng([at, *stratum.encode()])
+    if stratum in SPLITS:
+        return scores, make_split(scores, SPLITS[stratum], 0, at)
+    if stratum == "families":
+        return scores, make_split(scores, SplitSettings("group", targets=0.4), 0, at)
+    if stratum.startswith("sources="):
+        count = int(stratum.removeprefix("sources="))
+        order = rng.permutation(scores.n_models)
+        return scores, Split(np.sort(order[:count]), np.sort(order[-MADE:]))
+    split = make_split(scores, SPLITS["like"], 0, at)
+    values = scores.cells[split.sources]
+    table = from_arrays(
+        np.concatenate([values, unlike(stratum, values, rng)]),
+        models=[*scores.models.index[split.sources], *(f"unlike {i}" for i in range(MADE))],
+        items=list(scores.items.index),
+        tasks=list(scores.items["task"]),
+    )
+    first = len(split.sources)
+    return table, Split(np.arange(first), np.arange(first, first + MADE))
+
+
+@lru_cache
+def random_widths(n: int, n_items: int) -> np.ndarray:
+    return np.array([exact_interval(hits, n, n_items, LEVEL) for hits in range(n + 1)])
+
+
+def winkler(low: np.ndarray, truth: np.ndarray, high: np.ndarray) -> np.ndarray:
+    lacks = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    return high - low + 2 / (1 - LEVEL) * lacks
+
+
+def measure(
+    scores: Scores, name: str, stratum: str, method: str, budget: int, at: int
+) -> pd.DataFrame:
+    """Return a row per target."""
+    table, split = draw(scores, stratum, at)
+    cell = Cell(method, find_method(method), budget, stratum, split, at, 0, LEVEL, False)
+    found = run_cell(table, cell)
+    low, high, truth = (np.array(one) for one in (found.low, found.high, found.truth))
+    n_items = table.n_items
+    ends = random_widths(budget, n_items)
+    chances = [
+        hypergeometric(np.arange(budget + 1), n_items, np.array(round(t * n_items)), budget)
+        for t in truth
+    ]
+    rows = {
+        "covered": (low <= truth + 1e-9) & (truth <= high + 1e-9),
+        "width": high - low,
+        "winkler": winkler(low, truth, high),
+        "error": np.abs(np.array(found.estimate) - truth),
+        "random_width": [c @ (ends[:, 1] - ends[:, 0]) for c in chances],
+        "random_winkler": [
+            c @ winkler(ends[:, 0], t, ends[:, 1]) for c, t in zip(chances, truth, strict=True)
+        ],
+        "random_error": [expected_random_error(t, budget, n_items) for t in truth],
+    }
+    targets = [f"{name} {target}" for target in found.targets]
+    return pd.DataFrame(rows).assign(table=name, target=targets, draw=f"{name} {at}")
+
+
+def two_way(frame: pd.DataFrame, residuals: np.ndarray) -> float:
+    """Standard error of a weighted mean of residuals of mean 0, clustered by draw and by target."""
+    of = frame.assign(r=residuals * frame["weight"])
+    by_draw, by_target, by_both = (
+        float((of.groupby(by)["r"].sum() ** 2).sum())
+        for by in ("draw", "target", ["draw", "target"])
+    )
+    # With few draws the difference may be too small by chance.
+    return max(by_draw + by_target - by_both, by_draw, by_target) ** 0.5
+
+
+def ratio(frame: pd.DataFrame, what: str) -> tuple[float, float]:
+    own, random = frame[what], frame[f"random_{what}"]
+    base = float(random @ frame["weight"])
+    r = float(own @ frame["weight"]) / base
+    return r, two_way(frame, np.asarray(own - r * random)) / base
+
+
+def show(stratum: str, budget: int, frame: pd.DataFrame) -> str:
+    parts = dict(list(frame.groupby("table")))
+    # All tables weigh the same.
+    frame = frame.assign(weight=1 / frame.groupby("table")["error"].transform("size") / len(parts))
+    covered = float(frame["covered"] @ frame["weight"])
+    error = two_way(frame, np.asarray(frame["covered"] - covered))
+    cells = [f"{stratum}, {budget} items", f"{covered:.3f} ± {error:.3f}"]
+    for what in ("width", "winkler", "error"):
+        mean, its = ratio(frame, what)
+        cells.append(f"{mean:.2f} ± {its:.2f}")
+    if len(parts) > 1:
+        shares = {name: part["covered"].mean() for name, part in parts.items()}
+        scores = {
+            name: part["winkler"].mean() / part["random_winkler"].mean()
+            for name, part in parts.items()
+        }
+        least, most = min(shares, key=shares.__getitem__), max(scores, key=scores.__getitem__)
+        cells.append(f"{least} {shares[least]:.2f}, {most} {scores[most]:.2f}")
+    return f"| {' | '.join(cells)} |"
+
+
+def tables(folder: Path, stratum: str) -> Iterator[tuple[str, Scores]]:
+    if stratum in ("families", "like"):
+        yield "zoo", load_zoo()
+    for name in TABLES if stratum != "families" else ("llmub_mmlu",):
+        yield name, read(folder / f"{name}.npz").scores
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--methods", default=",".join(METHODS), help="by commas")
-    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--method", default="fewbench")
+    parser.add_argument("--strata", help="by commas")
+    parser.add_argument("--budgets", default="30,100", help="by commas")
+    parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--by-table", action="store_true", help="a row per table as well")
     given = parser.parse_args()
-    names = ["random", "random-ridge", *given.methods.split(",")]
-    print(f"| table, split ({BUDGET} items) | " + " | ".join(names) + " |")
-    print("|---" * (len(names) + 1) + "|")
-    shown: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for table, splits in TABLES.items():
-        scores = load_zoo() if table == "zoo" else read(given.folder / f"{table}.npz").scores
-        for split in splits:
-            settings = SETTINGS.get(split) or SplitSettings(split)  # type: ignore[arg-type]
-            repeats = given.repeats if settings.is_drawn else min(given.repeats, 3)
-            outcome = compare(scores, names[2:], [BUDGET], settings, repeats, workers=given.workers)
-            cells = outcome.cells.set_index("method")
-            row = [
-                f"{100 * cells.loc[name, 'coverage90']:.0f} % "
-                f"{100 * cells.loc[name, 'width90']:.0f} pp "
-                f"({100 * cells.loc[name, 'beyond']:.0f} %)"
-                for name in names
+    few = [f"sources={count}" for count in FEW]
+    strata = given.strata.split(",") if given.strata else [*SPLITS, "families", *few, *UNLIKE]
+    print("| stratum | coverage | width / random | Winkler / random | error / random | worst |")
+    print("|---" * 6 + "|")
+    with ProcessPoolExecutor(given.workers) as pool:
+        for stratum, budget in product(strata, map(int, given.budgets.split(","))):
+            jobs = [
+                pool.submit(measure, scores, name, stratum, given.method, budget, at)
+                for name, scores in tables(given.folder, stratum)
+                if budget < scores.n_items
+                for at in range(given.draws)
             ]
-            print(f"| {table}, {split} | " + " | ".join(row) + " |", flush=True)
-            for name in names:
-                width = cells.loc[name, "width90"] / cells.loc["random", "width90"]
-                shown.setdefault((split, name), []).append((cells.loc[name, "coverage90"], width))
-    for split in dict.fromkeys(split for split, _ in shown):
-        means = (np.mean(shown[split, name], axis=0) for name in names)
-        said = [f"{100 * covered:.0f} % × {width:.2f}" for covered, width in means]
-        print(f"| *mean, {split}* | " + " | ".join(said) + " |")
+            frame = pd.concat([job.result() for job in jobs], ignore_index=True)
+            print(show(stratum, budget, frame), flush=True)
+            if given.by_table:
+                for name, part in frame.groupby("table"):
+                    print(show(f"{stratum}, {name}", budget, part), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,19 @@
 """One thread for numerical libraries: sums in another order could turn ties, and so results."""
 
+import sys
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS and OpenMP use one thread."""
-    from threadpoolctl import threadpool_limits
+    return _controller(len(sys.modules)).limit(limits=1)  # type: ignore[no-any-return]
 
-    return threadpool_limits(1)  # type: ignore[no-any-return]
+
+@lru_cache(maxsize=1)
+def _controller(loaded: int) -> Any:
+    """Return the libraries; finding them takes milliseconds, and more come only with modules."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from fewbench.algorithms.kriging import Run, choose_static, fit_kriging
-from fewbench.algorithms.kriging.design import Reduction, SystematicDraws, choose
+from fewbench.algorithms.kriging import Run, choose_static, fit_kriging, next_together, settle
+from fewbench.algorithms.kriging.design import Reduction, choose
 from fewbench.algorithms.kriging.inside import Gaussian, bernoulli
 from fewbench.testing import simulate
 
@@ -36,6 +36,20 @@ def table():
 def model(table):
     weights = np.vstack([table.item_weights, table.task_weights.T])
     return fit_kriging(table.values[:50], weights, np.random.default_rng(0), 50)
+
+
+NOTHING = np.empty(0, dtype=np.intp)
+
+
+def play(model, answers, rounds, start=0.5, costs=None):
+    """Run a target in rounds of so many items; `answers` are those of the candidates."""
+    run = Run(model, start)
+    settle([run], NOTHING, costs)
+    for n in rounds:
+        new = next_together([run], n, run.items, costs)
+        run.hear(new, answers[new])
+        settle([run], run.items, costs)
+    return run
 
 
 class TestGaussian:
@@ -76,30 +90,14 @@ class TestDesign:
         assert sorted([*chosen, *closed]) == list(range(N))
 
     def test_the_first_items_of_more_are_those_of_fewer(self, model, table):
-        def asked(n):
-            run = Run(model, 0.3)
-            first = run.next(5)
-            run.hear(first, np.ones(5))
-            return [*first, *run.next(n)]
-
-        assert asked(30)[:15] == asked(10)
+        fewer, more = (play(model, table.values[55], (5, n)).items for n in (10, 30))
+        assert more[:15].tolist() == fewer.tolist()
 
     def test_dear_items_are_left_out(self, model):
         costs = np.where(np.arange(200) % 2, 1.0, 50.0)
-        assert (choose_static(model, 20, costs) % 2).mean() > 0.9
-        assert (choose_static(model, 20) % 2).mean() < 0.8
-
-    def test_draws_follow_the_density_and_are_spread_evenly(self):
-        order, density = np.arange(1000), np.repeat([1.0, 3.0], 500)
-        open_, draws = np.ones(1000, dtype=bool), SystematicDraws(order, 0.4)
-        found = []
-        for number in range(80):
-            found.append(draws.draw(number, density, open_))
-            open_[found[-1]] = False
-        assert len(set(found)) == 80
-        assert 15 <= sum(at < 500 for at in found) <= 25
-        steps = np.diff(np.sort(np.cumsum(density)[found])) / density.sum()
-        assert steps.max() < 4 / 80
+        dear, alike = (choose_static(model, 20, given)[0] for given in (costs, None))
+        assert (dear % 2).mean() > 0.8
+        assert (alike % 2).mean() < 0.7
 
 
 class TestBeyond:
@@ -111,7 +109,7 @@ class TestBeyond:
         )
         loadings, noise = curves._loadings(items)
         means, _ = curves.predict(known, items, answers)
-        for node in (0, 30, 60):
+        for node in (0, 30, -1):
             covariance = loadings[node] @ loadings[node].T + np.diag(noise[node])
             law = multivariate_normal(curves.chances[node, items], covariance)
             constant = 0.5 * len(items) * np.log(2 * np.pi)
@@ -132,14 +130,49 @@ class TestRun:
         for side, rows in {"like": order[10:20], "beyond": order[-6:]}.items():
             said = []
             for row in rows:
-                run = Run(model, 0.5)
-                for n in (5, 5, 10, 20):
-                    new = run.next(n)
-                    run.hear(new, values[row, new])
+                run = play(model, values[row], (5, 5, 10, 20))
                 said.append(run.estimate().beyond)
             found[side] = np.mean(said)
         assert found["like"] < 0.3
         assert found["beyond"] > 0.8
+
+    @pytest.mark.parametrize(
+        "target", ["like", "all right", "all wrong", "coin", "inverted", "hard half"]
+    )
+    def test_the_later_items_of_a_target_unlike_the_sources_are_a_sample(
+        self, model, table, target
+    ):
+        hard = table.values[:50].mean(axis=0).argsort().argsort() < 100
+        answers = {
+            "like": table.values[55],
+            "all right": np.ones(200),
+            "all wrong": np.zeros(200),
+            "coin": np.random.default_rng(0).integers(0, 2, 200).astype(float),
+            "inverted": 1 - table.values[55],
+            "hard half": hard.astype(float),
+        }[target]
+        run = play(model, answers, (5, 5, 10, 20))
+        found = run.estimate()
+        if target == "like":
+            assert not run.draws
+            assert found.freedom is None
+            return
+        [draw] = run.draws
+        assert draw.before.tolist() == run.items[: len(draw.before)].tolist()
+        assert len(draw.before) <= 20
+        drawn = draw.holds(run.items)
+        assert drawn.sum() == 40 - len(draw.before) == found.freedom[0] + 1
+        assert (draw.chances_of(int(drawn.sum()))[run.items[drawn]] > 0).all()
+
+    def test_few_sources_leave_a_sample_from_the_first_item(self, table):
+        weights = table.item_weights[None]
+        model = fit_kriging(table.values[:8], weights, np.random.default_rng(0), 8)
+        run = play(model, table.values[55], (5, 5, 10))
+        first, second = run.draws
+        assert len(first.before) == 0
+        assert np.ptp(first.chances_of(10)) < 1e-9, "the first ten with equal chances"
+        assert second.before.tolist() == run.items[:10].tolist()
+        assert run.estimate().freedom[0] == 19
 
     def test_all_items_give_the_exact_score_of_every_task(self, model, table):
         run = Run(model)
@@ -158,9 +191,6 @@ class TestRun:
         assert set(range(7)) <= set(model.candidates.tolist())
         off = []
         for row in range(30, 40):
-            run = Run(model, 0.1)
-            for n in (5, 15, 30):
-                new = run.next(n)
-                run.hear(new, table.values[row, model.candidates[new]])
+            run = play(model, table.values[row, model.candidates], (5, 15, 30))
             off.append(run.estimate().scores[0] - table.full_scores()[row])
         assert np.abs(off).mean() < 0.05

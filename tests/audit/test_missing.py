@@ -56,9 +56,9 @@ def test_a_few_gaps_are_called_random(make):
 def test_a_hundredth_is_nearly_complete(make):
     """The same hundredth from which intervals do without a model."""
     from fewbench.audit.missing import NEARLY_COMPLETE
-    from fewbench.evaluation import calibration
+    from fewbench.evaluation import errors
 
-    assert NEARLY_COMPLETE == calibration.NEARLY_COMPLETE
+    assert NEARLY_COMPLETE == errors.NEARLY_COMPLETE
 
     def plant(values, names):
         values[2, :4] = np.nan

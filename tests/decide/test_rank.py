@@ -1,4 +1,4 @@
-"""The order of several targets: how often ranges of ranks hold, and what is said of them."""
+"""The order of several targets: how often ranges of ranks hold, and what to run next."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 
 
-def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, play, tmp_path):
+@pytest.mark.slow
+def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, play):
     truth = targets.full_scores()
-    evaluation = Evaluation(sources, "greedy-ridge", 60, targets.model_ids)
-    evaluation.save(tmp_path / "run")
+    evaluation = Evaluation(sources, "fewbench", 60, targets.model_ids)
     play(evaluation)
     found = fewbench.rank(evaluation, top=5)
     order = {
@@ -28,7 +28,7 @@ def test_ranges_of_ranks_hold_together_and_chances_are_honest(sources, targets, 
     frame = found.to_frame()
     assert frame["chance_best"].sum() == pytest.approx(1)
     assert frame["chance_top"].sum() == pytest.approx(5)
-    assert np.mean(frame["rank_high"] - frame["rank_low"]) < 14  # of 19
+    assert np.mean(frame["rank_high"] - frame["rank_low"]) < 12  # of 19
     among = frame["chance_top"][[name for name, place in order.items() if place <= 5]]
     assert among.mean() > 0.6
     for one in found.targets:
@@ -62,6 +62,7 @@ def test_known_models_and_mistakes(sources, targets, play):
     assert not set(found.next_targets) & set(known)
 
 
+@pytest.mark.slow
 def test_items_go_where_they_settle_the_best(sources, targets, play, tmp_path):
     """Against equal shares: fewer answers until the best is settled, summed over several sets."""
     spent = {"allocated": 0, "equal": 0}

@@ -1,13 +1,14 @@
-"""The curve of a run: whole checkpoints help, sudden losses show, few verdicts are wrong."""
+"""The checkpoints of a run: whole ones find more changes, few verdicts are wrong."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from fewbench.decide.curve import OWN, smooth
-from fewbench.decide.steps import read_steps
 
 import fewbench
+from fewbench.decide.checkpoints import read_run
+from fewbench.decide.step_names import read_steps
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.scores import Scale
@@ -69,77 +70,63 @@ def test_names_without_one_step_are_refused(names, given, said):
         read_steps(names, given)
 
 
-def test_neighbors_help_where_changes_are_small_and_never_hide_a_sudden_one():
-    rng = np.random.default_rng(0)
-    steps = np.cumsum(rng.integers(1, 5, 20)).astype(float)
-    errors = np.full(20, 0.04)
-    own, drawn = [], []
-    for _ in range(100):
-        truth = 0.5 + np.linspace(0, 0.05, 20) + rng.normal(0, 0.002, 20).cumsum()
-        shared, single = rng.normal(0, 0.04 * np.sqrt(1 - OWN)), rng.normal(0, 0.04, 20)
-        estimates = truth + shared + np.sqrt(OWN) * single
-        found = smooth(steps, estimates, errors)
-        own.append(np.std(estimates - truth))
-        drawn.append(np.std(found.scores - truth))
-    assert np.mean(drawn) < 0.65 * np.mean(own)
-    fallen = truth - 0.3 * (np.arange(20) == 9)
-    found = smooth(steps, fallen, errors)
-    assert np.abs(found.scores - fallen).max() <= np.sqrt(OWN) * 0.04 + 1e-12
-    known = np.where(np.arange(20) % 7 == 0, 0.0, errors)
-    assert smooth(steps, fallen, known).scores[::7].tolist() == pytest.approx(fallen[::7])
-    again = smooth(np.repeat(steps, 2), np.repeat(fallen, 2), np.repeat(known, 2))  # repeated steps
-    assert np.isfinite(again.scores).all()
-    few = smooth(np.array([1.0, 2.0]), fallen[:2], errors[:2])
-    assert (few.scores == fallen[:2]).all()
-    assert np.isnan(few.left_out).all()
-
-
-def test_whole_checkpoints_join_the_sources_and_the_others_err_less(monkeypatch):
-    monkeypatch.setattr("fewbench.evaluation.intervals.DIVISIONS", 1)  # to save time
-    errors = []
-    for seed in range(2):
-        sources, run = parts(simulate_run(9, 400, n_models=24, seed=seed), 24)
-        names = run.model_ids
-        truth = dict(zip(names, run.full_scores().tolist(), strict=True))
-        whole = [names[0], names[4], names[8]]
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fewbench-static", "random"])
+def test_checkpoints_are_tested_against_the_last_whole_one(method):
+    """Which joins the sources: its changes are those of `versus` against a source model."""
+    found = {True: 0, False: 0}
+    for seed in range(3):
+        sources, run = parts(simulate_run(9, 400, n_models=24, rise=0.3, seed=seed), 24)
+        names, full = run.model_ids, run.full_scores()
+        truth = dict(zip(names, full.tolist(), strict=True))
+        whole = [names[0], names[4]]
         rest = [name for name in names if name not in whole]
-        some = evaluated(sources, run, rest, "fewbench-static", 40, seed)
-        alone = fewbench.track(some)
-        together = fewbench.track([some, evaluated(sources, run, whole, "random", 400)])
-        assert (alone.sources, together.sources) == (24, 27)
-        for found in (alone, together):
-            miss = [abs(found[name].alone - truth[name]) for name in rest]
-            errors.append(np.mean(miss))
-            inside = [found[n].interval.low <= truth[n] <= found[n].interval.high for n in rest]
-            assert np.mean(inside) >= 0.6
+        some = evaluated(sources, run, rest, method, 60, seed)
+        given = [some, evaluated(sources, run, whole, "random", 400)]
+        together, alone = fewbench.track(given), fewbench.track(some)
+        assert (alone.sources, together.sources) == (24, 26)
+        pairs = [(names[0], name) for name in names[1:5]]
+        pairs += [(names[4], name) for name in names[5:]]
+        assert [(one.before, one.after) for one in together.changes[:8]] == pairs
+        neighbors = [(one.before, one.after) for one in alone.changes[:6]]
+        assert neighbors == [*pairwise(rest)]
         for name in whole:
             assert together[name].is_known
             assert together[name].score == pytest.approx(truth[name])
             assert together[name].interval.low == together[name].interval.high
-        chances = together.to_frame()["chance_best"]
-        assert chances.sum() == pytest.approx(1)
-    assert np.mean(errors[1::2]) < 0.85 * np.mean(errors[::2])
+        same = read_run(given, None, None)
+        for one in together.changes[:8]:
+            if one.after in rest:
+                of = same.evaluations[one.after]
+                other = fewbench.versus((of, one.after), one.before, next_items=0)
+                assert (one.interval, one.difference) == (other.interval, other.difference)
+        for is_whole, tracked in ((True, together), (False, alone)):
+            for one in tracked.changes:
+                apart = truth[one.after] - truth[one.before]
+                if {one.before, one.after} & set(rest) and one.verdict != "undecided":
+                    assert one.verdict == ("better" if apart > 0 else "worse")
+                    found[is_whole] += 1
+    assert found[True] > found[False]
 
 
-def test_a_sudden_loss_is_flagged_and_not_smoothed_away():
-    table = simulate_run(8, 1000, drops={4: 0.05}, rise=0.03, persistence=0.99, seed=1)
+def test_a_sudden_loss_is_found_by_a_whole_checkpoint_before_it():
+    table = simulate_run(8, 1000, drops={4: 0.08}, rise=0.03, persistence=0.99, seed=1)
     sources, run = parts(table)
     names = run.model_ids
-    told = evaluated(sources, run, names, "random", 400)
-    found = fewbench.track(told, neighbors=True)
+    told = evaluated(sources, run, [*names[:3], *names[4:]], "random", 300)
+    whole = evaluated(sources, run, [names[3]], "random", 1000)
+    found = fewbench.track([told, whole])
     verdicts = {(one.before, one.after): one.verdict for one in found.changes}
     assert verdicts[names[3], names[4]] == "worse"
-    assert verdicts[names[4], names[5]] == "better"
     assert sum(one != "undecided" for one in verdicts.values()) <= 4
-    assert abs(found[names[4]].score - found[names[4]].alone) < 0.02
-    assert found[names[4]].score < min(found[names[3]].score, found[names[5]].score) - 0.02
+    assert found.best != names[4]
+    assert found[names[4]].chance_best < 0.01
+    assert found.to_frame()["chance_best"].sum() == pytest.approx(1)
     plain = fewbench.track(told, change=0.005)
-    assert 400 < plain.items_needed <= 1000
-    assert (plain.is_smoothed, found.is_smoothed) == (False, True)
-    assert [one.score for one in plain.points] == [one.alone for one in plain.points]
-    assert plain.changes == found.changes
+    assert 300 < plain.items_needed <= 1000
 
 
+@pytest.mark.slow
 def test_few_runs_without_change_show_one():
     """At most about one of ten, at 90 %."""
     wrong = 0
@@ -200,7 +187,7 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
     sources, run = parts(simulate_run(4, 100, n_models=15, seed=1), 15)
     path = fewbench.save_scores(sources, tmp_path / "scores.parquet")
     folder = tmp_path / "follow"
-    header = fewbench.start_track(sources, folder, budget=20, method="random", scores_path=path)
+    Evaluation(sources, "random", 20, ["step-100"]).save(folder / "step-100", path)
 
     def add(name, row, **how):
         evaluation = fewbench.add_checkpoint(folder, name, **how)
@@ -210,36 +197,39 @@ def test_a_folder_grows_and_survives_a_torn_line(tmp_path):
         return evaluation
 
     first = add("step-100", 0)
-    assert set(first.record.asked("step-100")) == set(sources.positions(header.subset.items))
     with pytest.raises(FewbenchError, match="a curve needs 2"):
         fewbench.track(folder)
-    add("late/b", 2, step=300)
-    add("org/run", 1, step=150)
+    late = add("late/b", 2)
+    assert late.provenance.budget == 20
+    asked = [one.record.asked(one.targets[0]).tolist() for one in (first, late)]
+    assert asked[0] == asked[1]
+    add("org/run", 1)
     add("org/run", 1, is_whole=True)  # takes the place of the part
-    found = fewbench.track(folder)
+    steps = {"late/b": 300, "org/run": 150}
+    found = fewbench.track(folder, steps=steps)
     assert [one.checkpoint for one in found.points] == ["step-100", "org/run", "late/b"]
     assert [one.is_known for one in found.points] == [False, True, False]
     lines = folder / "late_b" / "answers.jsonl"
     with lines.open("ab") as file:
         file.write(b'{"target": "late/b", "ite')
     fewbench.add_checkpoint(folder, "step-900")
-    assert "'step-900': no answers yet" in fewbench.track(folder).warnings
+    assert "'step-900': no answers yet" in fewbench.track(folder, steps=steps).warnings
     run_elsewhere = Evaluation(sources, "random", 10, ["step-400"])
     run_elsewhere.tell("step-400", dict.fromkeys(run_elsewhere.ask()["step-400"], 1.0))
     run_elsewhere.save(folder / "by hand", path)
-    assert fewbench.track(folder).best == "step-400"
-    again = fewbench.track(folder, steps={"late/b": 120.0})
+    again = fewbench.track(folder, steps=steps | {"late/b": 120.0})
+    assert again.best == "step-400"
     assert [one.step for one in again.points] == [100, 120, 150, 400]
-    assert again["late/b"].alone == found["late/b"].alone
+    assert again["late/b"].score == found["late/b"].score
     wrong = {
-        "already holds": lambda: fewbench.start_track(sources, folder, budget=20),
         "holds the checkpoint 'late/b'": lambda: fewbench.add_checkpoint(folder, "late:b"),
-        "no run is followed here": lambda: fewbench.add_checkpoint(tmp_path, "a"),
-        "no checkpoints here": lambda: fewbench.track(tmp_path / "nothing"),
+        "no checkpoints here": lambda: fewbench.add_checkpoint(tmp_path, "a"),
         "a source model already": lambda: fewbench.add_checkpoint(folder, "model-01"),
-        "step of 'c' is -1": lambda: fewbench.add_checkpoint(folder, "c", step=-1),
-        "'//' cannot name a folder": lambda: fewbench.add_checkpoint(folder, "//"),
-        "half width is 2": lambda: fewbench.track(folder, half_width=2.0),
+        "no step in the name of 'late/b', 'org/run'": lambda: fewbench.track(folder),
+        "half width is 2": lambda: fewbench.track(folder, steps=steps, half_width=2.0),
+        "give one of the two": lambda: fewbench.track(
+            folder, steps=steps, half_width=0.1, change=0.1
+        ),
         "is there twice": lambda: fewbench.track([first, first]),
         "different source scores": lambda: fewbench.track(
             [first, Evaluation(run, "random", 20, ["step-9"])]

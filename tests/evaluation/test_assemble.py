@@ -4,21 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fewbench.evaluation.calibration import Calibration
-from fewbench.evaluation.past_errors import PastErrors
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 from fewbench.evaluation import estimating
-from fewbench.evaluation.bounds import bound_score, past_scores
-from fewbench.evaluation.estimating import Said
-from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.sampling import (
-    error_within,
-    exact_interval,
-    standard_error,
-)
-from fewbench.methods import Provenance, find_method
+from fewbench.evaluation.bounds import past_scores
+from fewbench.evaluation.errors import HeldOut
+from fewbench.evaluation.intervals import Judge
+from fewbench.evaluation.sampling import error_within, exact_interval, standard_error
+from fewbench.methods import Answers, Prediction, Provenance, find_method
 from fewbench.scores import Scale
 from fewbench.testing import simulate
 
@@ -26,76 +21,85 @@ MADE = Provenance(
     method="m", settings="m", budget=5, seed=0, fingerprint="f", average="micro", version="0"
 )
 TABLE = simulate(10, 30, seed=1)
-
-
-def make_estimate(of_one, scores, calibration, level, provenance):
-    """Make an estimate by past errors that are given, or of a random sample (None)."""
-    method = "random" if calibration is None else "random-linear"
-    errors = ErrorModel(find_method(method), scores, 5, 0)
-    if calibration is not None or scores.average == "macro":
-        errors.inside = calibration or known(*[0.5] * 9)
-        errors.frontier = None
-    of_one = replace(of_one, score=bound_score(of_one.score, scores, of_one.items, of_one.answers))
-    [judged] = errors.judge(np.array([of_one.score]), [of_one.items], [of_one.answers], level)
-    past = past_scores(scores)
-    return estimating.make_estimate(of_one, scores, judged, level, provenance, errors, past)
-
-
-def said(score, items, answers, tasks=(0.5, 0.5, 0.5), outside=False):
-    return Said(
-        "t", score, np.array(tasks), outside, (), np.array(items), np.array(answers, dtype=float)
-    )
+HALVES = [1, 0, 0, 1, 0]
+LIKE = TABLE.values[0]
 
 
 def known(*errors):
-    """Past errors of as many sources, each at a score of one half on five of thirty items."""
+    """Errors of as many sources, each at a score of one half on 15 of 30 items."""
     count = len(errors)
     rows, zeros = np.arange(count), np.zeros(count)
-    spreads = np.full(count, standard_error(0.5, 5, 30))
-    return Calibration(PastErrors(np.array(errors), spreads, zeros, zeros, zeros, rows, rows, rows))
+    every = np.array(errors).reshape(-1, 1, 1) * np.ones((1, 1, 4))
+    units = np.full_like(every, standard_error(0.5, 15, 30))
+    return HeldOut(
+        np.array([5]), every, units, zeros, zeros, rows, rows, 0 * rows, 0 * rows
+    )  # fmt: skip
+
+
+def estimated(score, items, answers, held, *, scores=TABLE, level=0.9, tasks=(0.5, 0.5, 0.5)):
+    """Make an estimate by errors that are given, or of a random sample (None)."""
+    answers = Answers(np.array(items), np.array([answers], dtype=float))
+    one = estimating.scored(Prediction(np.array([score]), np.array([tasks])), 0, answers, scores)
+    method = find_method("random" if held is None else "random-linear")
+    if held is None and scores.average == "macro":
+        held = known(*[0.5] * 9)
+    judge = Judge(method, scores, 5, 0, held=held)
+    return estimating.make_estimate("t", one, judge, level, MADE, past_scores(scores))
 
 
 def test_random_sampling_stands_beside_every_estimate():
-    estimate = make_estimate(said(0.4, range(5), [1, 0, 0, 1, 0]), TABLE, None, 0.9, MADE)
+    estimate = estimated(0.4, range(5), HALVES, None)
     low, high = exact_interval(2, 5, 30, 0.9)
-    assert estimate.random.half_width == pytest.approx((high - low) / 2)
-    assert estimate.random.interval == estimate.interval
     assert (estimate.interval.low, estimate.interval.high) == (low, high)
-    expected = error_within(low, high, 5, 30)
-    assert estimate.random.expected_error == estimate.expected_error == pytest.approx(expected)
+    other = estimated(0.4, range(5), HALVES, known(*[0.1] * 20))
+    for one in (estimate, other):
+        assert one.random.half_width == pytest.approx((high - low) / 2)
+        assert one.random.expected_error == pytest.approx(error_within(low, high, 5, 30))
 
 
-def test_past_errors_make_the_interval_within_what_the_answers_leave_possible():
-    calibration = known(*[0.1] * 20)
-    estimate = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, calibration, 0.9, MADE)
-    assert (estimate.interval.low, estimate.interval.high) == pytest.approx((0.4, 0.6))
-    assert estimate.expected_error == pytest.approx(0.1)
-    most = make_estimate(said(0.9, range(25), [1] * 25), TABLE, known(*[3.0] * 20), 0.9, MADE)
+def width(estimate):
+    return estimate.interval.high - estimate.interval.low
+
+
+def test_held_out_errors_make_the_interval_within_what_the_answers_leave_possible():
+    many, few = (estimated(0.5, range(15), LIKE[:15], known(*[0.05] * n)) for n in (400, 10))
+    assert (many.interval.low, many.interval.high) == pytest.approx((0.45, 0.55), abs=0.005)
+    assert many.expected_error == pytest.approx(0.05)
+    assert (many.interval_kind, many.interval_sources) == ("held-out", 400)
+    assert many.warnings == ()
+    assert 1.2 * width(many) < width(few) < 3 * width(many)
+    most = estimated(0.9, range(25), [1] * 25, known(*[3.0] * 20))
     assert (most.interval.low, most.interval.high) == pytest.approx((25 / 30, 1))
-    few = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, known(0.1), 0.9, MADE)
-    assert (few.interval.low, few.interval.high) == pytest.approx((2 / 30, 27 / 30))
-    assert "needs 9 source models" in few.warnings[0]
-    assert few.interval_kind == "bounds"
+
+
+def test_too_few_sources_leave_the_width_of_as_many_random_items():
+    found = estimated(0.65, range(15), LIKE[:15], known(0.01, 0.02))
+    half = standard_error(0.65, 15, 30) * student.ppf(0.95, 14)
+    assert found.interval_kind == "random"
+    assert width(found) == pytest.approx(2 * half)
+    assert "2 independent source models are too few" in found.warnings[0]
+
+
+def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_items():
+    held = known(*[0.01] * 400)
+    like, right = (estimated(0.8, range(15), x, held) for x in (LIKE[:15], [1] * 15))
+    half = standard_error(0.8, 15, 30) * student.ppf(0.95, 14)
+    assert width(like) < 0.5 * half
+    assert right.interval.low == pytest.approx(0.8 - half)
+    assert "far above nearly all source models" in right.warnings[0]
 
 
 def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():
-    low = make_estimate(said(0.0, range(15), [1] * 15), TABLE, known(0.1), 0.9, MADE)
+    low = estimated(0.0, range(15), [1] * 15, known(*[0.1] * 9))
     assert low.score == pytest.approx(0.5)
     task_0 = np.flatnonzero(TABLE.task_of == 0)
-    every = make_estimate(
-        said(0.5, task_0, [1.0] * len(task_0), (0.2, 0.5, 0.5)), TABLE, known(0.1), 0.9, MADE
-    )
+    answers = [1.0] * len(task_0)
+    every = estimated(0.5, task_0, answers, known(*[0.1] * 9), tasks=(0.2, 0.5, 0.5))
     assert every.tasks["task-0"] == pytest.approx(1.0)
+    ends = every.task_intervals["task-0"]
+    assert ends.low == pytest.approx(ends.high)
     sizes = np.bincount(TABLE.task_of)
     assert np.average(list(every.tasks.values()), weights=sizes) == pytest.approx(every.score)
-
-
-def test_warnings():
-    quiet = make_estimate(said(0.5, [0], [1.0]), TABLE, known(*[0.1] * 20), 0.9, MADE)
-    assert quiet.warnings == ()
-    loud = make_estimate(said(0.5, [0], [1.0], outside=True), TABLE, known(0.1), 0.9, MADE)
-    assert len(loud.warnings) == 2
-    assert "unlike every source" in loud.warnings[1]
 
 
 @given(
@@ -112,12 +116,12 @@ def test_low_score_high_are_in_order_and_possible(n, score, level, average, erro
     items = rng.permutation(30)[:n]
     answers = rng.integers(0, 2, n).astype(float) if binary else rng.random(n)
     scores = TABLE.averaged(average)
-    calibration = None if error is None else known(*[error] * 9)
-    if calibration is None:
+    held = None if error is None else known(*[error] * 9)
+    if held is None:
         score = float(answers @ scores.item_weights[items] / scores.item_weights[items].sum())
     scale = Scale(-5, 5, lower_is_better=bool(seed % 2))
-    estimate = make_estimate(
-        said(score, items, answers), replace(scores, scale=scale), calibration, level, MADE
+    estimate = estimated(
+        score, items, answers, held, scores=replace(scores, scale=scale), level=level
     )
     least, most = sorted(
         scale.from_unit(
@@ -127,8 +131,14 @@ def test_low_score_high_are_in_order_and_possible(n, score, level, average, erro
             ]
         )
     )
+    for ends, one in [
+        (estimate.interval, estimate.score),
+        *((estimate.task_intervals[task], value) for task, value in estimate.tasks.items()),
+    ]:
+        if ends is not None:
+            assert -5 - 1e-9 <= ends.low <= one + 1e-9
+            assert one - 1e-9 <= ends.high <= 5 + 1e-9
     ends = estimate.interval
-    assert -5 <= ends.low <= estimate.score <= ends.high <= 5
     assert least - 1e-9 <= ends.low
     assert ends.high <= most + 1e-9
     if n == 30:
@@ -141,30 +151,25 @@ def test_the_interval_holds_the_score_where_the_exact_test_rejects_it():
     scores = simulate(4, 100)
     answers = np.zeros(99)
     answers[0] = 1
-    estimate = make_estimate(said(1 / 99, np.arange(99), answers), scores, None, 0.9, MADE)
+    estimate = estimated(1 / 99, np.arange(99), answers, None, scores=scores)
     assert exact_interval(1, 99, 100, 0.9) == (0.01, 0.01)
     assert estimate.interval.low <= 1 / 99 <= estimate.interval.high
 
 
 def test_exact_only_if_sources_and_answers_are_right_or_wrong():
     items = np.arange(10)
-    halves = make_estimate(said(0.5, items, np.full(10, 0.5)), TABLE, None, 0.9, MADE)
-    assert halves.interval_kind != "exact"
-    right = make_estimate(said(0.5, items, np.arange(10) % 2.0), TABLE, None, 0.9, MADE)
+    assert estimated(0.5, items, np.full(10, 0.5), None).interval_kind == "sampled"
+    right = estimated(0.5, items, np.arange(10) % 2.0, None)
     ends = (right.interval.low, right.interval.high)
     assert ends == pytest.approx(exact_interval(5, 10, 30, 0.9))
     assert right.interval_kind == "exact"
 
 
 def test_the_half_width_is_in_units_of_plain_sampling_s_error():
-    """Past errors at one half say less of a score near 0, and of one with more items run."""
-    calibration = known(*[0.1] * 20)
-    middle = make_estimate(said(0.5, range(5), [1, 0, 0, 1, 0]), TABLE, calibration, 0.9, MADE)
-    more = make_estimate(said(0.5, range(20), [1, 0] * 10), TABLE, calibration, 0.9, MADE)
-    low = make_estimate(said(0.05, range(5), [0] * 5), TABLE, calibration, 0.9, MADE)
-    width = {
-        name: one.interval.high - one.interval.low
-        for name, one in {"middle": middle, "more": more, "low": low}.items()
-    }
-    assert width["more"] < 0.6 * width["middle"]
-    assert width["low"] < 0.8 * width["middle"]
+    """Errors at one half say less of a score near 0, and of one with more items run."""
+    held = known(*[0.02] * 20)
+    middle = estimated(0.5, range(15), LIKE[:15], held)
+    more = estimated(0.58, range(25), TABLE.values[1, :25], held)
+    high = estimated(0.87, range(15), LIKE[:15], held)
+    assert width(more) < 0.6 * width(middle)
+    assert high.score - high.interval.low < 0.8 * width(middle) / 2

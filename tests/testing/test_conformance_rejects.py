@@ -117,7 +117,7 @@ class PeeksInMemory(Faulty):
 
 
 class PeeksBeforeAsking(Faulty):
-    """Asks for items that the target gets wrong."""
+    """Asks for items that the target gets wrong, but for one."""
 
     def choose(self, targets):
         wanted = super().choose(targets)
@@ -125,8 +125,8 @@ class PeeksBeforeAsking(Faulty):
             for table in tables_of_callers():
                 if name in table.model_ids:
                     row = table.values[table.model_ids.index(name)]
-                    others = np.argsort(row, kind="stable")
-                    wanted[name] = others[: len(items)]
+                    wrong = np.setdiff1d(np.argsort(row, kind="stable")[:20], items[:1])
+                    wanted[name] = np.concatenate([items[:1], wrong[: len(items) - 1]])
         return wanted
 
 

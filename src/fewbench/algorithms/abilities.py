@@ -99,6 +99,13 @@ class Abilities:
         low, high = np.quantile(self.sources, EDGES)
         return max(mean - float(high), 0.0) + min(mean - float(low), 0.0)
 
+    def chance_beyond(self, weights: FloatArray) -> float:
+        """Return the probability that a target is above 95 % or below 5 % of the sources."""
+        if not self.tell_apart:
+            return 0.0
+        low, high = np.quantile(self.sources, EDGES)
+        return float(weights[(self.grid < low) | (self.grid > high)].sum())
+
     def fit_p_value(self, theirs: FloatArray, items: IntArray, answers: FloatArray) -> float:
         """Return the share of models, sources and target, whose answers fit no better.
 

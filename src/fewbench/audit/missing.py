@@ -8,7 +8,7 @@ from fewbench.audit.finding import Finding, Table, number, share
 from fewbench.scores import Scores
 
 LEVEL = 0.01
-NEARLY_COMPLETE = 0.01  # as in evaluation/intervals.py
+NEARLY_COMPLETE = 0.01  # as in evaluation/errors.py
 
 
 def measure_missing(scores: Scores) -> Missingness | None:

@@ -16,6 +16,7 @@ from fewbench.decide.operands import (
     looks,
     operand,
     scores_of,
+    warnings_of,
 )
 from fewbench.decide.random_pairs import items_needed
 from fewbench.decide.versus import check_margin
@@ -239,7 +240,7 @@ def gate(
     own = operand(target, scores)
     n_checks = (at_least is not None) + (not_below is not None)
     each = 1 - (1 - level) / n_checks
-    checks, doubts = [], [*own.warnings]
+    checks, sides = [], [own]
     if at_least is not None:
         bound = fixed(float(scale.to_unit(at_least)), scores)
         words = "at most" if scale.lower_is_better else "at least"
@@ -251,13 +252,13 @@ def gate(
             raise EvaluationError(
                 f"{own.name!r} is its own baseline", hint="name another model with --not-below"
             )
-        doubts += baseline.warnings
+        sides.append(baseline)
         said = f" by more than {margin:g}" if margin else ""
         rule = f"not worse than {labels(own, baseline)[1]}{said}"
         sign = 1 if scale.lower_is_better else -1
         check = _Check(own, baseline, scores, each, sequential)
         checks.append(check.result(rule, margin or 0.0, sign * (margin or 0.0)))
-    warnings = tuple(dict.fromkeys(doubts))
+    warnings = warnings_of(sides)
     issue(warnings)
     verdicts = {one.verdict for one in checks}
     overall: Verdict = "pass" if verdicts == {"pass"} else "undecided"

@@ -16,6 +16,7 @@ from fewbench.evaluation.contrast import (
     sample_correlation,
 )
 from fewbench.evaluation.errors import NEARLY_COMPLETE, looks_of
+from fewbench.evaluation.estimating import scored
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.evaluation.intervals import Scored, Uncertainty
 from fewbench.scores import Scores
@@ -55,7 +56,8 @@ class Operand:
         """The full score, and how far it may be off."""
         if self.evaluation is None or self.scored is None:
             return float(self.estimates[0])
-        return self.evaluation.judge.of(self.scored)
+        stopping = self.evaluation.stop.half_width is not None
+        return self.evaluation.judge.of(self.scored, stopping=stopping)
 
     @cached_property
     def tasks(self) -> "list[Uncertainty | float | None]":
@@ -124,6 +126,18 @@ def _wider(one: Operand, other: Operand, level: float) -> float:
     """Return how much wider the interval is at this look than for a single one."""
     open_ = [side for side in (one, other) if not side.is_known]
     return max((look_factor(len(s.items), s.budget, level) for s in open_), default=1.0)
+
+
+def warnings_of(operands: Sequence[Operand]) -> tuple[str, ...]:
+    """Return the operands' warnings, each once, with the names unless it is of every target."""
+    by_text: dict[str, list[str]] = {}
+    for one in operands:
+        for text in one.warnings:
+            by_text.setdefault(text, []).append(one.name)
+    targets = [one.name for one in operands if not one.is_known]
+    return tuple(
+        text if names == targets else f"{some(names)}: {text}" for text, names in by_text.items()
+    )
 
 
 def looks(*operands: Operand) -> tuple[int, ...]:
@@ -207,15 +221,13 @@ def operand(given: Given, scores: Scores, others: Sequence[Given] = ()) -> Opera
 
 
 def _estimated(evaluation: Evaluation, target: str, scores: Scores) -> Operand:
-    scored = evaluation.scored(target)
-    told = (f"{target}: {note}" for note in evaluation.answer_notes(target))
-    notes = (*evaluation.prediction(target, tasks=False).notes, *told)
-    n_open = len(evaluation.record.open(target))
-    if n_open:
-        notes = (*notes, f"{target}: {counted(n_open, 'asked item')} not answered yet")
-    answers = scored.answers
+    prediction, answers = evaluation.prediction(target), evaluation.record.answers(target)
+    made = scored(prediction, 0, answers, scores)
+    notes = (*prediction.notes, *evaluation.answer_notes(target))
+    if n_open := len(evaluation.record.open(target)):
+        notes = (*notes, f"{counted(n_open, 'asked item')} not answered yet")
     return Operand(
-        target, scored.estimates, answers.items, answers.scores[0], evaluation, scored, notes
+        target, made.estimates, answers.items, answers.scores[0], evaluation, made, notes
     )
 
 
@@ -231,7 +243,7 @@ def _known(name: str, scores: Scores) -> Operand:
         )
     notes: tuple[str, ...] = ()
     if missing:
-        notes = (f"{name}: {missing:.1%} of its answers are missing and were filled in",)
+        notes = (f"{missing:.1%} of the answers are missing and were filled in",)
     estimates = np.array([scores.full_scores()[row], *scores.task_scores()[row]])
     items = np.flatnonzero(~np.isnan(values))
     return Operand(name, estimates, items, values[items], notes=notes)

@@ -13,7 +13,7 @@ from fewbench._types import FloatArray
 from fewbench._warned import as_html, in_cell, issue, with_warnings
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.next_items import next_items as choose_next
-from fewbench.decide.operands import Given, Operand, contrast, operand, scores_of
+from fewbench.decide.operands import Given, Operand, contrast, operand, scores_of, warnings_of
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
@@ -227,7 +227,7 @@ def rank(
         for at, one in enumerate(sides)
     )
     is_settled = bool(surely[:top, top:].all())
-    warnings = [said for one in sides for said in one.warnings]
+    warnings = [*warnings_of(sides)]
     silent = [name for one in evaluations for name in one.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
@@ -241,7 +241,7 @@ def rank(
         next_items={}
         if is_settled or next_items is None
         else _next_items(sides, errors, top, next_items, scores),
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(warnings),
     )
 
 

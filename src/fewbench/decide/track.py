@@ -12,7 +12,7 @@ from fewbench._names import some
 from fewbench._types import FloatArray
 from fewbench._warned import issue
 from fewbench.decide.checkpoints import Run, read_run
-from fewbench.decide.operands import Given, contrast, operand
+from fewbench.decide.operands import Given, contrast, operand, warnings_of
 from fewbench.decide.random_pairs import items_of_width
 from fewbench.decide.track_folder import open_folder
 from fewbench.decide.track_result import Change, Point, Track, Verdict
@@ -238,15 +238,7 @@ class _Tracker:
         return items_of_width(half, wanted / span, n, n_items)
 
     def _warnings(self) -> tuple[str, ...]:
-        by_text: dict[str, list[str]] = {}
-        for one in self.operands:
-            for said in one.warnings:
-                by_text.setdefault(said, []).append(one.name)
-        partial = [one for one in self.operands if not one.is_known]
-        found = []
-        for said, names in by_text.items():
-            everyone = len(names) == len(partial)
-            found.append(said if everyone else f"{some(names)}: {said}")
+        found = [*warnings_of(self.operands)]
         if self.run.silent:
             found.append(f"{some(self.run.silent)}: no answers yet")
         scant = [one.name for one in self.run.checkpoints if len(one.items) < SCANT]
@@ -255,7 +247,7 @@ class _Tracker:
                 f"{some(scant)}: fewer than {SCANT} answers. The estimate says little; run more "
                 "items"
             )
-        return tuple(dict.fromkeys(found))
+        return tuple(found)
 
 
 def _chances_best(scores: FloatArray, errors: FloatArray) -> FloatArray:

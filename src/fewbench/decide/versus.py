@@ -17,6 +17,7 @@ from fewbench.decide.operands import (
     operand,
     scores_of,
     task_contrasts,
+    warnings_of,
 )
 from fewbench.decide.random_pairs import items_needed, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
@@ -185,7 +186,7 @@ def _result(
         tasks=_tasks(one, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,
         deciding=_deciding(one, other, common, scores),
-        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
+        warnings=warnings_of((one, other)),
     )
 
 

@@ -126,17 +126,17 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     'there are only 4 distinct source models, too few to compare methods on'
     """
     check_budget(budget, scores.n_items)
-    distinct = distinct_sources(scores)
-    if distinct < FOLDS:
-        models = counted(distinct, "distinct source model")
-        return Choice(RANDOM, f"there are only {models}, too few to compare methods on")
     alpha = reliability(scores)
-    if alpha < RELIABLE:
+    if alpha < RELIABLE and scores.n_models >= FOLDS:
         return Choice(
             RANDOM,
             f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of 1), "
             "so they do not show which items tell models apart",
         )
+    distinct = distinct_sources(scores) or scores.n_models
+    if distinct < FOLDS:
+        models = counted(distinct, "distinct source model")
+        return Choice(RANDOM, f"there are only {models}, too few to compare methods on")
     with one_thread():
         return _by_backtest(scores, budget, seed, extends)
 

@@ -31,9 +31,9 @@ PRIOR = 10.0
 """So many groups of sources count for errors that do not move together."""
 PRIOR_ITEMS = 2.0
 """So many items count for answers that do not."""
-STEPS = 40
-ROUNDING = 1e-12
-"""Differences below this are of sums in another order: the scores are equal."""
+STEPS = 30
+DIGITS = 12
+"""Differences are rounded to so many: scores that are sums in another order are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,7 @@ class Contrast:
     def difference(self) -> float:
         """The difference of the estimates."""
         ends = [one.estimate if isinstance(one, Uncertainty) else one for one in self._sides]
-        apart = ends[0] - ends[1]
-        return 0.0 if abs(apart) < ROUNDING else apart
+        return round(float(ends[0] - ends[1]), DIGITS)
 
     @property
     def _sides(self) -> tuple[Uncertainty | float, Uncertainty | float]:
@@ -91,6 +90,10 @@ class Contrast:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the difference, within what the answers leave possible."""
+        low, high = self._ends(level)
+        return round(float(low), DIGITS), round(float(high), DIGITS)
+
+    def _ends(self, level: float) -> tuple[float, float]:
         one, other = self._sides
         if isinstance(one, Uncertainty) and not isinstance(other, Uncertainty):
             low, high = _widened(one, self.wider, level)

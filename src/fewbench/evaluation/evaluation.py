@@ -57,7 +57,7 @@ from fewbench.scores.replies import describe_replies, replies_of
 from fewbench.scores.table import check_is_scores
 
 if TYPE_CHECKING:
-    from fewbench.evaluation.intervals import Judge, Scored
+    from fewbench.evaluation.intervals import Judge
 
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
@@ -810,15 +810,6 @@ class Evaluation:
             )
         self._kept[tuple(names)] = (state, estimates)
         return Estimates(estimates)
-
-    def scored(self, target: str) -> "Scored":
-        """Return a target's estimates as the method made them, in [0, 1].
-
-        EvaluationError if the target has no answers.
-        """
-        from fewbench.evaluation.estimating import scored
-
-        return scored(self.prediction(target), 0, self.record.answers(target), self.scores)
 
     def _predict(self, names: list[str], *, tasks: bool) -> Prediction:
         with self._working():

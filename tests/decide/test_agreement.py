@@ -1,0 +1,111 @@
+"""The same answers give one interval and one verdict, whichever function is asked."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import fewbench
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.study.multiple import adjusted_p_values, holm
+from fewbench.testing import simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore::fewbench.errors.EstimateWarning")
+TABLE = simulate(60, 150, seed=5)
+SOURCES, NEW = TABLE.take(models=range(30)), TABLE.take(models=range(30, 60))
+NAMES = ["step-1", "step-2", "step-3"]
+LEVEL = 0.9
+
+
+def evaluated(method, rows, stop):
+    evaluation = Evaluation(SOURCES, method, targets=NAMES, stop=stop)
+    truth = dict(zip(NAMES, NEW.values[rows], strict=True))
+    while any((asked := evaluation.ask()).values()):
+        for name, items in asked.items():
+            evaluation.tell(name, dict(zip(items, truth[name][NEW.positions(items)], strict=True)))
+    return evaluation
+
+
+def p_value(found):
+    """Return the p-value behind the probability that A is better."""
+    return 2 * min(found.chance_a_better, 1 - found.chance_a_better)
+
+
+def ends(interval):
+    return interval.low, interval.high
+
+
+def same(value):
+    """Sums in another order are the same."""
+    return pytest.approx(value, abs=1e-12)
+
+
+def agree(evaluation, known, at_least):
+    """Check one set of three targets; return the verdicts between them."""
+    estimates = evaluation.estimate(LEVEL, warn=False)
+    score = float(SOURCES.full_scores()[SOURCES.model_ids.index(known)])
+    for name, one in estimates.items():
+        target = evaluation, name
+        check = fewbench.gate(target, at_least=at_least, level=LEVEL).checks[0]
+        assert (same(check.value), check.kind) == (one.score, one.interval_kind)
+        assert ends(check.interval) == same(ends(one.interval))
+        above, below = one.interval.low >= at_least, one.interval.high < at_least
+        assert check.verdict == ("pass" if above else "fail" if below else "undecided")
+
+        apart = fewbench.versus(target, known, level=LEVEL, next_items=0)
+        low, high = (end - score for end in ends(one.interval))
+        assert ends(apart.interval) == same((low, high))
+        assert apart.verdict == ("better" if low > 0 else "worse" if high < 0 else "undecided")
+        check = fewbench.gate(target, not_below=known, level=LEVEL).checks[0]
+        assert (check.value, check.interval) == (apart.difference, apart.interval)
+        named = {"better": "pass", "worse": "fail", "undecided": "undecided"}
+        assert check.verdict == named[apart.verdict]
+        looking = fewbench.versus(target, known, sequential=True, next_items=0)
+        check = fewbench.gate(target, not_below=known, sequential=True).checks[0]
+        assert check.interval == looking.interval
+
+    every = [*NAMES, known]
+    pairs = {
+        pair: fewbench.versus(
+            *((evaluation, name) if name in NAMES else name for name in pair), next_items=0
+        )
+        for pair in itertools.combinations(every, 2)
+    }
+    apart = holm({pair: p_value(one) for pair, one in pairs.items()}, 1 - LEVEL)
+    for one in fewbench.rank(evaluation, models=[known]).targets:
+        told_apart = {name for pair in apart if one.target in pair for name in pair}
+        assert set(one.level_with) == set(every) - told_apart - {one.target}
+
+    run = fewbench.track(evaluation, level=LEVEL)
+    for point in run.points:
+        one = estimates[point.checkpoint]
+        assert (point.score, *ends(point.interval)) == same((one.score, *ends(one.interval)))
+    for change in run.changes:
+        turned = pairs[change.before, change.after]
+        assert ends(change.interval) == same((-turned.interval.high, -turned.interval.low))
+        times = len(NAMES) - 1 if change == run.changes[-1] and len(run.changes) > 3 else 1
+        assert change.p_value == pytest.approx(min(1, times * p_value(turned)), abs=1e-12)
+    adjusted = adjusted_p_values(np.array([one.p_value for one in run.changes]))
+    for one, p in zip(run.changes, adjusted, strict=True):
+        sign = "better" if one.difference > 0 else "worse"
+        assert one.verdict == (sign if p <= 1 - LEVEL else "undecided")
+    return {one.verdict for one in pairs.values()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["random", "fewbench", "fewbench-static"])
+def test_five_functions_agree_on_200_sets_of_answers(method):
+    rng, seen = np.random.default_rng(1), set()
+    for _ in range(23):  # of three targets
+        rows, known = rng.choice(30, 3, replace=False), SOURCES.model_ids[rng.integers(30)]
+        seen |= agree(
+            evaluated(method, rows, Stop(items=30)), known, round(rng.uniform(0.2, 0.8), 2)
+        )
+    assert seen == {"better", "worse", "undecided"}
+
+
+def test_a_run_that_stops_by_width_has_one_interval_too():
+    stop = Stop(items=80, half_width=0.09, level=LEVEL)
+    for method in ("random", "fewbench"):
+        evaluation = evaluated(method, [1, 2, 3], stop)
+        agree(evaluation, SOURCES.model_ids[0], 0.4)
