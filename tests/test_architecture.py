@@ -13,6 +13,7 @@ import fewbench
 ROOT = Path(fewbench.__file__).parent
 BASE = {
     "errors",
+    "_arrays",
     "_blocks",
     "_content",
     "_journal",

@@ -141,7 +141,7 @@ def test_results_do_not_depend_on_blocks(small_blocks):
                 forward_selection(filled, scores.full_scores(), 9, 1.0),
                 fit_curves(filled, scores.full_scores()).slope, reliability(scores), ease(scores),
                 whole_tasks(scores), kriging.inside.all_sources.wanted_noise,
-                kriging.beyond._wanted_factors, np.abs(kriging.inside._along),
+                kriging.beyond.wanted_factors, np.abs(kriging.inside.along),
                 find_method("variance+mean").start(scores, 9, 0, ["x"]).ask()["x"],
             ]  # fmt: skip
 

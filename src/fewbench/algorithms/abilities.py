@@ -59,6 +59,11 @@ class Abilities:
     grid: FloatArray
     chances: FloatArray
 
+    def of(self, items: IntArray) -> "Abilities":
+        """Return the curves of some items."""
+        chances = self.chances[:, items]
+        return Abilities(self.sources, self.curves.of(items), self.grid, chances)
+
     @property
     def tell_apart(self) -> bool:
         """Whether the sources differ in ability, so that a target can be placed among them."""

@@ -14,12 +14,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbench._files import written_whole
+from fewbench._arrays import read_arrays, to_arrays, write_arrays
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray, IntArray
@@ -120,7 +119,7 @@ class HeldOut:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return to_arrays(self)
 
     def at(self, answered: int) -> int:
         """Return the place of the last look at so many answers, or of the first."""
@@ -187,11 +186,11 @@ def measure(
     if folder is not None:
         name = hashlib.sha256(f"{scores.fingerprint} {key}".encode()).hexdigest()[:12]
         path = folder / f"errors-{name}.npz"
-    found = None if path is None else _read(path)
+    found = None if path is None else read_arrays(path, HeldOut.of)
     if found is None:
         found = _measure(method.for_sources(scores), scores, budget, seed, looks, divisions, pool)
         if path is not None:
-            _keep(found, path)
+            write_arrays(path, found.arrays())
     measured[key] = found
     return found
 
@@ -410,23 +409,6 @@ def equal_weights(labels: IntArray) -> FloatArray:
         return np.empty(0)
     _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / counts[inverse] / len(counts))
-
-
-def _read(path: Path) -> HeldOut | None:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return HeldOut.of(dict(file))
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged
-        return None
-
-
-def _keep(held: HeldOut, path: Path) -> None:
-    """Keep errors in a folder, if it can be written to."""
-    try:
-        with written_whole(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **held.arrays())  # type: ignore[arg-type]
-    except OSError:
-        return
 
 
 def is_known(scores: Scores) -> BoolArray:

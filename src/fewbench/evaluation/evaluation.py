@@ -47,6 +47,7 @@ from fewbench.methods import (
     obstacle,
 )
 from fewbench.methods.catalogue import AUTO
+from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, open_scores
@@ -174,6 +175,7 @@ class Evaluation:
         self._entries: list[Entry] = []
         self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
         self._journal: Journal | None = None
+        self._fits = KeptFits()
         self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
 
     @cached_property
@@ -249,10 +251,8 @@ class Evaluation:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Use one thread, and keep fitted models in the folder."""
-        from fewbench.methods.item_response import fits_kept_in
-
-        with one_thread(), fits_kept_in(self.folder):
+        """Use one thread, and keep fits of the sources."""
+        with one_thread(), self._fits.in_use():
             yield
 
     @property
@@ -276,8 +276,6 @@ class Evaluation:
         scores_path : path, optional
             File of the scores, for `open` to read.
         """
-        from fewbench.methods.item_response import keep_fits
-
         journal = Journal(Path(folder))
         journal.create(
             Header(
@@ -291,7 +289,7 @@ class Evaluation:
         )
         for entry in self._entries:
             journal.append(entry)
-        keep_fits(self.scores, journal.folder)
+        self._fits.keep_in(journal.folder)
         self._journal = journal
         vars(self).pop("judge", None)  # which keeps its errors in the folder
 
@@ -341,6 +339,7 @@ class Evaluation:
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._take_up(journal)
+        evaluation._fits.keep_in(journal.folder)
         evaluation._journal = journal
         return evaluation
 

@@ -6,17 +6,12 @@ tables. The last few fits are kept.
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 
-from fewbench._files import written_whole
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.irt import (
     Abilities,
@@ -28,6 +23,7 @@ from fewbench.algorithms.irt import (
     fit_irt,
 )
 from fewbench.errors import MethodError
+from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
 from fewbench.methods.written import check_number
 from fewbench.scores import Scores
@@ -82,9 +78,13 @@ def source_model(scores: Scores, dimensions: int | None = None, form: Form = "2p
 
     name = f"item response {dimensions} {form}"
 
-    def fitted() -> SourceModel:
+    def fit() -> SourceModel:
         key = (_digest(scores), dimensions, form)
-        return _remembered(key, lambda: _on_disk(scores, key))
+        return _remembered(key, lambda: _fitted(scores, slice(None), dimensions, form))
+
+    def fitted() -> SourceModel:
+        name = f"item-response-{dimensions}-{form}"
+        return kept(scores, name, (dimensions, form, FIT), SourceModel, fit)
 
     def learned(part: str) -> FloatArray:
         return scores.remember(f"{name} {part}", lambda: _parts(fitted())[part])
@@ -152,47 +152,6 @@ def _digest(scores: Scores) -> str:
     return digest.hexdigest()
 
 
-_folder: ContextVar[Path | None] = ContextVar("_folder", default=None)
-
-
-@contextmanager
-def fits_kept_in(folder: Path | None) -> Iterator[None]:
-    """Keep models in a folder, as `item-response-*.npz`, until the block ends; None keeps none.
-
-    Deleted files are made again.
-    """
-    token = _folder.set(folder)
-    try:
-        yield
-    finally:
-        _folder.reset(token)
-
-
-def keep_fits(scores: Scores, folder: Path) -> None:
-    """Save the models fitted to these sources in a folder (see `fits_kept_in`)."""
-    fitted = {key: model for key, model in _kept.items() if isinstance(model, SourceModel)}
-    if isinstance(scores, PackedScores):
-        return  # the pack has them
-    digest = _digest(scores) if fitted else ""
-    for key, model in fitted.items():
-        if key[0] == digest:
-            _write(folder, key, model)
-
-
-def _on_disk(scores: Scores, key: tuple[str, int | None, Form]) -> SourceModel:
-    """Return the model in the folder, or fit and save it."""
-    folder, (_, dimensions, form) = _folder.get(), key
-    if folder is None:
-        return _fitted(scores, slice(None), dimensions, form)
-    try:
-        with np.load(_path(folder, key), allow_pickle=False) as found:
-            return _joined(found, tuple(found["notes"].tolist()))
-    except (OSError, EOFError, ValueError, KeyError, NotImplementedError, BadZipFile):
-        made = _fitted(scores, slice(None), dimensions, form)
-    _write(folder, key, made)
-    return made
-
-
 def _parts(made: SourceModel) -> dict[str, FloatArray]:
     """Return the arrays that a model consists of."""
     sources = made.model.sources
@@ -206,19 +165,6 @@ def _joined(parts: Mapping[str, FloatArray], notes: tuple[str, ...]) -> SourceMo
     return SourceModel(
         ItemResponse(discrimination, intercept, guessing, sources), parts["cuts"], notes
     )
-
-
-def _path(folder: Path, key: tuple[Any, ...]) -> Path:
-    made_of = repr((*key, FIT, np.__version__))
-    return folder / f"item-response-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
-
-
-def _write(folder: Path, key: tuple[Any, ...], made: SourceModel) -> None:
-    arrays = _parts(made)
-    notes = np.array(made.notes, dtype=np.str_)
-    path = _path(folder, key)
-    with suppress(OSError), written_whole(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, notes=notes, **arrays)  # type: ignore[arg-type]
 
 
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()

@@ -8,9 +8,17 @@ from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import FEW, Estimated, KrigingModel, Run, fit_kriging
+from fewbench.algorithms.kriging import (
+    FEW,
+    Estimated,
+    KrigingModel,
+    Run,
+    fit_kriging,
+    pool_size,
+)
 from fewbench.errors import MethodError
 from fewbench.methods.base import Prediction
+from fewbench.methods.kept_fits import kept
 from fewbench.methods.needs import Need
 from fewbench.methods.sources import distinct_sources, models_per_group
 from fewbench.methods.written import check_number
@@ -18,6 +26,8 @@ from fewbench.scores import Scores, read_costs
 
 PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
+FIT = 1
+"""Raise this number when the fit changes, so that kept fits are not used."""
 NEEDS = (
     Need("sources", 2, "items are told apart by how sources differ on them", required=True),
     Need(
@@ -49,12 +59,18 @@ def source_kriging(
         f"learning from {counted(scores.n_models, 'source model')} on "
         f"{counted(scores.n_items, 'item')}",
     )
-    weights = np.vstack([scores.item_weights, scores.task_weights.T])
-    rng = np.random.default_rng(child_seed(seed, 8))
     check_number("sources", sources, 0)
-    distinct = distinct_sources(scores) if sources is None else sources
-    groups = models_per_group(scores)
-    return fit_kriging(scores.filled_cells, weights, rng, distinct, groups, asked, include)
+
+    def fit() -> KrigingModel:
+        weights = np.vstack([scores.item_weights, scores.task_weights.T])
+        rng = np.random.default_rng(child_seed(seed, 8))
+        distinct = distinct_sources(scores) if sources is None else sources
+        groups = models_per_group(scores)
+        return fit_kriging(scores.filled_cells, weights, rng, distinct, groups, asked, include)
+
+    pool = pool_size(asked, scores.n_items)
+    chosen = None if include is None else sorted(include.tolist())
+    return kept(scores, f"kriging-{pool}", (seed, chosen, sources, FIT), KrigingModel, fit)
 
 
 def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Prediction:

@@ -216,7 +216,10 @@ def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, di
                     models = item_files.read_models(file.schema_arrow.metadata)
                     meta |= {"models": models, "cells": item_files.read_cells(file, meta)}
             elif raw is not None:
-                table = _first_rows(file, meta) if only_items else file.read()
+                table = _first_rows(file, meta)
+                if not only_items:  # of the others' rows, not what they repeat of the items
+                    columns = ["model", "score", *meta["model_columns"]]
+                    meta |= {"cells": file.read(columns=columns)}
     except (KeyError, TypeError, json.JSONDecodeError):
         table = None  # said below
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -266,12 +269,13 @@ def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
         for name in meta["model_columns"]:
             models[name] = _column(told[name])
         return Scores(meta["cells"], models, items, options, _scale(meta), meta["average"])
-    values = table["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
+    told = meta["cells"]
+    values = told["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
     values.flags.writeable = False  # so that Scores shares it
     first_models = np.arange(n_models) * n_items
-    models = pd.DataFrame(index=_column(table["model"].take(first_models)))
+    models = pd.DataFrame(index=_column(told["model"].take(first_models)))
     for name in meta["model_columns"]:
-        models[name] = _column(table[name].take(first_models))
+        models[name] = _column(told[name].take(first_models))
     return Scores(values, models, items, options, _scale(meta), meta["average"])
 
 

@@ -51,22 +51,51 @@ class Filter:
     score: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
 class Beyond:
-    """Curves over a grid of abilities. Parameters as for `Inside`."""
+    """Curves over a grid of abilities.
 
-    def __init__(
-        self,
-        scores: Matrix,
-        weights: FloatArray,
-        candidates: IntArray,
-        abilities: Abilities,
-    ) -> None:
+    Attributes
+    ----------
+    edge, edge_score : float
+        The sources' 95 % quantiles of ability and of the first wanted score.
+    grid : ndarray, shape (nodes,)
+    chances, deviation : ndarray, shape (nodes, candidates)
+        Chance of a right answer, and its standard deviation.
+    shared, own : ndarrays, shapes (k, candidates) and (candidates,)
+        Factors of the residuals, and the variance that they leave.
+    basis : ndarray, shape (2, candidates)
+        Ones and standardized difficulties.
+    weights : ndarray, shape (wanted, candidates)
+    wanted_mean, wanted_noise : ndarray, shape (nodes, wanted)
+    wanted_factors : ndarray, shape (nodes, wanted, k + 2)
+    designs : tuple of Gaussian
+        By which items are chosen: at some abilities from the sources' median upwards.
+    """
+
+    edge: float
+    edge_score: float
+    grid: FloatArray
+    chances: FloatArray
+    deviation: FloatArray
+    shared: FloatArray
+    own: FloatArray
+    basis: FloatArray
+    weights: FloatArray
+    wanted_mean: FloatArray
+    wanted_noise: FloatArray
+    wanted_factors: FloatArray
+    designs: tuple[Gaussian, ...]
+
+    @classmethod
+    def fit(
+        cls, scores: Matrix, weights: FloatArray, candidates: IntArray, abilities: Abilities
+    ) -> "Beyond":
+        """Fit the sources. Parameters as for `Inside.fit`."""
         curves, sources = abilities.curves, abilities.sources
-        self.edge = float(np.quantile(sources, EDGE))
         full = by_rows(scores, lambda part: part @ weights[0])
-        self.edge_score = float(np.quantile(full, EDGE))
         nodes = abilities.grid >= sources.min() - BELOW
-        self.grid = abilities.grid[nodes]
+        grid = abilities.grid[nodes]
 
         def residuals(items: slice | IntArray) -> FloatArray:
             chances = np.clip(curves.of(items).at(sources), LEAST, 1 - LEAST)
@@ -85,28 +114,33 @@ class Beyond:
         own = alone + np.maximum(SAMPLE_SHARE * square - (shared**2).sum(axis=0), 0)
         difficulty = (curves.intercept - curves.intercept.mean()) / (curves.intercept.std() + 1e-9)
         basis = np.vstack([np.ones(len(difficulty)), difficulty])
-        self._shared, self._own = shared[:, candidates], own[candidates]
-        self._basis = basis[:, candidates]
-        self.weights = weights[:, candidates]
-        # Totals over all items, the candidates and the others.
         every = abilities.chances[nodes]
         spread, deviation = every * (1 - every), _deviation(every)
-        self.chances, self._deviation = every[:, candidates], deviation[:, candidates]
-        self._wanted_mean = every @ weights.T
-        self._wanted_factors = np.stack(
-            [_weighed(w, deviation, shared, spread, basis) for w in weights],
-            axis=1,
-        )  # nodes, wanted, k
-        self._wanted_noise = (deviation**2 * own) @ (weights**2).T
-        # For the design: at some abilities from the sources' median upwards, with more directions.
-        at = np.linspace(np.quantile(sources, 0.5), self.grid[-1] - 0.5, DESIGNS)
-        self.designs = [
-            _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
-        ]
+        # With more directions than the rest.
+        at = np.linspace(np.quantile(sources, 0.5), grid[-1] - 0.5, DESIGNS)
+        return cls(
+            edge=float(np.quantile(sources, EDGE)),
+            edge_score=float(np.quantile(full, EDGE)),
+            grid=grid,
+            chances=every[:, candidates],
+            deviation=deviation[:, candidates],
+            shared=shared[:, candidates],
+            own=own[candidates],
+            basis=basis[:, candidates],
+            weights=weights[:, candidates],
+            wanted_mean=every @ weights.T,
+            wanted_noise=(deviation**2 * own) @ (weights**2).T,
+            wanted_factors=np.stack(
+                [_weighed(w, deviation, shared, spread, basis) for w in weights], axis=1
+            ),
+            designs=tuple(
+                _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
+            ),
+        )
 
     def start(self) -> Filter:
         """Return what is known before any answer."""
-        nodes, k = len(self.grid), len(self._shared) + 2
+        nodes, k = len(self.grid), len(self.shared) + 2
         return Filter(
             np.zeros((nodes, k)),
             np.broadcast_to(np.eye(k), (nodes, k, k)).copy(),
@@ -137,23 +171,23 @@ class Beyond:
         """Return means and variances of the wanted scores at every node, (nodes, wanted)."""
         loadings, noise = self._loadings(items)
         own = self.weights[:, items]  # wanted, n
-        left = self._wanted_factors - np.matmul(own, loadings)
+        left = self.wanted_factors - np.matmul(own, loadings)
         means = (
-            self._wanted_mean
+            self.wanted_mean
             - self.chances[:, items] @ own.T
             + own @ answers
             + np.einsum("gwk,gk->gw", left, known.factors)
         )
         variances = np.einsum("gwk,gwk->gw", np.matmul(left, known.covariance), left)
-        variances += np.maximum(self._wanted_noise - noise @ (own**2).T, 0)
+        variances += np.maximum(self.wanted_noise - noise @ (own**2).T, 0)
         return means, variances
 
     def _loadings(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return factors of items at all nodes, (nodes, n, k), and their noise, (nodes, n)."""
-        chances, deviation = self.chances[:, items], self._deviation[:, items]
-        shared = deviation[:, :, None] * self._shared[:, items].T
-        effects = (chances * (1 - chances))[:, :, None] * self._basis[:, items].T
-        noise = deviation**2 * (self._own[items] + 1e-4)
+        chances, deviation = self.chances[:, items], self.deviation[:, items]
+        shared = deviation[:, :, None] * self.shared[:, items].T
+        effects = (chances * (1 - chances))[:, :, None] * self.basis[:, items].T
+        noise = deviation**2 * (self.own[items] + 1e-4)
         return np.concatenate([shared, effects], axis=2), noise
 
 

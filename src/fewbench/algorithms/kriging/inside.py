@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbench._blocks import Matrix, beside, by_columns, by_rows, column_blocks, total
 from fewbench._types import FloatArray, IntArray
@@ -116,95 +117,130 @@ def leading_directions(rows: FloatArray, n: int) -> FloatArray:
     return np.asarray(rows @ vectors[:, -n:] / np.sqrt(squares[-n:]))
 
 
+@dataclass(frozen=True, eq=False)
 class Inside:
     """The local Gaussian process of the sources.
 
-    Parameters
+    Attributes
     ----------
-    scores : Matrix, shape (sources, items)
-        In [0, 1], without gaps.
-    weights : ndarray, shape (wanted, items)
-        Weights of the wanted scores, each row of sum 1.
-    candidates : ndarray of int, shape (candidates,)
-        Items that may be asked.
-    abilities : Abilities
-    per_group : float
-        How many sources there are for each independent one. The more, the wider the neighborhood:
-        the members of one family say little of another.
-    dispersion : float
-        Variance of the scores, as a share of that of right and wrong answers.
+    bandwidth : float
+    scores, variance : ndarray of float32, shape (sources, candidates)
+        Scores, and the variance of an answer at the source's ability.
+    wanted : ndarray, shape (sources, wanted)
+        The sources' wanted scores.
+    directions : ndarray, shape (sources, directions)
+        Leading directions of the curves' covariance.
+    along, along_wanted : ndarrays, shapes (directions, candidates) and (directions, wanted)
+        The curves along these directions.
+    wanted_noise, nugget : ndarrays, shapes (wanted,) and (candidates,)
+    weights : ndarray, shape (wanted, candidates)
     """
 
-    def __init__(
-        self,
+    bandwidth: float
+    scores: NDArray[np.float32]
+    variance: NDArray[np.float32]
+    wanted: FloatArray
+    directions: FloatArray
+    along: NDArray[np.float32]
+    along_wanted: FloatArray
+    wanted_noise: FloatArray
+    nugget: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def fit(
+        cls,
         scores: Matrix,
         weights: FloatArray,
         candidates: IntArray,
         abilities: Abilities,
         dispersion: float,
         per_group: float = 1.0,
-    ) -> None:
-        self._bandwidth = BANDWIDTH * per_group**0.5
-        self._scores = scores[:, candidates].astype(np.float32)
-        self._wanted = by_rows(scores, lambda part: part @ weights.T)
-        self._weights = weights[:, candidates]
+    ) -> "Inside":
+        """Fit the sources.
 
+        Parameters
+        ----------
+        scores : Matrix, shape (sources, items)
+            In [0, 1], without gaps.
+        weights : ndarray, shape (wanted, items)
+            Weights of the wanted scores, each row of sum 1.
+        candidates : ndarray of int, shape (candidates,)
+            Items that may be asked.
+        abilities : Abilities
+            Of all items.
+        per_group : float
+            How many sources there are for each independent one. The more, the wider the
+            neighborhood: the members of one family say little of another.
+        dispersion : float
+            Variance of the scores, as a share of that of right and wrong answers.
+        """
         curves, sources = abilities.curves, abilities.sources
         chances = curves.of(candidates).at(sources)
         pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
-        self._directions = leading_directions(pool, DIRECTIONS)
-        self._along = (self._directions.T @ pool).astype(np.float32)
+        directions = leading_directions(pool, DIRECTIONS)
         own = dispersion * chances * (1 - chances)
-        self._variance = np.asfortranarray(own.astype(np.float32))
         of_wanted, variance = [], []
         for items in column_blocks(scores):
             chances = curves.of(items).at(sources)
             variance.append((dispersion * chances * (1 - chances)).mean(axis=0))
             chances -= chances.mean(axis=0)
             of_wanted.append(chances @ weights[:, items].T)
-        self._along_wanted = self._directions.T @ total(of_wanted)
         share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
         nugget = NUGGET * dispersion * share * (1 - share)
-        noise = SHRINKAGE * beside(variance) + nugget
-        self._wanted_noise = weights**2 @ noise
-        self._nugget = nugget[candidates]
-        self.all_sources = self._weighed(np.full(len(scores), 1 / len(scores)))
+        return cls(
+            bandwidth=BANDWIDTH * per_group**0.5,
+            scores=scores[:, candidates].astype(np.float32),
+            variance=np.asfortranarray(own.astype(np.float32)),
+            wanted=by_rows(scores, lambda part: part @ weights.T),
+            directions=directions,
+            along=(directions.T @ pool).astype(np.float32),
+            along_wanted=directions.T @ total(of_wanted),
+            wanted_noise=weights**2 @ (SHRINKAGE * beside(variance) + nugget),
+            nugget=nugget[candidates],
+            weights=weights[:, candidates],
+        )
+
+    @cached_property
+    def all_sources(self) -> Gaussian:
+        """The Gaussian of all sources, equally weighted."""
+        return self._weighed(np.full(len(self.scores), 1 / len(self.scores)))
 
     def answers(self, items: IntArray) -> FloatArray:
         """Return the sources' answers to candidates, shape (sources, n)."""
-        return self._scores[:, items].astype(np.float64)
+        return self.scores[:, items].astype(np.float64)
 
     def near(self, items: IntArray, answers: FloatArray) -> Gaussian:
         """Return the Gaussian of the sources that answer as the target does."""
-        theirs = self._scores[:, items]
+        theirs = self.scores[:, items]
         apart = np.abs(theirs - answers).mean(axis=1, dtype=np.float64)
         share = theirs.mean(axis=0, dtype=np.float64)
         expected = (2 * share * (1 - share)).mean() * len(theirs) / max(len(theirs) - 1, 1)
-        weights = np.exp(-(apart - apart.min()) / (self._bandwidth * (expected + 1e-9)))
+        weights = np.exp(-(apart - apart.min()) / (self.bandwidth * (expected + 1e-9)))
         return self._weighed(weights / weights.sum())
 
     def _weighed(self, weights: FloatArray) -> Gaussian:
         root = np.sqrt(weights)
-        about = root[:, None] * (self._directions - weights @ self._directions)
+        about = root[:, None] * (self.directions - weights @ self.directions)
         values, vectors = np.linalg.eigh(about.T @ about)
         turn = np.sqrt(SHRINKAGE * np.maximum(values, 0))[:, None] * vectors.T
         order = np.argsort(-weights, kind="stable")
         # Sources that weigh next to nothing only cost time.
         used = order[: max(2, int((np.cumsum(weights[order]) < KEPT_WEIGHT).sum()) + 1)]
         scale = (np.sqrt(1 - SHRINKAGE) * root[used])[:, None]
-        mean = weights.astype(np.float32) @ self._scores
-        wanted = weights @ self._wanted
+        mean = weights.astype(np.float32) @ self.scores
+        wanted = weights @ self.wanted
         return Gaussian(
             mean.astype(np.float64),
             np.vstack(
                 [
-                    scale.astype(np.float32) * (self._scores[used] - mean),
-                    turn.astype(np.float32) @ self._along,
+                    scale.astype(np.float32) * (self.scores[used] - mean),
+                    turn.astype(np.float32) @ self.along,
                 ]
             ),
-            SHRINKAGE * (weights.astype(np.float32) @ self._variance) + self._nugget,
+            SHRINKAGE * (weights.astype(np.float32) @ self.variance) + self.nugget,
             wanted,
-            np.vstack([scale * (self._wanted[used] - wanted), turn @ self._along_wanted]),
-            self._wanted_noise,
-            self._weights,
+            np.vstack([scale * (self.wanted[used] - wanted), turn @ self.along_wanted]),
+            self.wanted_noise,
+            self.weights,
         )

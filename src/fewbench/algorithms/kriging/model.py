@@ -29,7 +29,7 @@ class KrigingModel:
     inside : Inside
     beyond : Beyond
     abilities : Abilities
-        Curves of all items.
+        Curves of the candidates.
     expected : ndarray, shape (nodes, wanted)
         Wanted scores on the grid of abilities.
     sizes : ndarray, shape (wanted,)
@@ -42,6 +42,8 @@ class KrigingModel:
         Variance of the scores about the curves, as a share of that of right and wrong answers.
     distinct : int
         Number of sources by which items are chosen, near copies counted once.
+    n_items : int
+        Number of items of the benchmark.
     """
 
     candidates: IntArray
@@ -54,11 +56,7 @@ class KrigingModel:
     pools: IntArray
     dispersion: float
     distinct: int
-
-    @property
-    def n_items(self) -> int:
-        """Number of items of the benchmark."""
-        return len(self.abilities.curves.intercept)
+    n_items: int
 
     @property
     def is_sampled(self) -> bool:
@@ -126,15 +124,16 @@ def fit_kriging(
         dispersion = _dispersion(scores, abilities)
     return KrigingModel(
         candidates,
-        Inside(scores, weights, candidates, abilities, dispersion, per_group),
-        Beyond(scores, weights, candidates, abilities),
-        abilities,
+        Inside.fit(scores, weights, candidates, abilities, dispersion, per_group),
+        Beyond.fit(scores, weights, candidates, abilities),
+        abilities.of(candidates),
         abilities.chances @ weights.T,
         np.count_nonzero(weights, axis=1).astype(np.float64),
         np.searchsorted(candidates, order[rank[order] < n_items]),
         rank[candidates],
         dispersion,
         distinct,
+        n_items,
     )
 
 

@@ -151,14 +151,13 @@ class Run:
     def is_unlike(self) -> bool:
         """Whether the answers say that the sources cannot predict this target."""
         theirs = self.model.inside.answers(self.items)
-        items = self.model.candidates[self.items]
-        return self.model.abilities.unlike(theirs, items, self.answers, FAR, MISFIT) is not None
+        abilities = self.model.abilities
+        return abilities.unlike(theirs, self.items, self.answers, FAR, MISFIT) is not None
 
     @property
     def _abilities(self) -> FloatArray:
         """Posterior weights of the grid of abilities."""
-        items = self.model.candidates[self.items]
-        return self.model.abilities.posterior(items, self.answers)
+        return self.model.abilities.posterior(self.items, self.answers)
 
     def designs(self) -> list[tuple[float, Sequence[Gaussian], IntArray]]:
         """Return the models by which the next items are chosen: weight, Gaussians, answered."""
@@ -249,7 +248,7 @@ class Run:
     def _sampled(self) -> Assisted:
         """Return what the sample says by itself, assisted by the curves."""
         model, items = self.model, self.items
-        predicted = self._abilities @ model.abilities.chances[:, model.candidates]
+        predicted = self._abilities @ model.abilities.chances
         noise, weights = self._noise(), model.beyond.weights
         expected = self._abilities @ model.expected
         phases = []
@@ -291,7 +290,7 @@ class Run:
 
     def _noise(self) -> FloatArray:
         """Return the variance of each candidate's answer at the target's ability."""
-        chances = self.model.abilities.chances[:, self.model.candidates]
+        chances = self.model.abilities.chances
         return np.asarray(self.model.dispersion * (self._abilities @ (chances * (1 - chances))))
 
 
@@ -401,7 +400,7 @@ def choose_static(
     likely = (abilities.grid >= np.quantile(abilities.sources, EDGES[0])) & (
         abilities.grid <= abilities.sources.max() + FAR
     )
-    chances = abilities.chances[np.ix_(likely, model.candidates)]
+    chances = abilities.chances[likely]
     sizes = _sizes(model, (chances * (1 - chances)).mean(axis=0), costs)
     order = model.order[~np.isin(model.order, chosen)]
     sample = NestedSample(order, sizes, start)
