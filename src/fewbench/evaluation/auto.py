@@ -3,10 +3,12 @@
 A quick backtest: every source model is estimated by methods that were fitted without it. The
 preferred method is taken unless another one is clearly better, and no worse for targets stronger
 than their sources. Plain random sampling is taken unless the method is clearly better than that.
+Methods are judged at the same numbers of items whatever is to be run, so that a table has one
+answer.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,9 +19,10 @@ from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray
 from fewbench.errors import EvaluationError, FewbenchError
-from fewbench.evaluation.errors import FOLDS, measure
+from fewbench.evaluation.errors import FOLDS, HeldOut, measure
 from fewbench.evaluation.opening import Stop, check_budget
 from fewbench.evaluation.replay import replay
+from fewbench.evaluation.sampling import expected_random_error, sampling_effect
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Method, Session, Subset, find_method, obstacle
 from fewbench.methods.catalogue import AUTO, STRONGER
 from fewbench.methods.sources import RELIABLE, distinct_sources, reliability
@@ -28,6 +31,7 @@ from fewbench.scores import Scores
 RANDOM = "random"
 OWN = ("fewbench", "fewbench-static")
 """fewbench's own methods, the first to prefer, where the catalogue has them."""
+DEFAULT = OWN[0]
 SAFE = "aipw"
 """A method that rests little on the source models."""
 MOST_MODELS, MOST_ITEMS = 80, 2000
@@ -35,8 +39,12 @@ MOST_MODELS, MOST_ITEMS = 80, 2000
 STRONGEST = 0.75
 """Sources above this quantile stand for targets that beat all others."""
 ALPHA = 0.1
-UNKNOWN_BUDGET = 100
-"""Items to backtest with where only the width of the interval is given."""
+LOOKS = (10, 20, 40, 80)
+"""Numbers of items at which methods are judged, at most half of the table's."""
+TINY = 1e-9
+
+
+Beats = Callable[[str, str, int], bool]
 
 
 class Choice(NamedTuple):
@@ -102,7 +110,7 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     scores : Scores
         The source models. At most 80 of them and 2,000 items are used, drawn at random.
     budget : int
-        Number of items to run.
+        Number of items to run. The choice does not depend on it.
     seed : int
         Random seed.
     extends : bool
@@ -115,9 +123,10 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
 
     Notes
     -----
-    Errors are compared by Student's t test over the folds of a cross-fit: the models of a fold
-    share the items that were drawn, so their errors move together. The level is 10 %, divided by
-    the number of methods compared (Bonferroni).
+    Methods are judged by their error over that of random sampling, mean over 10, 20, 40 and 80
+    items. It is compared by Student's t test over the folds of a cross-fit: the
+    models of a fold share the items that were drawn, so their errors move together. The level is
+    10 %, divided by the number of methods compared (Bonferroni).
 
     Examples
     --------
@@ -126,79 +135,121 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     'there are only 4 distinct source models, too few to compare methods on'
     """
     check_budget(budget, scores.n_items)
-    alpha = reliability(scores)
-    if alpha < RELIABLE and scores.n_models >= FOLDS:
+    alpha, distinct = reliability(scores), distinct_sources(scores)
+    if scores.n_models >= FOLDS and alpha < RELIABLE:
         return Choice(
             RANDOM,
             f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of 1), "
             "so they do not show which items tell models apart",
         )
-    distinct = distinct_sources(scores) or scores.n_models
-    if distinct < FOLDS:
-        models = counted(distinct, "distinct source model")
+    if min(distinct, scores.n_models) < FOLDS:
+        models = counted(distinct or scores.n_models, "distinct source model")
         return Choice(RANDOM, f"there are only {models}, too few to compare methods on")
     with one_thread():
-        return _by_backtest(scores, budget, seed, extends)
+        return _by_backtest(scores, seed, extends)
 
 
 def choose_for(scores: Scores, stop: Stop, seed: int) -> Choice:
     """Choose a method for an evaluation that stops by these limits."""
     budget = stop.budget(find_method(RANDOM), scores)
     unknown = stop.items is None and stop.cost is None
-    if unknown:
-        budget = min(UNKNOWN_BUDGET, max(1, scores.n_items // 4))
     return choose_method(scores, budget, seed, extends=unknown)
 
 
-def _by_backtest(scores: Scores, budget: int, seed: int, extends: bool) -> Choice:
+def pick(names: Sequence[str], means: Mapping[str, float], beats: Beats) -> str:
+    """Return the method to take: the first, unless another one clearly errs less.
+
+    Whatever is taken must clearly err less than random sampling, or another one is taken that does,
+    or random sampling.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The preferred first, without random sampling.
+    means : mapping of str to float
+        Their errors.
+    beats : callable
+        Whether one method errs clearly less than another, of so many comparisons.
+    """
+    preferred, *others = names
+    better = [name for name in others if beats(name, preferred, len(others))]
+    chosen = min(better, key=lambda name: means[name]) if better else preferred
+    if beats(chosen, RANDOM, 1):
+        return chosen
+    clear = [name for name in names if beats(name, RANDOM, len(names))]
+    return min(clear, key=lambda name: means[name]) if clear else RANDOM
+
+
+def _by_backtest(scores: Scores, seed: int, extends: bool) -> Choice:
     found = candidates(scores)[:-1]
     own = [name for name in found if name in OWN][:1]
     names = list(dict.fromkeys([*own, *[n for n in found if n not in OWN][:1], SAFE]))
     names = [n for n in names if not extends or CATALOGUE[n].method.extends]
     methods = {name: CATALOGUE[name].method.for_sources(scores) for name in names}
-    part, budget_here = _part(scores, budget, seed)
-    errors: dict[str, FloatArray] = {}
-    random = np.empty((0,))
-    for name in names:
-        held = measure(methods[name], part, budget_here, child_seed(seed, 10), divisions=1)
-        folds = np.unique(held.parts)
-        if len(folds) < FOLDS:  # it could not be fitted on every part of the sources
-            continue
-        sizes = np.abs(held.errors[:, -1, 0])
-        errors[name] = np.array([sizes[held.parts == fold].mean() for fold in folds])
-        random = np.array([held.random[held.parts == fold].mean() for fold in folds])
+    part = _part(scores, seed)
+    looks = [n for n in LOOKS if n <= part.n_items // 2] or [max(1, part.n_items // 2)]
+    every = {name: _shares(methods[name], part, looks, child_seed(seed, 10)) for name in names}
+    errors = {name: one[0] for name, one in every.items() if one.size}
     if not errors:
         return Choice(RANDOM, "no other method could be judged on these source models")
     preferred = next(iter(errors))
-    better = {
-        name: mean
-        for name, mean in ((n, float(e.mean())) for n, e in errors.items())
-        if name != preferred
-        and _is_below(errors[name] - errors[preferred], ALPHA / max(len(errors) - 1, 1))
-    }
-    chosen = min(better, key=lambda name: better[name]) if better else preferred
-    passed_over = ""
-    pair = methods[chosen], methods[preferred]
-    if chosen != preferred and not _holds_beyond(*pair, part, budget_here, seed):
-        passed_over = f"; {chosen} errs less there, but more for models stronger than its sources"
-        del errors[chosen]
-        chosen = preferred
-    if not _is_below(errors[chosen] - random, ALPHA):
-        passed_over = ""
-        clear = [n for n in errors if _is_below(errors[n] - random, ALPHA / len(errors))]
-        if not clear:
-            return Choice(
-                RANDOM,
-                "no method is clearly better than random sampling on your source models: "
-                f"{chosen} errs by {_said(errors[chosen], scores)} with {budget} items, random "
-                f"sampling by {_said(random, scores)}",
-            )
-        chosen = min(clear, key=lambda name: float(errors[name].mean()))
-    return Choice(
-        chosen,
-        f"on your source models it errs by {_said(errors[chosen], scores)} with {budget} items, "
-        f"random sampling by {_said(random, scores)}{passed_over}",
-    )
+    over = f"random sampling's, mean over {looks[0]} to {looks[-1]} items"
+    shares = {name: float(one.mean()) for name, one in errors.items()}
+    nearer = dict[str, str]()
+    """Methods that err less than the preferred one, but not beyond the sources."""
+
+    def beats(name: str, other: str, comparisons: int) -> bool:
+        apart = errors[name] - (every[name][1] if other == RANDOM else errors[other])
+        if not _is_below(apart, ALPHA / comparisons):
+            return False
+        middle = looks[len(looks) // 2]
+        if other == RANDOM or _holds_beyond(methods[name], methods[other], part, middle, seed):
+            return True
+        nearer[name] = f"{name} errs less ({shares[name]:.2f}), but more for models stronger than "
+        nearer[name] += "its sources"
+        return False
+
+    chosen = pick(list(errors), shares, beats)
+    if chosen == RANDOM:
+        return Choice(
+            RANDOM,
+            "no method is clearly better than random sampling on your source models: the error of "
+            f"{preferred} is {shares[preferred]:.2f} of {over}",
+        )
+    said = f"on your source models its error is {shares[chosen]:.2f} of {over}"
+    if chosen == preferred:
+        if preferred != DEFAULT and DEFAULT in CATALOGUE:
+            said += f"; {DEFAULT} could not be judged on parts of them"
+        return Choice(chosen, "; ".join([said, *nearer.values()]))
+    why = "clearly more" if beats(chosen, preferred, len(errors) - 1) else "not clearly below 1"
+    return Choice(chosen, f"{said}; that of {preferred} is {shares[preferred]:.2f}, {why}")
+
+
+def _shares(method: Method, part: Scores, looks: Sequence[int], seed: int) -> FloatArray:
+    """Return errors over random sampling's, mean over numbers of items, shape (2, folds).
+
+    The second row is of random sampling on the models of each fold; its mean over all is 1.
+    """
+    runs: list[tuple[HeldOut, int]] = [(measure(method, part, n, seed, divisions=1), 0)
+                                       for n in looks if not method.extends]  # fmt: skip
+    if method.extends:
+        held = measure(method, part, looks[-1], seed, looks, divisions=1)
+        runs = [(held, at) for at in range(len(looks))]
+    full, effect = part.full_scores(), sampling_effect(part, looks[-1])
+    found = []
+    for n, (held, at) in zip(looks, runs, strict=True):
+        folds = [held.parts == fold for fold in range(FOLDS)]
+        if not all(fold.any() for fold in folds):  # it could not be fitted on all
+            return np.empty((2, 0))
+        of_models = (
+            np.abs(held.errors[:, at, 0]),
+            np.array(
+                [expected_random_error(full[m], n, part.n_items, effect) for m in held.models]
+            ),
+        )
+        means = np.array([[one[fold].mean() for fold in folds] for one in of_models])
+        found.append(means / max(means[1].mean(), TINY))
+    return np.asarray(np.mean(found, axis=0))
 
 
 def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, seed: int) -> bool:
@@ -217,22 +268,18 @@ def _holds_beyond(method: Method, preferred: Method, part: Scores, budget: int, 
     return float(mine.mean()) <= float(other.mean())
 
 
-def _part(scores: Scores, budget: int, seed: int) -> tuple[Scores, int]:
-    """Return a part of a large table, and the budget that leaves the same share of it."""
+def _part(scores: Scores, seed: int) -> Scores:
+    """Return a part of a large table."""
     rng = np.random.default_rng(child_seed(seed, 11))
     models = items = None
-    most_items = max(MOST_ITEMS, 4 * budget)
     if scores.n_models > MOST_MODELS:
         models = np.sort(rng.permutation(scores.n_models)[:MOST_MODELS])
-    if scores.n_items > most_items:
-        items = np.sort(rng.permutation(scores.n_items)[:most_items])
+    if scores.n_items > MOST_ITEMS:
+        items = np.sort(rng.permutation(scores.n_items)[:MOST_ITEMS])
         # Items that none of the models answered are left out.
         seen = scores.cells[slice(None) if models is None else models]
         items = items[~np.isnan(seen[:, items]).all(axis=0)]
-    if models is None and items is None:
-        return scores, budget
-    part = scores.take(models, items)
-    return part, min(budget, part.n_items)
+    return scores if models is None and items is None else scores.take(models, items)
 
 
 def _is_below(differences: FloatArray, alpha: float) -> bool:
@@ -242,10 +289,6 @@ def _is_below(differences: FloatArray, alpha: float) -> bool:
     n = len(differences)
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
     return mean < 0 and mean + float(stdtrit(n - 1, 1 - alpha)) * sd / math.sqrt(n) < 0
-
-
-def _said(errors: FloatArray, scores: Scores) -> str:
-    return f"{float(errors.mean()) * (scores.scale.high - scores.scale.low):.3g}"
 
 
 def check_given(subset: Subset | None) -> None:
