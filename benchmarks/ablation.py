@@ -1,4 +1,4 @@
-"""What each part of fewbench's own method is worth: the table in docs/methods/fewbench.md.
+"""What each part of fewbench's own method is worth.
 
 A cell is the error over the exact expected error of random sampling at 10, 30 and 100 items, a
 geometric mean over tables, and in brackets the worst table. Each row leaves one part out.
