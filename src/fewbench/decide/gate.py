@@ -79,7 +79,7 @@ class Gate(BaseModel):
         pass if all checks pass, fail if one fails, else undecided.
     checks : tuple of Check
     level : float
-        1 minus the largest share of wrong verdicts.
+        As given. With two checks, each interval has a higher one, `Check.level`.
     looks : tuple of int
         Numbers of answers at which the interval holds together, for one look at each; empty if it
         holds once.
@@ -196,8 +196,8 @@ def gate(
     margin : float, optional
         For `not_below`, on the scale of the scores (default: 0).
     level : float
-        At most 1 - level of the verdicts are wrong. With two conditions, each is checked at half
-        of that share.
+        Level of the interval. At most (1 - level) / 2 of the models that should not pass do, and
+        of those that should not fail. With two conditions, each is checked at half of that share.
     sequential : bool
         Whether you look again after 10, 20, 40, … answers up to the budget, and stop at pass or
         fail. The interval is then wide enough for all looks together.

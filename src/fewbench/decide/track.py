@@ -66,10 +66,10 @@ def track(
     scores : Scores, optional
         The source models, if their file was moved.
     level : float
-        Level of the band and of the verdicts.
+        Level of each interval, and of all verdicts together.
     half_width, change : float, optional
-        Say how many items the next checkpoint needs for a band of this half width, or to find a
-        change of this size in 80 % of cases, on the scale of the scores.
+        Say how many items the next checkpoint needs for an interval of this half width, or to find
+        a change of this size in 80 % of cases, on the scale of the scores.
 
     Raises
     ------

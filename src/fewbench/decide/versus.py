@@ -53,7 +53,7 @@ def versus(
     scores : Scores, optional
         The source models, if both are names.
     level : float
-        Level of the interval, and 1 minus the share of wrong verdicts.
+        Level of the interval. At most (1 - level) / 2 of the verdicts have the wrong sign.
     margin : float, optional
         Largest difference that does not matter, on the scale of the scores.
     adjust : {"holm", "bh"}
