@@ -98,8 +98,11 @@ class Beyond:
         grid = abilities.grid[nodes]
 
         def residuals(items: slice | IntArray) -> FloatArray:
-            chances = np.clip(curves.of(items).at(sources), LEAST, 1 - LEAST)
-            return np.asarray((scores[:, items] - chances) / _deviation(chances))
+            chances = curves.of(items).at(sources)
+            np.clip(chances, LEAST, 1 - LEAST, out=chances)
+            rest = scores[:, items] - chances
+            rest /= _deviation(chances)
+            return rest
 
         directions = leading_directions(np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS)
         turned = (np.sqrt(SAMPLE_SHARE / len(scores)) * directions).T
@@ -153,6 +156,7 @@ class Beyond:
         mean, covariance = known.factors.copy(), known.covariance.copy()
         likelihood, score = known.likelihood.copy(), known.score.copy()
         loadings, noise = self._loadings(items)
+        lowered = np.empty_like(covariance)
         for at, answer in enumerate(answers):
             load = loadings[:, at]
             along = np.matmul(covariance, load[:, :, None])[:, :, 0]
@@ -162,7 +166,8 @@ class Beyond:
             likelihood -= 0.5 * (off**2 / variance + np.log(variance))
             score += bernoulli(answer, expected)
             mean += along * (off / variance)[:, None]
-            covariance -= along[:, :, None] * (along / variance[:, None])[:, None, :]
+            gain = along / variance[:, None]
+            covariance -= np.multiply(along[:, :, None], gain[:, None, :], out=lowered)
         return Filter(mean, covariance, likelihood, score)
 
     def predict(
@@ -233,4 +238,6 @@ def _linear(
 
 def _deviation(chances: FloatArray) -> FloatArray:
     cut = np.clip(chances, FLOOR, 1 - FLOOR)
-    return np.asarray(np.sqrt(cut * (1 - cut)))
+    rest = 1 - cut
+    rest *= cut
+    return np.sqrt(rest, out=rest)

@@ -219,6 +219,11 @@ class Inside:
         weights = np.exp(-(apart - apart.min()) / (self.bandwidth * (expected + 1e-9)))
         return self._weighed(weights / weights.sum())
 
+    @cached_property
+    def _rows(self) -> NDArray[np.float32]:
+        """The scores, each source's in one piece of memory: rows of them are taken often."""
+        return np.ascontiguousarray(self.scores)
+
     def _weighed(self, weights: FloatArray) -> Gaussian:
         root = np.sqrt(weights)
         about = root[:, None] * (self.directions - weights @ self.directions)
@@ -230,14 +235,14 @@ class Inside:
         scale = (np.sqrt(1 - SHRINKAGE) * root[used])[:, None]
         mean = weights.astype(np.float32) @ self.scores
         wanted = weights @ self.wanted
+        factors = np.empty((len(used) + len(turn), len(mean)), dtype=np.float32)
+        near = factors[: len(used)]
+        np.subtract(self._rows[used], mean, out=near)
+        near *= scale.astype(np.float32)
+        factors[len(used) :] = turn.astype(np.float32) @ self.along
         return Gaussian(
             mean.astype(np.float64),
-            np.vstack(
-                [
-                    scale.astype(np.float32) * (self.scores[used] - mean),
-                    turn.astype(np.float32) @ self.along,
-                ]
-            ),
+            factors,
             SHRINKAGE * (weights.astype(np.float32) @ self.variance) + self.nugget,
             wanted,
             np.vstack([scale * (self.wanted[used] - wanted), turn @ self.along_wanted]),
