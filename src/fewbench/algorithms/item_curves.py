@@ -135,10 +135,11 @@ def _information(
 
 def logistic(x: FloatArray | float) -> FloatArray:
     """Return 1 / (1 + exp(-x)), without overflow."""
-    found = np.asarray(np.clip(x, -30, 30))  # large: worked on in place
+    found: FloatArray = np.asarray(np.clip(x, -30, 30))  # large: worked on in place
     np.exp(np.negative(found, out=found), out=found)
     found += 1
-    return np.divide(1, found, out=found)
+    np.divide(1, found, out=found)
+    return found
 
 
 def logit(p: FloatArray | float, edge: float = 0.0) -> FloatArray:

@@ -10,6 +10,7 @@ the rest is independent. The prior of g is flat over the grid.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,8 +61,8 @@ class Beyond:
     edge, edge_score : float
         The sources' 95 % quantiles of ability and of the first wanted score.
     grid : ndarray, shape (nodes,)
-    chances, deviation : ndarray, shape (nodes, candidates)
-        Chance of a right answer, and its standard deviation.
+    chances : ndarray, shape (nodes, candidates)
+        Chance of a right answer.
     shared, own : ndarrays, shapes (k, candidates) and (candidates,)
         Factors of the residuals, and the variance that they leave.
     basis : ndarray, shape (2, candidates)
@@ -77,7 +78,6 @@ class Beyond:
     edge_score: float
     grid: FloatArray
     chances: FloatArray
-    deviation: FloatArray
     shared: FloatArray
     own: FloatArray
     basis: FloatArray
@@ -126,7 +126,6 @@ class Beyond:
             edge_score=float(np.quantile(full, EDGE)),
             grid=grid,
             chances=every[:, candidates],
-            deviation=deviation[:, candidates],
             shared=shared[:, candidates],
             own=own[candidates],
             basis=basis[:, candidates],
@@ -140,6 +139,11 @@ class Beyond:
                 _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
             ),
         )
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of an answer, shape (nodes, candidates)."""
+        return _deviation(self.chances)
 
     def start(self) -> Filter:
         """Return what is known before any answer."""
