@@ -1,5 +1,6 @@
 """Dataclasses of arrays as arrays by name, and .npz files of them."""
 
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -13,6 +14,10 @@ from numpy.typing import NDArray
 from fewbench._files import written_whole
 
 T = TypeVar("T")
+DAMAGED = (
+    *(OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, MemoryError),
+    *(BadZipFile, zlib.error),
+)
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -62,7 +67,7 @@ def _value(kind: Any, arrays: Arrays, name: str) -> Any:
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write an .npz file, if the folder can be written to."""
     with suppress(OSError), written_whole(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(path: Path, make: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
@@ -70,5 +75,5 @@ def read_arrays(path: Path, make: Callable[[dict[str, NDArray[Any]]], T]) -> T |
     try:
         with np.load(path, allow_pickle=False) as file:
             return make(dict(file))
-    except (OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, BadZipFile):
+    except DAMAGED:
         return None

@@ -13,6 +13,7 @@ from fewbench.testing import simulate
 
 TABLE = simulate(61, 80, 3, missing=0.05, seed=1)
 SOURCES = TABLE.take(models=np.arange(60))
+SOURCES = SOURCES.changed(models=SOURCES.models.assign(size="7B"))
 ANSWERS = dict(zip(SOURCES.item_ids, TABLE.filled[60].round(), strict=True))
 
 

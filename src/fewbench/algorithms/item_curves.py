@@ -85,7 +85,8 @@ def fit_curves(answers: Matrix, abilities: FloatArray) -> ItemCurves:
         for _ in range(STEPS):
             chance = logistic(b + abilities[:, None] * a)
             h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
-            residual = counts[:, None] * (answers - chance)
+            residual = answers - chance
+            residual *= counts[:, None]
             g_b = residual.sum(axis=0) - (b - centre) / variance
             g_a = abilities @ residual - SLOPE_PRECISION * (a - slope)
             determinant = h_bb * h_aa - h_ab**2
@@ -121,7 +122,10 @@ def _grouped(answers: Matrix, abilities: FloatArray) -> tuple[FloatArray, FloatA
 def _information(
     chance: FloatArray, abilities: FloatArray, counts: FloatArray, variance: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    weights = counts[:, None] * np.maximum(chance * (1 - chance), 1e-4)
+    weights = 1 - chance
+    weights *= chance
+    np.maximum(weights, 1e-4, out=weights)
+    weights *= counts[:, None]
     return (
         weights.sum(axis=0) + 1 / variance,
         abilities @ weights,
@@ -131,7 +135,11 @@ def _information(
 
 def logistic(x: FloatArray | float) -> FloatArray:
     """Return 1 / (1 + exp(-x)), without overflow."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
+    found: FloatArray = np.asarray(np.clip(x, -30, 30))  # large: worked on in place
+    np.exp(np.negative(found, out=found), out=found)
+    found += 1
+    np.divide(1, found, out=found)
+    return found
 
 
 def logit(p: FloatArray | float, edge: float = 0.0) -> FloatArray:

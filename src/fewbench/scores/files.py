@@ -59,7 +59,7 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
     } | (item_files.layout(scores) if by_items else {})
     table = None if by_items else _long(scores)
     scores = _with_options_written(scores, target, meta)
-    meta["digest"] = scores.digest
+    meta |= {"digest": scores.digest, "fingerprint": scores.fingerprint}
     raw = json.dumps(meta).encode()
     if table is None:
         item_files.write_by_items(scores, meta, raw, target)
@@ -162,6 +162,8 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
         )
         if set(meta["model_columns"]) <= set(MODEL_ATTRIBUTES):
             vars(scores)["fingerprint"] = meta["digest"]
+        elif "fingerprint" in meta:
+            vars(scores)["fingerprint"] = meta["fingerprint"]
         scores._check_items()
     return scores
 

@@ -10,6 +10,7 @@ the rest is independent. The prior of g is flat over the grid.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,8 +61,8 @@ class Beyond:
     edge, edge_score : float
         The sources' 95 % quantiles of ability and of the first wanted score.
     grid : ndarray, shape (nodes,)
-    chances, deviation : ndarray, shape (nodes, candidates)
-        Chance of a right answer, and its standard deviation.
+    chances : ndarray, shape (nodes, candidates)
+        Chance of a right answer.
     shared, own : ndarrays, shapes (k, candidates) and (candidates,)
         Factors of the residuals, and the variance that they leave.
     basis : ndarray, shape (2, candidates)
@@ -77,7 +78,6 @@ class Beyond:
     edge_score: float
     grid: FloatArray
     chances: FloatArray
-    deviation: FloatArray
     shared: FloatArray
     own: FloatArray
     basis: FloatArray
@@ -98,8 +98,11 @@ class Beyond:
         grid = abilities.grid[nodes]
 
         def residuals(items: slice | IntArray) -> FloatArray:
-            chances = np.clip(curves.of(items).at(sources), LEAST, 1 - LEAST)
-            return np.asarray((scores[:, items] - chances) / _deviation(chances))
+            chances = curves.of(items).at(sources)
+            np.clip(chances, LEAST, 1 - LEAST, out=chances)
+            rest = scores[:, items] - chances
+            rest /= _deviation(chances)
+            return rest
 
         directions = leading_directions(np.asfortranarray(residuals(candidates)), DESIGN_DIRECTIONS)
         turned = (np.sqrt(SAMPLE_SHARE / len(scores)) * directions).T
@@ -123,7 +126,6 @@ class Beyond:
             edge_score=float(np.quantile(full, EDGE)),
             grid=grid,
             chances=every[:, candidates],
-            deviation=deviation[:, candidates],
             shared=shared[:, candidates],
             own=own[candidates],
             basis=basis[:, candidates],
@@ -137,6 +139,11 @@ class Beyond:
                 _linear(curves, float(g), leading, basis, alone, weights, candidates) for g in at
             ),
         )
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of an answer, shape (nodes, candidates)."""
+        return _deviation(self.chances)
 
     def start(self) -> Filter:
         """Return what is known before any answer."""
@@ -153,6 +160,7 @@ class Beyond:
         mean, covariance = known.factors.copy(), known.covariance.copy()
         likelihood, score = known.likelihood.copy(), known.score.copy()
         loadings, noise = self._loadings(items)
+        lowered = np.empty_like(covariance)
         for at, answer in enumerate(answers):
             load = loadings[:, at]
             along = np.matmul(covariance, load[:, :, None])[:, :, 0]
@@ -162,7 +170,8 @@ class Beyond:
             likelihood -= 0.5 * (off**2 / variance + np.log(variance))
             score += bernoulli(answer, expected)
             mean += along * (off / variance)[:, None]
-            covariance -= along[:, :, None] * (along / variance[:, None])[:, None, :]
+            gain = along / variance[:, None]
+            covariance -= np.multiply(along[:, :, None], gain[:, None, :], out=lowered)
         return Filter(mean, covariance, likelihood, score)
 
     def predict(
@@ -233,4 +242,6 @@ def _linear(
 
 def _deviation(chances: FloatArray) -> FloatArray:
     cut = np.clip(chances, FLOOR, 1 - FLOOR)
-    return np.asarray(np.sqrt(cut * (1 - cut)))
+    rest = 1 - cut
+    rest *= cut
+    return np.sqrt(rest, out=rest)

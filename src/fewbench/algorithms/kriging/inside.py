@@ -16,6 +16,7 @@ As factors: never items x items.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from fewbench._blocks import Matrix, beside, by_columns, by_rows, column_blocks, total
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities
+from fewbench.algorithms.item_curves import ItemCurves
 
 SHRINKAGE = 0.5
 """Weight of the curves' covariance beside the sample covariance."""
@@ -55,7 +57,7 @@ class Gaussian:
     """
 
     mean: FloatArray
-    factors: FloatArray
+    factors: NDArray[Any]
     noise: FloatArray
     wanted_mean: FloatArray
     wanted_factors: FloatArray
@@ -123,9 +125,11 @@ class Inside:
 
     Attributes
     ----------
-    bandwidth : float
-    scores, variance : ndarray of float32, shape (sources, candidates)
-        Scores, and the variance of an answer at the source's ability.
+    bandwidth, dispersion : float
+    scores : ndarray of float32, shape (sources, candidates)
+    abilities : ndarray, shape (sources,)
+    curves : ItemCurves
+        Of the candidates.
     wanted : ndarray, shape (sources, wanted)
         The sources' wanted scores.
     directions : ndarray, shape (sources, directions)
@@ -137,8 +141,10 @@ class Inside:
     """
 
     bandwidth: float
+    dispersion: float
     scores: NDArray[np.float32]
-    variance: NDArray[np.float32]
+    abilities: FloatArray
+    curves: ItemCurves
     wanted: FloatArray
     directions: FloatArray
     along: NDArray[np.float32]
@@ -175,11 +181,10 @@ class Inside:
         dispersion : float
             Variance of the scores, as a share of that of right and wrong answers.
         """
-        curves, sources = abilities.curves, abilities.sources
-        chances = curves.of(candidates).at(sources)
+        curves, sources, own = abilities.curves, abilities.sources, abilities.curves.of(candidates)
+        chances = own.at(sources)
         pool = np.asfortranarray(chances - chances.mean(axis=0))  # as `scores[:, items]` is
         directions = leading_directions(pool, DIRECTIONS)
-        own = dispersion * chances * (1 - chances)
         of_wanted, variance = [], []
         for items in column_blocks(scores):
             chances = curves.of(items).at(sources)
@@ -190,8 +195,10 @@ class Inside:
         nugget = NUGGET * dispersion * share * (1 - share)
         return cls(
             bandwidth=BANDWIDTH * per_group**0.5,
+            dispersion=dispersion,
             scores=scores[:, candidates].astype(np.float32),
-            variance=np.asfortranarray(own.astype(np.float32)),
+            abilities=sources,
+            curves=own,
             wanted=by_rows(scores, lambda part: part @ weights.T),
             directions=directions,
             along=(directions.T @ pool).astype(np.float32),
@@ -219,6 +226,18 @@ class Inside:
         weights = np.exp(-(apart - apart.min()) / (self.bandwidth * (expected + 1e-9)))
         return self._weighed(weights / weights.sum())
 
+    @cached_property
+    def _variance(self) -> NDArray[np.float32]:
+        """The variance of an answer at each source's ability, shape (sources, candidates)."""
+        chances = self.curves.at(self.abilities)
+        own = self.dispersion * chances * (1 - chances)
+        return np.asfortranarray(own.astype(np.float32))
+
+    @cached_property
+    def _rows(self) -> NDArray[np.float32]:
+        """The scores, each source's in one piece of memory: rows of them are taken often."""
+        return np.ascontiguousarray(self.scores)
+
     def _weighed(self, weights: FloatArray) -> Gaussian:
         root = np.sqrt(weights)
         about = root[:, None] * (self.directions - weights @ self.directions)
@@ -230,15 +249,15 @@ class Inside:
         scale = (np.sqrt(1 - SHRINKAGE) * root[used])[:, None]
         mean = weights.astype(np.float32) @ self.scores
         wanted = weights @ self.wanted
+        factors = np.empty((len(used) + len(turn), len(mean)), dtype=np.float32)
+        near = factors[: len(used)]
+        np.subtract(self._rows[used], mean, out=near)
+        near *= scale.astype(np.float32)
+        factors[len(used) :] = turn.astype(np.float32) @ self.along
         return Gaussian(
             mean.astype(np.float64),
-            np.vstack(
-                [
-                    scale.astype(np.float32) * (self.scores[used] - mean),
-                    turn.astype(np.float32) @ self.along,
-                ]
-            ),
-            SHRINKAGE * (weights.astype(np.float32) @ self.variance) + self.nugget,
+            factors,
+            SHRINKAGE * (weights.astype(np.float32) @ self._variance) + self.nugget,
             wanted,
             np.vstack([scale * (self.wanted[used] - wanted), turn @ self.along_wanted]),
             self.wanted_noise,

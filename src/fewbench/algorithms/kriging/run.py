@@ -21,6 +21,7 @@ between the models' and the sample's own (see `Run.estimate`).
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -137,6 +138,7 @@ class Run:
             self._inside.one_step_ahead(self.items, self.answers)[known:].sum()
         )
         self._filter = self.model.beyond.hear(self._filter, items, answers)
+        vars(self).pop("_outside", None)
         self._inside = self.model.inside.near(self.items, self.answers)
 
     def copy(self) -> "Run":
@@ -163,7 +165,7 @@ class Run:
         """Return the models by which the next items are chosen: weight, Gaussians, answered."""
         weight = 0.0
         if len(self.items):
-            means, variances = self.model.beyond.predict(self._filter, self.items, self.answers)
+            means, variances = self._outside
             weight = self._beyond(means, variances)
         if weight < INSIDE_ONLY:
             return [(1.0, [self._inside], self.items)]
@@ -173,6 +175,11 @@ class Run:
         ]
 
     # -- the estimate ------------------------------------------------------------------------
+
+    @cached_property
+    def _outside(self) -> tuple[FloatArray, FloatArray]:
+        """What the model beyond the sources predicts of the answers heard so far."""
+        return self.model.beyond.predict(self._filter, self.items, self.answers)
 
     def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
         """Return the weight of the model beyond the sources, given what it predicts."""
@@ -195,7 +202,7 @@ class Run:
         estimator).
         """
         inside, of_inside = self._inside.predict(self.items, self.answers)
-        means, variances = self.model.beyond.predict(self._filter, self.items, self.answers)
+        means, variances = self._outside
         weight = self._beyond(means, variances)
         chance = self._nodes()
         outside = chance @ means
