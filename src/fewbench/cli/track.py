@@ -56,7 +56,9 @@ def track(
             help="Step of a checkpoint whose name does not tell it. Repeat it for several.",
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of each interval, and of all verdicts.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(help="Level of each interval, and of all verdicts.")
+    ] = 0.9,
     half_width: Annotated[
         float | None,
         typer.Option(

@@ -221,6 +221,11 @@ def describe(found: Versus, items: bool = False, further: int | None = None) -> 
         lines.append(
             f"if the difference stays as it is, {needed(found.items_needed, found.items_total)}"
         )
+    if found.items_if_known is not None and found.items_if_known < (found.items_needed or 0):
+        lines.append(
+            f"if {found.b} ran all items once, about {found.items_if_known:,} items of {found.a} "
+            "would decide it"
+        )
     if found.next_items:
         shown = found.next_items if further else found.next_items[:SHOWN_NEXT]
         more = "" if len(shown) == len(found.next_items) else " … (--next N lists N of them)"

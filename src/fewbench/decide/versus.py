@@ -22,6 +22,7 @@ from fewbench.decide.operands import (
 from fewbench.decide.random_pairs import items_needed, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.contrast import Contrast
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scores
@@ -152,12 +153,16 @@ def _result(
         verdict = "equivalent"
     elif not_worse:
         verdict = "not worse"
-    needed = None
+    needed = if_known = None
     open_ = [side for side in (one, other) if not side.is_known]
     if verdict in ("undecided", "not worse") and open_:
         edge = 0.0 if unit_margin is None or verdict == "not worse" else -unit_margin
         n = min(len(side.items) for side in open_)
-        needed = items_needed((high - low) / 2, abs(made.difference - edge), n, scores.n_items)
+        distance = abs(made.difference - edge)
+        needed = items_needed((high - low) / 2, distance, n, scores.n_items)
+        if len(open_) == 2:
+            half = Contrast(one.score, float(other.estimates[0]), wider=made.wider).half(level)
+            if_known = items_needed(half, distance, n, scores.n_items)
     a, b = labels(one, other)
     common = np.intersect1d(one.items, other.items)
     return Versus(
@@ -182,6 +187,7 @@ def _result(
         items_total=scores.n_items,
         random=random_pairs(one, other, made, scores, level),
         items_needed=needed,
+        items_if_known=if_known,
         next_items=_next_items(open_, needed, wanted, scores),
         tasks=_tasks(one, other, scores, level, adjust, sign) if len(scores.tasks) > 1 else (),
         adjust=adjust,

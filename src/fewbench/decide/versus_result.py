@@ -83,6 +83,9 @@ class Versus(BaseModel):
         What random sampling of as many items would give.
     items_needed : int or None
         About how many items of each would decide it, if the difference stays as it is.
+    items_if_known : int or None
+        About how many items of A would decide it if B ran all items once, so that its score is
+        known. None if one of the scores is known.
     next_items : tuple of str
         Items that both run next to decide it, the most telling first: as many as `items_needed`
         says, at most 200. Targets only: a source model has run all.
@@ -118,6 +121,7 @@ class Versus(BaseModel):
     items_total: int
     random: RandomPairs | None
     items_needed: int | None = None
+    items_if_known: int | None = None
     next_items: tuple[str, ...] = ()
     tasks: tuple[TaskDifference, ...] = ()
     adjust: Adjust = "holm"
