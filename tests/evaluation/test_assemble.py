@@ -22,7 +22,7 @@ MADE = Provenance(
 )
 TABLE = simulate(10, 30, seed=1)
 HALVES = [1, 0, 0, 1, 0]
-LIKE = TABLE.values[0]
+LIKE, MIDDLING = TABLE.values[0], TABLE.values[9]
 
 
 def known(*errors):
@@ -62,7 +62,7 @@ def width(estimate):
 
 
 def test_held_out_errors_make_the_interval_within_what_the_answers_leave_possible():
-    many, few = (estimated(0.5, range(15), LIKE[:15], known(*[0.05] * n)) for n in (400, 10))
+    many, few = (estimated(0.5, range(15), MIDDLING[:15], known(*[0.05] * n)) for n in (400, 10))
     assert (many.interval.low, many.interval.high) == pytest.approx((0.45, 0.55), abs=0.005)
     assert many.expected_error == pytest.approx(0.05)
     assert (many.interval_kind, many.interval_sources) == ("held-out", 400)
@@ -82,11 +82,21 @@ def test_too_few_sources_leave_the_width_of_as_many_random_items():
 
 def test_a_target_unlike_the_sources_gets_at_least_the_width_of_as_many_random_items():
     held = known(*[0.01] * 400)
-    like, right = (estimated(0.8, range(15), x, held) for x in (LIKE[:15], [1] * 15))
+    like, right = (estimated(0.8, range(15), x, held) for x in (MIDDLING[:15], [1] * 15))
     half = standard_error(0.8, 15, 30) * student.ppf(0.95, 14)
     assert width(like) < 0.5 * half
     assert right.interval.low == pytest.approx(0.8 - half)
     assert "far above nearly all source models" in right.warnings[0]
+
+
+def test_the_more_a_target_may_be_beyond_the_sources_the_nearer_to_random_sampling():
+    held = known(*[0.01] * 400)
+    right = [estimated(0.8, range(15), [1] * n + [0] * (15 - n), held) for n in (9, 10, 11, 12)]
+    half = standard_error(0.8, 15, 30) * student.ppf(0.95, 14)
+    widths = [width(one) / (2 * half) for one in right]
+    assert widths == sorted(widths)
+    assert 5 * widths[0] < widths[-1] < 0.75
+    assert not any(one.warnings for one in right)
 
 
 def test_a_prediction_that_the_answers_rule_out_is_moved_to_the_nearest_possible():
