@@ -38,7 +38,7 @@ class ItemCurves:
 
     def at(self, abilities: FloatArray) -> FloatArray:
         """Return the fitted curves themselves at abilities, shape (abilities, items)."""
-        return logistic(self.intercept + np.asarray(abilities)[:, None] * self.slope)
+        return _curves(self.intercept, np.asarray(abilities)[:, None], self.slope)
 
     def of(self, items: IntArray | slice) -> "ItemCurves":
         """Return the curves of some items."""
@@ -83,7 +83,7 @@ def fit_curves(answers: Matrix, abilities: FloatArray) -> ItemCurves:
     centre, variance, slope = 0.0, FIRST_VARIANCE, 1.0
     for last in (False, True):
         for _ in range(STEPS):
-            chance = logistic(b + abilities[:, None] * a)
+            chance = _curves(b, abilities[:, None], a)
             h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
             residual = answers - chance
             residual *= counts[:, None]
@@ -101,7 +101,7 @@ def fit_curves(answers: Matrix, abilities: FloatArray) -> ItemCurves:
         weights = share * (1 - share) / (share * (1 - share)).sum()
         centre, slope = float(weights @ b), float(weights @ a)
         variance = max(float(b.var()), 0.25) / INTERCEPT_SHRINKAGE
-    chance = logistic(b + abilities[:, None] * a)
+    chance = _curves(b, abilities[:, None], a)
     h_bb, h_ab, h_aa = _information(chance, abilities, counts, variance)
     determinant = h_bb * h_aa - h_ab**2
     return ItemCurves(b, a, np.stack([h_aa, -h_ab, h_bb]) / determinant)
@@ -135,11 +135,22 @@ def _information(
 
 def logistic(x: FloatArray | float) -> FloatArray:
     """Return 1 / (1 + exp(-x)), without overflow."""
-    found: FloatArray = np.asarray(np.clip(x, -30, 30))  # large: worked on in place
-    np.exp(np.negative(found, out=found), out=found)
-    found += 1
-    np.divide(1, found, out=found)
-    return found
+    return _logistic(np.array(x, dtype=np.float64))
+
+
+def _logistic(x: FloatArray) -> FloatArray:
+    """Turn x into its logistic, in place: tables are large."""
+    np.clip(x, -30, 30, out=x)
+    np.exp(np.negative(x, out=x), out=x)
+    x += 1
+    np.divide(1, x, out=x)
+    return x
+
+
+def _curves(intercept: FloatArray, abilities: FloatArray, slope: FloatArray) -> FloatArray:
+    x = abilities * slope
+    x += intercept
+    return _logistic(x)
 
 
 def logit(p: FloatArray | float, edge: float = 0.0) -> FloatArray:

@@ -188,7 +188,9 @@ class Inside:
         of_wanted, variance = [], []
         for items in column_blocks(scores):
             chances = curves.of(items).at(sources)
-            variance.append((dispersion * chances * (1 - chances)).mean(axis=0))
+            spread = dispersion * chances
+            spread *= 1 - chances
+            variance.append(spread.mean(axis=0))
             chances -= chances.mean(axis=0)
             of_wanted.append(chances @ weights[:, items].T)
         share = (by_columns(scores, lambda part: part.sum(axis=0)) + 0.5) / (len(scores) + 1)
