@@ -1,11 +1,13 @@
 """The same answers give one interval and one verdict, whichever function is asked."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 
 import fewbench
+from fewbench.cli import main
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.study.multiple import adjusted_p_values, holm
 from fewbench.testing import simulate
@@ -109,3 +111,27 @@ def test_a_run_that_stops_by_width_has_one_interval_too():
     for method in ("random", "fewbench"):
         evaluation = evaluated(method, [1, 2, 3], stop)
         agree(evaluation, SOURCES.model_ids[0], 0.4)
+
+
+def test_five_commands_print_the_same_interval(tmp_path, capsys, monkeypatch):
+    scores = fewbench.save_scores(SOURCES, tmp_path / "scores.parquet")
+    evaluated("fewbench", [4, 5, 6], Stop(items=30)).save(tmp_path / "run", scores)
+
+    def said(command, *words):
+        monkeypatch.setattr("sys.argv", ["fewbench", command, *words, "--json"])
+        with pytest.raises(SystemExit):
+            main()
+        return json.loads(capsys.readouterr().out)
+
+    run, (a, b) = str(tmp_path / "run"), NAMES[:2]
+    estimate = said("estimate", run)[a]["interval"]
+    check = said("gate", f"{run}:{a}", "--at-least", "0.5")["checks"][0]["interval"]
+    assert check == same(estimate)
+    tracked = said("track", run)
+    assert tracked["points"][0]["interval"] == same(estimate)
+    apart = said("versus", f"{run}:{b}", f"{run}:{a}")
+    check = said("gate", f"{run}:{b}", "--not-below", f"{run}:{a}")["checks"][0]
+    change = tracked["changes"][0]
+    assert apart["interval"] == check["interval"] == change["interval"]
+    ranked = {one["target"]: one for one in said("rank", run)["targets"]}
+    assert ranked[a]["score"] == same(apart["score_b"])
