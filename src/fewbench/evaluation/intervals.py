@@ -572,7 +572,7 @@ def wilson(estimate: float, spread: float, freedom: float, level: float) -> tupl
     """
     from scipy.special import stdtrit
 
-    if spread <= 0:
+    if spread < TINY:
         return estimate, estimate
     t = float(stdtrit(freedom, 0.5 + level / 2))
     p = estimate
