@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbench.algorithms.sampling import allocate, draw
+from fewbench.algorithms.sampling import NestedSample, allocate, draw
 
 tasks = st.lists(
     st.tuples(st.integers(1, 20), st.one_of(st.just(0.0), st.floats(1e-3, 1e3))), min_size=1
@@ -108,3 +108,46 @@ def test_equal_sizes_are_simple_random_sampling():
         found[key] = found.get(key, 0) + 1
     assert set(found) == set(combinations(range(5), 2))
     assert max(abs(count / draws - 0.1) for count in found.values()) < 4 * np.sqrt(0.09 / draws)
+
+
+@given(sizes, st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.integers(0, 12))
+def test_a_nested_sample_begins_as_the_smaller_one_does(sizes, start, few, more):
+    """Of items in any order; what is not in the order is never drawn."""
+    sizes = np.array(sizes)
+    order = np.random.default_rng(0).permutation(len(sizes))[: max(1, len(sizes) - 1)]
+    sample = NestedSample(order, sizes, start)
+    few, more = sorted((few, more))
+    first, every = sample.take(few), sample.take(more)
+    assert every[: len(first)].tolist() == first.tolist()
+    assert len(set(every.tolist())) == len(every) == min(more, len(order))
+    assert set(every) <= set(order)
+    chances = sample.chances(more)
+    if more:
+        assert (chances[every] > 0).all()
+    assert (chances <= 1).all()
+    assert (np.delete(chances, order) == 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 10, 30, 60])
+def test_a_nested_sample_draws_items_as_often_as_its_chances_say(n):
+    """Over all random starts. Large items that are met twice make the chances depend on them."""
+    sizes = 0.2 + np.random.default_rng(0).beta(2, 1.2, 100)
+    order, starts = np.random.default_rng(1).permutation(100), 1000
+    counts, chances, weighed = np.zeros((3, 100))
+    for start in (np.arange(starts) + 0.5) / starts:
+        sample = NestedSample(order, sizes, start)
+        taken, chance = sample.take(n), sample.chances(n)
+        counts[taken] += 1 / starts
+        chances += chance / starts
+        weighed[taken] += 1 / chance[taken] / starts
+    np.testing.assert_allclose(counts, chances, atol=0.01 if n < 60 else 0.025)
+    assert weighed.mean() == pytest.approx(1, abs=0.005)  # the sum over all items, on average
+
+
+def test_items_next_to_each_other_are_rarely_drawn_together():
+    """A third of a hundred items by difficulty: each tenth of them has its share."""
+    for start in np.random.default_rng(0).random(20):
+        drawn = NestedSample(np.arange(100), np.ones(100), start).take(33)
+        tenths = np.bincount(drawn // 10, minlength=10)
+        assert tenths.min() >= 2
+        assert tenths.max() <= 5
