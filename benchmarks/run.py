@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FULL = {"bench_disagreement.py", "bench_fewbench.py", "bench_readers.py", "bench_tailored.py"}
+FULL = {"bench_disagreement.py", "bench_readers.py", "bench_tailored.py"}
 QUICK = {
     "bench_kmedoids.py": ["--quick"],
     "bench_collaborative.py": ["--quick"],

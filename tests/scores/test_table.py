@@ -39,7 +39,7 @@ def test_sizes_labels_and_positions():
     assert not from_arrays([[0.5, 1]], models=["a"]).is_binary
 
 
-@pytest.mark.parametrize("unknown", [["nope"], ["p", 1], [None]])
+@pytest.mark.parametrize("unknown", [["nope"], ["p", 1], [None], ["p", "\ud800"]])
 def test_unknown_labels_are_named(unknown):
     with pytest.raises(ScoresError, match="items are not in the scores"):
         small().positions(unknown)

@@ -137,7 +137,12 @@ def _not_text(values: Any) -> list[object]:
 
 def positions_in(index: "pd.Index[Any]", labels: Sequence[str], kind: str) -> IntArray:
     """Return the positions of labels; ScoresError names unknown labels."""
-    found = index.get_indexer(pd.Index(labels, dtype=object))
+    wanted: pd.Index[Any]
+    try:
+        wanted = pd.Index(list[Any](labels))  # of the index's own type, which is hashed only once
+    except UnicodeEncodeError:  # half of a surrogate pair, which no label has
+        wanted = pd.Index(labels, dtype=object)
+    found = index.get_indexer(wanted)
     unknown = [label for label, at in zip(labels, found, strict=True) if at < 0]
     if unknown:
         raise ScoresError(
