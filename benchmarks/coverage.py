@@ -142,6 +142,8 @@ def two_way(frame: pd.DataFrame, residuals: np.ndarray) -> float:
 def ratio(frame: pd.DataFrame, what: str) -> tuple[float, float]:
     own, random = frame[what], frame[f"random_{what}"]
     base = float(random @ frame["weight"])
+    if not base:
+        return float("nan"), float("nan")
     r = float(own @ frame["weight"]) / base
     return r, two_way(frame, np.asarray(own - r * random)) / base
 
@@ -155,7 +157,7 @@ def show(stratum: str, budget: int, frame: pd.DataFrame) -> str:
     cells = [f"{stratum}, {budget} items", f"{covered:.3f} ± {error:.3f}"]
     for what in ("width", "winkler", "error"):
         mean, its = ratio(frame, what)
-        cells.append(f"{mean:.2f} ± {its:.2f}")
+        cells.append(f"{mean:.2f} ± {its:.2f}" if np.isfinite(mean) else "random has none")
     if len(parts) > 1:
         shares = {name: part["covered"].mean() for name, part in parts.items()}
         scores = {
