@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.errors import HeldOut, measure
-from fewbench.evaluation.intervals import CONFORMAL, Judge, Quantiles, wilson
+from fewbench.evaluation.intervals import Judge, wilson
+from fewbench.evaluation.quantiles import CONFORMAL, Quantiles
 from fewbench.evaluation.sampling import exact_interval, interval_at
 from fewbench.methods import find_method
 from fewbench.scores import from_arrays
@@ -226,7 +227,7 @@ def test_sources_that_all_fail_leave_the_width_of_as_many_random_items():
     assert found.interval_kind == "random"
     assert (found.score, found.interval.low) == pytest.approx((0.2, 0.2))
     said = " ".join(found.warnings)
-    assert "1 independent source models are too few to measure the method's error" in said
+    assert "1 independent source model: too few to measure the method's error" in said
     assert "Use random if the target is better" in said
     sampled = told("aipw", failing, 1.0, 20)
     assert sampled.interval.high == 1
