@@ -5,39 +5,41 @@
 Every repeat draws at most 150 models of a table and takes 16 targets out of them: at random
 ("like"), of the strongest quarter with the others as sources ("stronger"), or of the strongest 30 %
 with the weakest half as sources ("gap"). Pairs of targets with full scores .5 to 5 points apart are
-compared at 90 %: "estimated", both by items chosen for the difference; "known", one by its own
-items against the full score of the other; "t", both by the same random items, with Student's t.
-"looks": after 10, 20, 40, 80 and 160 items, until a verdict, all with the bounds of Wang & Tsiatis
-(the t test from 5 different answers on).
+compared at 90 %. "estimated": 12 pairs, both by items chosen for the difference. "known": two of
+the targets ran all items and joined the sources one at a time, and the others are compared with
+them. "t": the same pairs by the same random items for both, with Student's t. "looks": after 10,
+20, 40, 80 and 160 items, until a verdict, all with the bounds of Wang & Tsiatis (the t test from 5
+different answers on).
 
 `right` and `wrong` are shares of all pairs, `covers` is that of intervals with the true difference;
-`more` is the share of right verdicts less that of the t test, `times` their ratio. ± are standard
-errors over cells (table and repeat), whose pairs share sources and targets. Finished cells are kept
-in --out; the same command goes on.
+`more` is the share of right verdicts less that of the t test, `times` their ratio, `width` and
+`error` are over the t test's. ± are standard errors over cells (table and repeat), whose pairs
+share sources and targets. Finished cells are kept in --out; the same command goes on.
 """
 
 import argparse
 import json
 import time
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr, stdtrit
 
-from fewbench.decide.operands import contrast, fixed, operand
+from fewbench.decide.operands import contrast, operand
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.contrast import look_bounds
 from fewbench.evaluation.errors import looks_of
 from fewbench.readers.npz import read_npz
 
 LEVEL, NEAR, FAR = 0.9, 0.005, 0.05
-TARGETS, MODELS, PAIRS = 16, 150, 12
+TARGETS, MODELS, PAIRS, REFERENCES = 16, 150, 12, 2
 REGIMES = ("like", "stronger", "gap")
 TABLES = ("gsm8k_150", "helm_gsm", "openllm2_math_musr", "helm_med_qa")
 MOST, ONCE, DISCORDANT = 160, (40, 80, 160), 5
 LOOKS = looks_of(MOST)
+PAIRED, OWN = "fewbench(together=2)", "fewbench"
 
 
 def split(scores, regime, repeat):
@@ -75,90 +77,101 @@ def student(apart, n_items, bound):
     return apart.mean() - half, apart.mean() + half
 
 
-def rows_of(apart, at, intervals):
-    """Return the rows of a pair: of one look, or of a sequence until its first verdict."""
-    found = []
-    for who, (low, high) in intervals.items():
-        sign = (int(low > 0) - int(high < 0)) * np.sign(apart)
-        covers, width = low <= apart <= high, high - low
-        found.append({"at": at, "who": who, "sign": int(sign), "covers": bool(covers)})
-        found[-1] |= {"width": float(width), "off": float(abs((low + high) / 2 - apart))}
-    return found
+def row_of(apart, ends):
+    """Return what an interval says of a difference."""
+    low, high = (float(end) for end in ends)
+    sign = (int(low > 0) - int(high < 0)) * int(np.sign(apart))
+    covers = low <= apart <= high
+    return {
+        "sign": sign,
+        "covers": covers,
+        "width": high - low,
+        "off": abs((low + high) / 2 - apart),
+    }
+
+
+def compared(how, made, targets, sample):
+    """Return the rows of a pair, by `versus` and by the t test: of one look, and of several.
+
+    `made(n)` returns the contrasts of one look and of one of several, after n answers.
+    """
+    (one, other), (a, b) = targets
+    apart, plain = float(one.mean() - other.mean()), (one - other)[sample]
+    rows, ended = [], {}
+    for n, factor in zip(LOOKS, look_bounds(LOOKS, LEVEL), strict=True):
+        once, again = made(n)
+        bound = ndtri(0.5 + LEVEL / 2)
+        few = np.count_nonzero(plain[:n]) < DISCORDANT
+        looks = {
+            "versus": again.interval(LEVEL),
+            "t": (-1, 1) if few else student(plain[:n], len(one), bound * factor),
+        }
+        ends = {"versus": once.interval(LEVEL), "t": student(plain[:n], len(one), bound)}
+        about = {"how": how, "a": a, "b": b}
+        if n in ONCE:
+            rows += [about | {"who": w, "at": str(n)} | row_of(apart, ends[w]) for w in ends]
+        for who, found in looks.items():
+            if who not in ended or not ended[who]["sign"]:
+                said = {"who": who, "at": "looks", "items": n}
+                ended[who] = about | said | row_of(apart, found)
+    return rows + list(ended.values())
 
 
 def cell(table, regime, repeat):
     """Return the rows of a table, regime and repeat."""
     rest, drawn = split(table, regime, repeat)
     sources, targets = table.take(models=rest), table.take(models=drawn)
-    truth, n_items, names = targets.full_scores(), targets.n_items, targets.model_ids
+    truth, names, values = targets.full_scores(), targets.model_ids, targets.values
     rng = np.random.default_rng([repeat, 1])
-    near = [
-        pair
-        for pair in combinations(range(len(truth)), 2)
-        if NEAR <= abs(truth[pair[0]] - truth[pair[1]]) <= FAR
-    ]
-    near = [near[at] for at in rng.permutation(len(near))[:PAIRS]]
-    pairs = [
-        Evaluation(sources, "fewbench(together=2)", MOST, [names[i], names[j]], repeat)
-        for i, j in near
-    ]
-    own = Evaluation(sources, "fewbench", MOST, names, repeat)
-    samples = [rng.permutation(n_items) for _ in near]
-    rows, stopped = [], {}
-    for n, factor in zip(LOOKS, look_bounds(LOOKS, LEVEL), strict=True):
-        play(own, targets, n)
-        for at, (i, j) in enumerate(near):
-            play(pairs[at], targets, n)
-            apart = float(truth[i] - truth[j])
-            both = [operand((pairs[at], names[k]), sources) for k in (i, j)]
-            known = operand((own, names[i]), sources), fixed(float(truth[j]), sources)
-            sampled = targets.values[[i, j]][:, samples[at][:n]]
-            plain = sampled[0] - sampled[1]
-            for is_last in (True, False):
-                if is_last and n not in ONCE:
-                    continue
-                bound = ndtri(0.5 + LEVEL / 2) * (1 if is_last else factor)
-                made = {
-                    who: contrast(*sides, sequential=not is_last).interval(LEVEL)
-                    for who, sides in (("estimated", both), ("known", known))
-                }
-                made["t"] = student(plain, n_items, bound)
-                if is_last:
-                    rows += [{"pair": at} | row for row in rows_of(apart, str(n), made)]
-                    continue
-                if np.count_nonzero(plain) < DISCORDANT:
-                    made["t"] = (-1.0, 1.0)
-                for row in rows_of(apart, "looks", made):
-                    before = stopped.get((at, row["who"]))
-                    if before is None or not before["sign"]:
-                        stopped[at, row["who"]] = {"pair": at, "items": n} | row
-    return rows + list(stopped.values())
+    apart = np.abs(truth[:, None] - truth)
+    near = np.argwhere(np.triu((apart >= NEAR) & (apart <= FAR)))
+    rows = []
+
+    def contrasts(evaluation, i, j, n):
+        play(evaluation, targets, n)
+        sides = [
+            operand((evaluation, name) if name in evaluation.targets else name, evaluation.scores)
+            for name in (names[i], names[j])
+        ]
+        return [contrast(*sides, level=LEVEL, sequential=again) for again in (False, True)]
+
+    def compare(how, evaluation, i, j):
+        both, sample = (
+            ((values[i], values[j]), (names[i], names[j])),
+            rng.permutation(len(values.T)),
+        )
+        return compared(how, lambda n: contrasts(evaluation, i, j, n), both, sample)
+
+    for i, j in near[rng.permutation(len(near))[:PAIRS]]:
+        pair = [names[i], names[j]]
+        rows += compare("estimated", Evaluation(sources, PAIRED, MOST, pair, repeat), i, j)
+    for j in rng.permutation(len(truth))[:REFERENCES]:
+        joined = table.take(models=np.sort([*rest, drawn[j]]))
+        for i in np.flatnonzero((apart[j] >= NEAR) & (apart[j] <= FAR)):
+            rows += compare("known", Evaluation(joined, OWN, MOST, [names[i]], repeat), i, j)
+    return rows
 
 
 def summed(frame, by):
-    """Return one line per group, look and test."""
+    """Return one line per group, comparison and look."""
     found = []
-    for key, part in frame.groupby([*by, "at"], sort=False):
-        wide = part.assign(right=part["sign"] > 0).pivot_table(
-            index=["table", "repeat"], columns="who", values="right", aggfunc="mean"
+    for key, part in frame.groupby([*by, "how", "at"], sort=False):
+        line = dict(zip([*by, "how", "at"], key, strict=True)) | {"pairs": len(part) // 2}
+        cells = part.assign(right=part["sign"] > 0).pivot_table(
+            ["right", "covers"], ["table", "repeat"], "who", aggfunc="mean"
         )
-        for who in ("estimated", "known", "t"):
-            own = part[part["who"] == who]
-            line = dict(zip([*by, "at"], key, strict=True)) | {"who": who, "pairs": len(own)}
-            line |= {"right": (own["sign"] > 0).mean(), "wrong": (own["sign"] < 0).mean()}
-            line["covers"] = own["covers"].mean()
-            cells = own.groupby(["table", "repeat"])["covers"].mean()
-            line["± covers"] = cells.std() / np.sqrt(len(cells))
-            if who != "t":
-                more = (wide[who] - wide["t"]).dropna()
-                plain = part[part["who"] == "t"]
-                line |= {"more": more.mean(), "±": more.std() / np.sqrt(len(more))}
-                line["times"] = line["right"] / ((plain["sign"] > 0).mean() or np.nan)
-                line["width"] = own["width"].mean() / plain["width"].mean()
-                line["error"] = own["off"].mean() / plain["off"].mean()
-            if key[-1] == "looks":
-                line["items"] = own["items"].mean()
-            found.append(line)
+        more = cells["right"]["versus"] - cells["right"]["t"]
+        versus, plain = (part[part["who"] == who] for who in ("versus", "t"))
+        for name, own in (("", versus), ("t ", plain)):
+            line |= {f"{name}right": (own["sign"] > 0).mean()}
+            line |= {f"{name}wrong": (own["sign"] < 0).mean()}
+            line |= {f"{name}covers": own["covers"].mean()}
+        line |= {"±": cells["covers"]["versus"].sem(), "more": more.mean(), "± more": more.sem()}
+        line["times"] = line["right"] / (line["t right"] or np.nan)
+        line |= {"width": versus["width"].mean() / plain["width"].mean()}
+        line |= {"error": versus["off"].mean() / plain["off"].mean()}
+        line |= {"items": versus["items"].mean(), "t items": plain["items"].mean()}
+        found.append(line)
     return pd.DataFrame(found)
 
 

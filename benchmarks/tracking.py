@@ -9,8 +9,8 @@ prompts each; sources: the other developers; 1,000 items). Every repeat draws a 
 sources and items anew.
 
 Every fourth checkpoint runs all items, from the first one on ("whole"), or none does ("part"). The
-changes are those of `track`, of .5 points or more, tested at 90 % together; "t": of the same
-changes, paired t tests on random items that both checkpoints run, adjusted alike by Holm.
+changes are those of `track`, of .5 points or more, tested at 90 % together. "t": of the same
+changes, paired t tests on the items of `random`, which both checkpoints run, adjusted by Holm, too.
 
 `right`, `wrong`: share of the changes with the right and the wrong verdict, also of changes below
 .5 points. `runs wrong`: share of runs with a wrong verdict. `covers`: share of the checkpoints'
@@ -34,7 +34,7 @@ from fewbench.study.multiple import adjusted_p_values
 from fewbench.testing import simulate_run
 
 LEVEL, SMALL, EVERY = 0.9, 0.005, 4
-CELLS = tuple(product(("fewbench", "fewbench-static", "random"), (50, 100)))
+CELLS = tuple(product(("aipw", "fewbench", "fewbench-static", "random"), (50, 100)))
 SERIES = {
     "Llama-2": ("7b", "13b", "70b"),
     "Qwen": ("1_8B", "7B", "14B", "72B"),
@@ -85,9 +85,9 @@ def evaluated(sources, checkpoints, names, method, n, seed):
     return evaluation
 
 
-def student(changes, checkpoints, n, rng):
-    """Return the signs of changes by paired t tests on random items, adjusted by Holm."""
-    sample = rng.permutation(checkpoints.n_items)[:n]
+def student(changes, checkpoints, sample):
+    """Return the signs of changes by paired t tests on a sample, adjusted by Holm."""
+    n = len(sample)
     rows = dict(zip(checkpoints.model_ids, checkpoints.values[:, sample], strict=True))
     apart = np.array([rows[one.after] - rows[one.before] for one in changes])
     left = 1 / n - 1 / checkpoints.n_items
@@ -107,6 +107,7 @@ def measure(sources, checkpoints, steps, method, n, seed):
     """Return the rows of a run: with whole checkpoints, without, and of the t tests."""
     names = sorted(checkpoints.model_ids, key=lambda name: (steps[name], name))
     truth = dict(zip(checkpoints.model_ids, checkpoints.full_scores().tolist(), strict=True))
+    sample = evaluated(sources, checkpoints, names[:1], "random", n, seed).record.asked(names[0])
     rows = []
     for how, whole in (("whole", names[::EVERY]), ("part", [])):
         rest = [name for name in names if name not in whole]
@@ -122,8 +123,8 @@ def measure(sources, checkpoints, steps, method, n, seed):
         row = counts(np.array([sign[one.verdict] for one in changes]), real) | {"how": how}
         row["covers"] = float(np.mean([e.low - 1e-9 <= t <= e.high + 1e-9 for e, t in ends]))
         row["error"] = 100 * float(np.mean([abs(found[name].score - truth[name]) for name in rest]))
-        rng = np.random.default_rng([seed, n, 2])
-        rows += [row, counts(student(changes, checkpoints, n, rng), real) | {"how": f"{how}, t"}]
+        plain = counts(student(changes, checkpoints, sample), real)
+        rows += [row, plain | {"how": f"{how}, t"}]
     return rows
 
 

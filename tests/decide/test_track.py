@@ -8,6 +8,7 @@ import pytest
 
 import fewbench
 from fewbench.decide.checkpoints import read_run
+from fewbench.decide.operands import contrast, operand
 from fewbench.decide.step_names import read_steps
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
@@ -71,7 +72,7 @@ def test_names_without_one_step_are_refused(names, given, said):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["fewbench-static", "random"])
+@pytest.mark.parametrize("method", ["aipw", "fewbench-static"])
 def test_checkpoints_are_tested_against_the_last_whole_one(method):
     """Which joins the sources: its changes are those of `versus` against a source model."""
     found = {True: 0, False: 0}
@@ -106,6 +107,8 @@ def test_checkpoints_are_tested_against_the_last_whole_one(method):
                 if {one.before, one.after} & set(rest) and one.verdict != "undecided":
                     assert one.verdict == ("better" if apart > 0 else "worse")
                     found[is_whole] += 1
+        neighbors = [operand((some, name), sources) for name in rest[2:4]]
+        assert contrast(*neighbors).correlation > 0.2  # their errors move together
     assert found[True] > found[False]
 
 

@@ -175,3 +175,27 @@ def sample_error(
     own = (emphasis * about**2).sum(axis=1) + 2 * mean * (1 - mean)
     variance = own / (n + 1) / n * max(1 - n / n_items, 0.0)
     return np.sqrt(variance), np.full(len(answers), max(n - 1.0, 1.0))
+
+
+def sample_influence(
+    residuals: FloatArray, weights: FloatArray, items: IntArray, n_items: int
+) -> FloatArray:
+    """Return what each answer of a sample adds to the error, shape (targets, n_items).
+
+    Parameters
+    ----------
+    residuals : ndarray, shape (targets, n)
+        Answers less predictions.
+    weights : ndarray, shape (n,)
+    items : ndarray of int, shape (n,)
+    n_items : int
+
+    Examples
+    --------
+    >>> sample_influence(np.array([[0.5, -0.5]]), np.ones(2), np.array([0, 2]), 3).tolist()
+    [[0.25, 0.0, -0.25]]
+    """
+    shares = weights / weights.sum()
+    influence = np.zeros((len(residuals), n_items))
+    influence[:, items] = shares * (residuals - (residuals @ shares)[:, None])
+    return influence

@@ -89,7 +89,7 @@ def track(
     checkpoint is probably the best. Checkpoints that ran all items join the source models.
 
     \b
-    fewbench start scores.parquet -m fewbench-static -n 100 -t step-1000 -o follow/step-1000
+    fewbench start scores.parquet -m aipw -n 100 -t step-1000 -o follow/step-1000
     fewbench track follow --add step-2000              print the items to run, those of step-1000
     fewbench track follow --add step-2000 answers.csv --item id --score correct
     fewbench track follow -o curve.html                print the curve, write its page

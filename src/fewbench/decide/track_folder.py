@@ -40,7 +40,7 @@ def open_folder(folder: Path, scores: Scores | None = None) -> list[Evaluation]:
     if not found:
         raise EvaluationError(
             f"{folder}: no checkpoints here",
-            hint="start one with fewbench start SCORES -m fewbench-static -n ITEMS -t NAME -o "
+            hint="start one with fewbench start SCORES -m aipw -n ITEMS -t NAME -o "
             f"{folder}/NAME, or name a scores file and --run",
         )
     return list(found.values())

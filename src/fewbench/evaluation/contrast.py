@@ -29,7 +29,7 @@ PATIENCE = 0.25
 DRAWS = 100_000
 PRIOR = 10.0
 """So many groups of sources count for errors that do not move together."""
-PRIOR_ITEMS = 2.0
+PRIOR_ITEMS = 1.0
 """So many items count for answers that do not."""
 STEPS = 30
 DIGITS = 12
@@ -166,7 +166,7 @@ def sample_correlation(one: Uncertainty, other: Uncertainty) -> float:
     if scale <= 0:
         return 0.0
     common = int(np.count_nonzero((a != 0) & (b != 0)))
-    return float(np.clip(a @ b / scale, 0.0, 1.0)) * common / (common + PRIOR_ITEMS)
+    return float(np.clip(a @ b / scale, -1.0, 1.0)) * common / (common + PRIOR_ITEMS)
 
 
 def held_out_correlation(held: HeldOut, answered: int, difference: float) -> float:

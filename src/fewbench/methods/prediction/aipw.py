@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.assisted import sample_error
+from fewbench.algorithms.assisted import sample_error, sample_influence
 from fewbench.algorithms.ridge_and_neighbors import fit_ridge
 from fewbench.methods.base import Answers, Prediction, full_only
 from fewbench.methods.needs import Need
@@ -108,13 +108,16 @@ class FittedAIPW:
         means = known + np.clip(unknown / len(self.parts), 0.0, rest.sum(axis=0))
         items = np.clip(items / len(self.parts), 0.0, 1.0)
         items[:, at] = answers.scores
-        spread = freedom = None
+        spread = freedom = influence = None
         if self.is_sample:
             sampled = self.sampled[:, 0]
             spread, degrees = sample_error(answers.scores, without, sampled, len(features))
             freedom = full_only(degrees, self.weights.shape[1] - 1)
+            influence = sample_influence(answers.scores - without, sampled, at, len(features))
         of_tasks = means[:, 1:] if tasks else None
-        return Prediction(means[:, 0], of_tasks, items, spread=spread, freedom=freedom)
+        return Prediction(
+            means[:, 0], of_tasks, items, spread=spread, freedom=freedom, influence=influence
+        )
 
 
 def _leverage(x: FloatArray, alphas: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.assisted import sample_error
+from fewbench.algorithms.assisted import sample_error, sample_influence
 from fewbench.errors import MethodError
 from fewbench.methods.base import Answers, Prediction, full_only
 from fewbench.methods.ease import PROBABILITIES, Proxy, ease
@@ -59,13 +59,15 @@ class FittedMean:
     def predict(self, answers: Answers, *, tasks: bool = True) -> Prediction:
         """Predict full scores and, if wanted, task scores."""
         full = self.full(answers)
-        spread = freedom = None
+        spread = freedom = influence = None
         if self.easy is not None:
             line = _line(self.easy, answers.scores, self.weights)
             spread, degrees = sample_error(answers.scores, line, self.weights, self.n_items)
             freedom = full_only(degrees, self.n_tasks)
+            how = self.weights, answers.items, self.n_items
+            influence = sample_influence(answers.scores - line, *how)
         of_tasks = self.tasks(answers, full) if tasks else None
-        return Prediction(full, of_tasks, spread=spread, freedom=freedom)
+        return Prediction(full, of_tasks, spread=spread, freedom=freedom, influence=influence)
 
     def full(self, answers: Answers) -> FloatArray:
         """Return the weighted means, shape (targets,)."""
@@ -187,20 +189,21 @@ class FittedDifference:
         full = left @ self.weights + slope * float(self.benchmark.item_weights @ self.proxy)
         full = np.clip(full, 0.0, 1.0)
         task_of, n_tasks = self.benchmark.task_of[self.at], len(self.benchmark.tasks)
-        spread = freedom = None
+        spread = freedom = influence = None
         if self.is_sample:
             line, n_items = slope[:, None] * x, self.benchmark.n_items
             spread, degrees = sample_error(answers.scores, line, self.weights, n_items)
             freedom = full_only(degrees, n_tasks)
+            influence = sample_influence(left, self.weights, self.at, n_items)
         if not tasks:
-            return Prediction(full, spread=spread, freedom=freedom)
+            return Prediction(full, spread=spread, freedom=freedom, influence=influence)
         member = task_members(task_of, n_tasks, self.weights)
         with np.errstate(invalid="ignore"):
             means = (left @ member) / member.sum(axis=0)  # NaN where a task has no item
         means += np.multiply.outer(slope, self.benchmark.task_means(self.proxy[None])[0])
         means = np.clip(means, 0.0, 1.0)
         of_tasks = means if self.lines is None else self.lines.fill(means, full)
-        return Prediction(full, of_tasks, spread=spread, freedom=freedom)
+        return Prediction(full, of_tasks, spread=spread, freedom=freedom, influence=influence)
 
     def _slopes(self, answers: FloatArray) -> FloatArray:
         """Return each target's slope over the proxy, 0 if too little is known.
