@@ -26,8 +26,15 @@ def graded(tmp_path_factory):
 QUICK = ("--methods", "greedy-ridge", "--target", "like", "--repeats", 3, "--jobs", 1)
 
 
+def halves(out):
+    """The lines of the first answer and of the last."""
+    early, late = out.split("\n\n", 1)
+    return early.splitlines(), late.splitlines()
+
+
 def test_the_first_line_is_the_answer(ok, graded):
-    lines = ok("plan", graded, "--error", 0.05, *QUICK).splitlines()
+    early, lines = halves(ok("plan", graded, "--error", 0.05, *QUICK))
+    assert early[0].startswith("First answer, from a few held-out models: Run ")
     assert lines[0].startswith("Run ")
     assert " items with greedy-ridge: expected error 0.0" in lines[0]
     assert "(interval ±0." in lines[0]
@@ -42,8 +49,10 @@ def test_the_first_line_is_the_answer(ok, graded):
     assert any(line.startswith("source models  ") for line in lines)
 
 
-def test_every_kind_of_target_is_a_row(ok, graded):
+def test_every_kind_of_target_is_a_row_and_stronger_ones_are_in_the_headline(ok, graded):
     out = ok("plan", graded, "-n", 20, "-m", "greedy-ridge", "--repeats", 3, "--jobs", 1)
+    said = "For a model stronger than all source models, run 20 items with"
+    assert all(said in own[0] for own in halves(out))
     for words in ("like the source models", "of a new family", "stronger than all"):
         assert any(line.startswith(words) for line in out.splitlines())
 
@@ -60,7 +69,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
     table = simulate(40, 200, seed=0)
     answers = rng.random((40, 200)) < rng.uniform(0.1, 0.9, 40)[:, None]
     path = save_scores(replace(table, values=answers.astype(float)), tmp_path / "s.parquet")
-    lines = ok("plan", path, "--error", 0.04, *QUICK).splitlines()
+    lines = halves(ok("plan", path, "--error", 0.04, *QUICK))[1]
     assert " items with random: " in lines[0]
     assert lines[1].startswith("Use plain random sampling: no method is better")
     assert any("support nothing better than plain random sampling" in line for line in lines)

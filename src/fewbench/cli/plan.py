@@ -62,7 +62,7 @@ def plan(
         typer.Option(metavar="COL", help="Column of the items with the cost of each."),
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.9,
-    repeats: Annotated[int, typer.Option(help="Number of splits to average over, 3 or more.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Number of splits to average over, 3 or more.")] = 8,
     seed: Seed = 0,
     average: AverageOption = None,
     jobs: Annotated[
@@ -80,7 +80,8 @@ def plan(
 ) -> None:
     """Plan how many items to run and with which method.
 
-    Backtests methods on the models of the table: each is estimated from the others.
+    Backtests methods on the models of the table: each is estimated from the others. A first answer
+    comes after seconds; then models held out anew judge the methods that it chose.
 
     \b
     fewbench plan scores.parquet --error 0.02
@@ -116,6 +117,7 @@ def plan(
             executor=cluster,
             cache=default_cache(scores) if use_cache else None,
             progress=progress,
+            on_first=None if as_json else lambda first: echo(_early(first)),
         )
     echo(made.to_json() if as_json else describe(made, str(scores_path), cost_column))
     if output is None:
@@ -127,6 +129,10 @@ def plan(
 
         write_plan(made, output, scores_path.name)
     say(f"wrote {output}")
+
+
+def _early(first: Plan) -> str:
+    return f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n"
 
 
 def describe(made: Plan, path: str = "SCORES", unit: str | None = None) -> str:

@@ -152,6 +152,7 @@ def measure(
     looks: Sequence[int] | None = None,
     *,
     divisions: int | None = None,
+    most: int = MOST_JUDGED,
     folder: Path | None = None,
     pool: Pool | None = None,
 ) -> HeldOut:
@@ -168,6 +169,8 @@ def measure(
         Numbers of answers, increasing (default: the budget alone).
     divisions : int, optional
         Random divisions into parts (default: 3 for a method that learns quickly, else 1).
+    most : int
+        Most sources to judge, of a method that chooses items for each of them.
     folder : Path, optional
         Where the errors are kept.
     pool : Pool, optional
@@ -177,7 +180,7 @@ def measure(
     if divisions is None:
         quick = method.asks_once and not method.costly
         divisions = DIVISIONS if quick and scores.n_models * scores.n_items <= CHEAP else 1
-    made_of = (__version__, FORMAT, FOLDS, MOST_JUDGED, MOST_ITEMS, divisions)
+    made_of = (__version__, FORMAT, FOLDS, most, MOST_ITEMS, divisions)
     key = repr((*made_of, scores.average, method.describe(), budget, seed, looks))
     measured = _MEASURED.setdefault(scores, {})
     if key in measured:
@@ -188,7 +191,8 @@ def measure(
         path = folder / f"errors-{name}.npz"
     found = None if path is None else read_arrays(path, HeldOut.of)
     if found is None:
-        found = _measure(method.for_sources(scores), scores, budget, seed, looks, divisions, pool)
+        how = (budget, seed, looks, divisions, most)
+        found = _measure(method.for_sources(scores), scores, *how, pool)
         if path is not None:
             write_arrays(path, found.arrays())
     measured[key] = found
@@ -217,11 +221,12 @@ def _measure(
     seed: int,
     looks: Sequence[int],
     divisions: int,
+    most: int,
     pool: Pool | None,
 ) -> HeldOut:
     groups = source_groups(scores)
     table = _part_of(scores, budget, seed)
-    jobs = _jobs(method, scores, table, groups, budget, seed, looks, divisions)
+    jobs = _jobs(method, scores, table, groups, budget, seed, looks, divisions, most)
     parts: list[HeldOut] = []
     for one in (pool or InProcess()).in_order(_judge, table, list(jobs)):
         if isinstance(one, Lost):
@@ -262,6 +267,7 @@ def _jobs(
     seed: int,
     looks: Sequence[int],
     divisions: int,
+    most: int,
 ) -> Iterator[_Job]:
     if scores.n_models < 3:
         return
@@ -270,7 +276,7 @@ def _jobs(
     known = is_known(scores)
     if not method.asks_once:  # slow: chooses items for each source
         order = np.random.default_rng(child_seed(seed, 2)).permutation(np.flatnonzero(known))
-        known[order[MOST_JUDGED:]] = False
+        known[order[most:]] = False
     limits: list[int | None] = [None if look == budget else look for look in looks]
     effect = sampling_effect(scores, budget)
     full = scores.full_scores()

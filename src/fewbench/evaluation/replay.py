@@ -30,7 +30,7 @@ class Replay:
         The method's notes on its predictions.
     seconds_fit, seconds_predict : float
         Seconds to choose the items, and to fit the predictor and predict.
-    spread, task_spread, freedom : ndarray, optional
+    spread, task_spread, freedom, influence : ndarray, optional
         The method's own standard errors (see `fewbench.methods.Prediction`).
     """
 
@@ -44,6 +44,7 @@ class Replay:
     spread: FloatArray | None = None
     task_spread: FloatArray | None = None
     freedom: FloatArray | None = None
+    influence: FloatArray | None = None
 
 
 def replay(
@@ -134,4 +135,5 @@ def _said(session: Session, sources: Scores, tasks: bool, started: float, chosen
         prediction.spread,
         prediction.task_spread,
         prediction.freedom,
+        prediction.influence,
     )

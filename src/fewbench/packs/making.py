@@ -262,7 +262,7 @@ class _Maker:
         table, notes = models_to_backtest(self.scores, self.seed)
         if table.n_models < 4:
             return [], ["too few source models for a backtest"]
-        found, said = backtests_by_relation(table, None, repeats, self.seed, 0.9, 0.0)
+        found, said = backtests_by_relation(table, None, range(repeats), self.seed, 0.9)
         name, n = self.made.method, self.made.budget
         span = self.scores.scale.high - self.scores.scale.low
         rows: list[dict[str, Cell]] = []
@@ -270,7 +270,7 @@ class _Maker:
             self.step(f"backtest on targets: {relation}")
             cells = one.cells([name], [n]) + one.cells([name], [n], intervals=True, repeats=1)
             one.take(cells, run_cells(table, cells, self.pool, Cache(None), None))
-            for row in one.rows([name], [n]):
+            for row in one.rows():
                 half, coverage = one.width(name, n)
                 known = {
                     key: float(row[key]) * span

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fewbench._types import BoolArray, FloatArray
-from fewbench.evaluation.auto import RANDOM
+from fewbench.evaluation.auto import RANDOM, pick
+from fewbench.evaluation.errors import HeldOut
 from fewbench.methods import Method, find_method
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores
@@ -27,18 +28,22 @@ from fewbench.study.inference import (
     model_groups,
     two_way,
 )
-from fewbench.study.multiple import holm
 from fewbench.study.splits import SplitSettings, make_split
 
-Measure = Literal["error", "half_width", "difference"]
-"""What a curve is of: the mean absolute error, the half width of the interval, or the standard
-error of the difference of two targets."""
+Measure = Literal["error", "half_width", "difference", "pair_half"]
+"""What a curve is of: the mean absolute error, the half width of the interval, the squared error of
+the difference of two targets, or the half width of its interval."""
 STEPS = 4
 """Budgets on a ladder."""
+AROUND = 1.6
+"""Ratio of the budgets around one that was found."""
+DRAWS = 200
+"""Quantiles of the chi-square distribution over which power is averaged."""
 SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
 """Budgets of a ladder are between these."""
+NOTHING = "no method is better than random sampling beyond its interval"
 FEWEST_GROUPS = 5
 """Independent targets, over all repeats, with which methods can be compared."""
 FEWEST_PAIRS = 15
@@ -67,7 +72,7 @@ class Curve:
     n_items: int
     resampled: TwoWay
 
-    def _share(self, n: int) -> FloatArray:
+    def share(self, n: int) -> FloatArray:
         """Return the interpolated share; below and above the ladder that of its ends."""
         logs = np.log(self.budgets)
         at = float(np.interp(math.log(n), logs, np.arange(len(logs))))
@@ -77,7 +82,7 @@ class Curve:
 
     def at(self, n: int) -> Figure:
         """Return the quantity at a number of items, with its interval."""
-        made = self.resampled.mean(self._share(n))
+        made = self.resampled.mean(self.share(n))
         figure = self.resampled.figure(made, ratio=True, least=0.0)
         unit = self.unit(n)
         return Figure(figure.value * unit, figure.se * unit, figure.low * unit, figure.high * unit)
@@ -122,7 +127,9 @@ class Backtest:
     scores : Scores
     settings : SplitSettings
         The regime: how sources and targets are divided.
-    repeats, seed : int
+    repeats : range
+        Numbers of the divisions.
+    seed : int
     level : float
         Level of the intervals.
     margin : float
@@ -131,20 +138,20 @@ class Backtest:
 
     scores: Scores
     settings: SplitSettings
-    repeats: int
+    repeats: range
     seed: int
     level: float = LEVEL
     margin: float = 0.0
-    results: dict[tuple[str, int, bool], dict[int, CellResult]] = field(default_factory=dict)
+    results: dict[tuple[str, int], dict[int, CellResult]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.splits = [
-            make_split(self.scores, self.settings, self.seed, repeat)
-            for repeat in range(self.repeats)
+            make_split(self.scores, self.settings, self.seed, repeat) for repeat in self.repeats
         ]
         names = [[self.scores.model_ids[at] for at in split.targets] for split in self.splits]
         self.resampled = two_way(names, model_groups(self.scores), self.seed)
+        self._parts: dict[tuple[str, int, Measure], FloatArray | None] = {}
 
     # What is run
 
@@ -159,28 +166,46 @@ class Backtest:
         budgets: Sequence[int],
         *,
         intervals: bool = False,
+        held: Mapping[str, HeldOut | None] | None = None,
         repeats: int | None = None,
     ) -> list[Cell]:
-        """Return what is to be run of these methods."""
+        """Return what is to be run of these methods, without what is there.
+
+        Parameters
+        ----------
+        names, budgets : sequence
+        intervals : bool
+            Also intervals, and with a `margin` those of differences.
+        held : mapping of str, optional
+            Errors of the methods that intervals rest on; by default they are measured on the
+            sources of each repeat.
+        repeats : int, optional
+            Only the first repeats.
+        """
         level = self.level if intervals else None
         return [
             Cell(
-                name, self.method(name), budget, self.settings.kind, self.splits[repeat], repeat,
-                self.seed, level, True,
+                name, self.method(name), budget, self.settings.kind, split, repeat, self.seed,
+                level, True, (held or {}).get(name), intervals and self.margin > 0,
             )
             for budget in budgets
             for name in names
-            for repeat in range(self.repeats if repeats is None else min(repeats, self.repeats))
+            for repeat, split in list(zip(self.repeats, self.splits, strict=True))[:repeats]
+            if not self._has(name, budget, repeat, intervals)
         ]  # fmt: skip
+
+    def _has(self, name: str, budget: int, repeat: int, intervals: bool) -> bool:
+        one = self.results.get((name, budget), {}).get(repeat)
+        return one is not None and not (intervals and math.isnan(one.low[0]))
 
     def take(self, cells: Sequence[Cell], results: Sequence[CellResult | Failure]) -> None:
         """Keep what came out of cells, in the same order."""
+        self._parts.clear()
         for cell, result in zip(cells, results, strict=True):
             if isinstance(result, Failure):
                 self.failures.setdefault(cell.name, result.reason)
-                continue
-            key = (cell.name, cell.budget, cell.level is not None)
-            self.results.setdefault(key, {})[cell.repeat] = result
+            else:
+                self.results.setdefault((cell.name, cell.budget), {})[cell.repeat] = result
 
     # Plain random sampling
 
@@ -191,7 +216,7 @@ class Backtest:
         every = np.flatnonzero(count)
         share = np.zeros(len(count))
         for split in self.splits:
-            share[split.targets] += 1 / len(split.targets) / self.repeats
+            share[split.targets] += 1 / len(split.targets) / len(self.splits)
 
         @cache
         def known(n: int) -> float:
@@ -209,12 +234,18 @@ class Backtest:
             return self.expected
         if measure == "difference":
             return lambda n: self._pair_variance * self._law(n)
-        targets = np.concatenate([split.targets for split in self.splits])
+        if measure == "pair_half":
+            spread = math.sqrt(self._pair_variance)
+        else:
+            targets = np.concatenate([split.targets for split in self.splits])
+            spread = float(self.scores.filled_cells[targets].std(axis=1).mean())
+        return lambda n: self._critical * spread * math.sqrt(self._law(n))
+
+    @property
+    def _critical(self) -> float:
         from scipy.special import ndtri
 
-        spread = float(self.scores.filled_cells[targets].std(axis=1).mean())
-        spread *= float(ndtri(0.5 + self.level / 2))
-        return lambda n: spread * math.sqrt(self._law(n))
+        return float(ndtri(0.5 + self.level / 2))
 
     def random_needs(self, measure: Measure, wanted: float) -> int:
         """Return how many items plain random sampling needs; of half widths about so many."""
@@ -227,6 +258,15 @@ class Backtest:
         top = max(min(needed, MOST, self.scores.n_items // 2), min(FEWEST, self.scores.n_items))
         low = max(min(FEWEST, top), round(top / SAVING))
         return sorted({round(n) for n in np.geomspace(low, top, STEPS)})
+
+    def around(self, n: int, least: int = 1) -> list[int]:
+        """Return the budgets to run where n was found to be about what is needed.
+
+        Half of the items at most, or `least`.
+        """
+        top = max(min(MOST, self.scores.n_items // 2), least)
+        n = min(n, top)
+        return sorted({max(1, round(n / AROUND)), n, min(round(n * AROUND), top)})
 
     # Pairs of targets
 
@@ -272,26 +312,44 @@ class Backtest:
 
     def parts(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
         """Return a quantity by repeats and resamples; None if nothing came out."""
-        came = self.results.get((name, budget, measure == "half_width"), {})
-        if not came:
-            return None
-        values: list[FloatArray | None] = [None] * self.repeats
-        for repeat, one in came.items():
+        key = (name, budget, measure)
+        if key not in self._parts:
+            self._parts[key] = self._made(*key)
+        return self._parts[key]
+
+    def _made(self, name: str, budget: int, measure: Measure) -> FloatArray | None:
+        came = self.results.get((name, budget), {})
+        found: list[FloatArray | None] = []
+        for repeat in self.repeats:
+            one = came.get(repeat)
+            if one is None or (measure == "pair_half" and not one.pair_half):
+                found.append(None)
+                continue
             errors = np.array(one.estimate) - np.array(one.truth)
-            half = (np.array(one.high) - np.array(one.low)) / 2
-            values[repeat] = {"error": np.abs(errors), "half_width": half}.get(measure, errors)
-        if measure != "difference":
-            return self.resampled.parts(values)
-        made = np.full((self.repeats, len(self.resampled.repeats)), np.nan)
-        for repeat, signed in enumerate(values):
-            pairs = self._pairs[repeat]
-            if signed is None or not pairs.any():
+            if measure == "error":
+                found.append(np.abs(errors))
+            elif measure == "half_width":
+                half = (np.array(one.high) - np.array(one.low)) / 2
+                found.append(None if np.isnan(half).any() else half)
+            elif measure == "difference":
+                found.append((errors[:, None] - errors) ** 2)
+            else:
+                found.append(one.pair_halves())
+        if all(one is None for one in found):
+            return None
+        of_pairs = measure in ("difference", "pair_half")
+        return self._over_pairs(found) if of_pairs else self.resampled.parts(found)
+
+    def _over_pairs(self, values: Sequence[FloatArray | None]) -> FloatArray:
+        """Return the means of values of pairs, shape (repeats, 1 + resamples)."""
+        made = np.full((len(values), len(self.resampled.repeats)), np.nan)
+        for repeat, (value, pairs) in enumerate(zip(values, self._pairs, strict=True)):
+            if value is None or not pairs.any():
                 continue
             weights = self.resampled.weights(repeat)
-            squares = np.where(pairs, (signed[:, None] - signed) ** 2, 0.0)
             with np.errstate(invalid="ignore"):
                 total = ((weights @ pairs) * weights).sum(axis=1)
-                made[repeat] = ((weights @ squares) * weights).sum(axis=1) / total
+                made[repeat] = ((weights @ (pairs * value)) * weights).sum(axis=1) / total
         return made
 
     def curve(self, name: str, measure: Measure, budgets: Sequence[int]) -> Curve | None:
@@ -308,23 +366,63 @@ class Backtest:
 
     def width(self, name: str, n: int) -> tuple[float, float]:
         """Return the mean half width and the coverage of a method's intervals at about n items."""
-        ran = sorted(budget for own, budget, wide in self.results if wide and own == name)
+        ran = sorted(budget for own, budget in self.results if own == name)
         curve = self.curve(name, "half_width", ran)
         if curve is None:
             return math.nan, math.nan
-        nearest = min(ran, key=lambda budget: abs(math.log(budget / n)))
+        nearest = min(curve.budgets, key=lambda budget: abs(math.log(budget / n)))
         stated = f"coverage{100 * self.level:g}"
-        held = [one.metrics[stated] for one in self.results[name, nearest, True].values()]
-        return curve.value(n), float(np.mean(held))
+        held = [one.metrics.get(stated) for one in self.results[name, nearest].values()]
+        return curve.value(n), float(np.mean([one for one in held if one is not None]))
 
-    def rows(self, names: Sequence[str], budgets: Sequence[int]) -> list[dict[str, Any]]:
-        """Return each method's error at each budget, with its interval."""
+    def power(self, name: str, n: int, wanted: float, budgets: Sequence[int]) -> float:
+        """Return the share of pairs that differ by `wanted` which n items tell apart.
+
+        An error of a difference is normal with a variance that is known only so well: it is s^2 df
+        over a chi-square variable, with df = 2 s^4 / var(s^2) and the variance over repeats and
+        models. A pair is told apart if its interval, as `versus` has it, excludes 0.
+        """
+        from scipy.special import ndtr
+        from scipy.stats import chi2
+
+        if n >= self.scores.n_items:
+            return 1.0
+        spread, critical, scale = math.sqrt(self.unit("difference")(n)), self._critical, np.ones(1)
+        curve = self.curve(name, "difference", budgets) if name != RANDOM else None
+        if curve is not None:
+            square = self.resampled.mean(curve.share(n))
+            halves = self.curve(name, "pair_half", budgets)
+            spread *= math.sqrt(float(square[0]))
+            variance = self.resampled.variance(square)[0]
+            if variance > 0:
+                freedom = 2 * float(square[0]) ** 2 / variance
+                scale = np.sqrt(chi2.ppf((np.arange(DRAWS) + 0.5) / DRAWS, freedom) / freedom)
+            if halves is not None and spread > 0:
+                critical = halves.value(n) / spread
+        return float(ndtr(wanted * scale / max(spread, 1e-12) - critical).mean())
+
+    def told(self, name: str, wanted: float, power: float, budgets: Sequence[int]) -> int:
+        """Return the least number of items that tell such a difference apart so often."""
+        numbers = range(min(budgets), self.scores.n_items + 1)
+        at = bisect_left(
+            numbers, True, key=lambda n: self.power(name, n, wanted, budgets) >= power - 1e-9
+        )
+        return numbers[at]
+
+    def margin_of(self, name: str, n: int, power: float, budgets: Sequence[int]) -> float:
+        """Return the smallest difference that n items tell apart so often."""
+        from scipy.optimize import brentq
+
+        if self.power(name, n, 0.0, budgets) >= power:
+            return 0.0
+        return float(brentq(lambda apart: self.power(name, n, apart, budgets) - power, 0.0, 9.0))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each method's error at each budget that was run, with its interval."""
         found = []
-        for name in names:
-            for n in budgets:
-                parts = self.parts(name, n, "error")
-                if parts is None:
-                    continue
+        for name, n in sorted(self.results):
+            parts = self.parts(name, n, "error")
+            if parts is not None:
                 error = self.resampled.figure(self.resampled.mean(parts), ratio=True, least=0.0)
                 row = {"method": name, "items": n, "error": error.value}
                 row |= {"error_low": error.low, "error_high": error.high}
@@ -352,11 +450,10 @@ class Backtest:
     def choose(
         self, names: Sequence[str], n: int, measure: Measure, budgets: Sequence[int]
     ) -> Chosen:
-        """Choose a method for about n items.
+        """Choose a method for about n items, by the rule of `auto` (see `pick`).
 
-        The first name is preferred: another is chosen only if its error is lower beyond the
-        interval of the difference, by Holm's rule over the methods. Then the method must be better
-        than plain random sampling beyond the interval, or another one by Holm's rule.
+        One method is clearly better than another if its error is lower beyond the two-way interval
+        of the difference, by Bonferroni's rule over the methods.
         """
         curves = {name: self.curve(name, measure, budgets) for name in names if name != RANDOM}
         shares = {
@@ -372,40 +469,24 @@ class Backtest:
         if not self.resampled.has_intervals or self.resampled.models.shape[1] < FEWEST_GROUPS:
             return Chosen(RANDOM, "the targets are too few to compare methods on", False)
         means = {name: float(self.resampled.mean(part)[0]) for name, part in shares.items()}
-        preferred = next(iter(shares))
-        better = self._clearly_below(
-            {
-                name: self.resampled.difference(part, shares[preferred])
-                for name, part in shares.items()
-                if means[name] < means[preferred]
-            },
-            len(shares) - 1,
-        )
-        chosen = min(better, key=lambda name: means[name]) if better else preferred
-        said = "its error is clearly below that of random sampling"
-        ratios = {name: self._against_random(part, measure) for name, part in shares.items()}
-        if chosen not in self._clearly_below({chosen: ratios[chosen]}, 1, 1.0):
-            clear = self._clearly_below(ratios, len(ratios), 1.0)
-            if not clear:
-                return Chosen(
-                    RANDOM, "no method is better than random sampling beyond its interval", False
-                )
-            chosen = min(clear, key=lambda name: means[name])
-        if chosen != preferred:
-            said += f", and clearly below that of {preferred}" if chosen in better else ""
-        return Chosen(chosen, said, True)
 
-    def _clearly_below(
-        self, statistics: Mapping[str, FloatArray], count: int, null: float = 0.0
-    ) -> frozenset[str]:
-        """Return the names whose statistic is below the null, by Holm's rule over `count`."""
-        p = {
-            name: self.resampled.p_value(one, null, ratio=null == 1.0) if one[0] < null else 1.0
-            for name, one in statistics.items()
-        }
-        # Methods that are above the null count, too: they were looked at.
-        p |= {f" {at}": 1.0 for at in range(count - len(p))}
-        return frozenset(name for name in holm(p, 1 - LEVEL) if name in statistics)
+        def beats(name: str, other: str, comparisons: int) -> bool:
+            if other == RANDOM:
+                made, null = self._against_random(shares[name], measure), 1.0
+            else:
+                made, null = self.resampled.difference(shares[name], shares[other]), 0.0
+            p = self.resampled.p_value(made, null, ratio=other == RANDOM)
+            return bool(made[0] < null and p <= (1 - LEVEL) / comparisons + 1e-12)
+
+        chosen, preferred = pick(list(shares), means, beats), next(iter(shares))
+        if chosen == RANDOM:
+            return Chosen(RANDOM, NOTHING, False)
+        said = "its error is clearly below that of random sampling"
+        if chosen != preferred and beats(chosen, preferred, len(shares) - 1):
+            said += f", and clearly below that of {preferred}"
+        elif chosen != preferred:
+            said += f", which that of {preferred} is not"
+        return Chosen(chosen, said, True)
 
 
 def _near(budgets: Sequence[int], n: int) -> list[int]:

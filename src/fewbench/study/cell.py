@@ -12,7 +12,9 @@ from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray
 from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
-from fewbench.evaluation.intervals import Judge, Scored
+from fewbench.evaluation.contrast import Contrast, held_out_correlation, sample_correlation
+from fewbench.evaluation.errors import HeldOut
+from fewbench.evaluation.intervals import Judge, Scored, Uncertainty
 from fewbench.evaluation.replay import Replay, replay
 from fewbench.methods import Answers, Method, find_method
 from fewbench.scores import Scores
@@ -35,6 +37,10 @@ class Cell:
         Whether the result may be kept: only if the name determines the method.
     level : float or None
         Level of the intervals; None for none, which saves most of the time.
+    held : HeldOut or None
+        Errors that the intervals rest on; by default they are measured on the sources.
+    pairs : bool
+        Whether to return the half widths of differences between targets, too.
     """
 
     name: str
@@ -46,13 +52,17 @@ class Cell:
     seed: int
     level: float | None
     cached: bool
+    held: HeldOut | None = None
+    pairs: bool = False
 
     def key(self, fingerprint: str) -> str:
         """Return a hash of all that the result depends on."""
         digest = hashlib.sha256()
         parts = (fingerprint, self.method.describe(), self.budget, self.repeat, self.seed)
         code = code_of(self.method, intervals=self.level is not None)
-        digest.update(repr((*parts, self.level, code)).encode())
+        digest.update(repr((*parts, self.level, self.pairs, code)).encode())
+        if self.held is not None:
+            digest.update(self.held.errors.tobytes() + self.held.units.tobytes())
         digest.update(self.split.sources.astype(np.int64).tobytes() + b"|")
         digest.update(self.split.targets.astype(np.int64).tobytes())
         return digest.hexdigest()[:32]
@@ -63,7 +73,8 @@ class CellResult(BaseModel):
 
     `task_estimate` holds the estimates of the tasks (see `task_estimates`), empty if there are
     none. `tasks_defined` has the number of tasks in a metric's mean over tasks, for metrics that
-    are undefined for some tasks.
+    are undefined for some tasks. `pair_half` holds the half widths of differences (see
+    `pair_halves`), empty if there are none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
@@ -79,6 +90,12 @@ class CellResult(BaseModel):
     tasks_defined: dict[str, int]
     notes: tuple[str, ...]
     metrics: dict[str, float]
+    pair_half: str = ""
+
+    def pair_halves(self) -> FloatArray:
+        """Return half widths of the targets' differences, shape (targets, targets)."""
+        flat = np.frombuffer(base64.b64decode(self.pair_half), dtype="<f4")
+        return flat.astype(np.float64).reshape(len(self.targets), -1)
 
     def task_estimates(self) -> FloatArray:
         """Return the tasks' estimates, shape (targets, tasks), to seven digits."""
@@ -152,10 +169,15 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
             if len(defined) < len(values):
                 tasks_defined[f"task_{name}"] = len(defined)
     low = high = np.full(len(truth), np.nan)
+    pair_half = ""
     if cell.level is not None:
-        judge = Judge(method.for_sources(sources), sources, cell.budget, seed)
+        judge = Judge(method.for_sources(sources), sources, cell.budget, seed, held=cell.held)
         made = [_scored(replayed, row, targets) for row in range(len(truth))]
-        low, high = np.array([judge.of(one).interval(cell.level) for one in made]).T
+        sure = [judge.of(one) for one in made]
+        low, high = np.array([one.interval(cell.level) for one in sure]).T
+        if cell.pairs:
+            halves = _pair_halves(sure, [one.answers for one in made], judge, cell.level)
+            pair_half = base64.b64encode(halves.astype("<f4").tobytes()).decode()
         metrics["sampled"] = float(np.mean([one.is_sampled for one in made]))
         stated = f"{100 * cell.level:g}"
         inside = covered(low, truth, high)
@@ -180,6 +202,7 @@ def _measure(scores: Scores, cell: Cell, key: str) -> CellResult:
         tasks_defined=tasks_defined,
         notes=(*chosen, *replayed.notes),
         metrics=metrics,
+        pair_half=pair_half,
     )
 
 
@@ -193,7 +216,23 @@ def _scored(said: Replay, row: int, targets: Scores) -> Scored:
         None if said.spread is None else float(said.spread[row]),
         None if said.task_spread is None else said.task_spread[row],
         None if said.freedom is None else said.freedom[row],
+        None if said.influence is None else said.influence[row],
     )
+
+
+def _pair_halves(
+    sure: list[Uncertainty], answers: list[Answers], judge: Judge, level: float
+) -> FloatArray:
+    """Return the half widths of differences as `versus` has them."""
+    made = np.zeros((len(sure), len(sure)))
+    for i, j in zip(*np.triu_indices(len(sure), 1), strict=True):
+        a, b = sure[i], sure[j]
+        correlation = sample_correlation(a, b)
+        if a.kind == b.kind == "held-out":
+            n = min(len(answers[i].items), len(answers[j].items))
+            correlation = held_out_correlation(judge.errors(n), n, a.estimate - b.estimate)
+        made[i, j] = made[j, i] = Contrast(a, b, correlation).half(level)
+    return made
 
 
 def covered(low: FloatArray, truth: FloatArray, high: FloatArray) -> BoolArray:

@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 BASE = ("fewbench.study.cell",)
 REGISTRIES = frozenset({"fewbench.methods.catalogue", "fewbench.methods.parts"})
 """Modules that import every method to find one by its name."""
-CHOICE, INTERVALS = "fewbench.evaluation.auto", "fewbench.evaluation.intervals"
+CHOICE = "fewbench.evaluation.auto"
+INTERVALS = {f"fewbench.evaluation.{name}" for name in ("contrast", "errors", "intervals")}
 WHERE = {f"fewbench.executors{name}" for name in ("", ".calls", ".local")}
 IGNORED = frozenset({"fewbench._version", "fewbench.study.code", *WHERE})
 """Modules on which no number depends."""
@@ -54,7 +55,7 @@ def _ends(method: Method, intervals: bool) -> tuple[frozenset[str], frozenset[st
     if not isinstance(method, Auto):  # which depends on what the catalogue holds
         closed |= {*REGISTRIES, CHOICE}
     if not intervals:
-        closed.add(INTERVALS)
+        closed |= INTERVALS
     return frozenset(begin), frozenset(closed)
 
 

@@ -136,14 +136,22 @@ class Plan:
 
     @property
     def answer(self) -> str:
-        """What to run, in a sentence."""
-        one = self.forecasts[0]
-        d = self.digits
-        run = f"Run {counted(one.items, 'item')} with {one.method}"
+        """What to run, in a sentence, and another for stronger models."""
+        first, *others = self.forecasts
+        said = [f"Run {self._said(first)}"]
+        said += [
+            f"For a model {TARGETS[one.target][1]}, run {self._said(one)}"
+            for one in others
+            if one.target == "stronger"
+        ]
+        return " ".join(said)
+
+    def _said(self, one: Forecast) -> str:
+        d, run = self.digits, f"{counted(one.items, 'item')} with {one.method}"
         if one.items >= self.n_items:
-            run = f"Run all {self.n_items:,} items: no part of them is enough"
+            run = f"all {self.n_items:,} items: no part of them is enough"
         elif one.items > self.n_items / 2:
-            run = f"Run {one.items:,} of {self.n_items:,} items with {one.method}"
+            run = f"{one.items:,} of {self.n_items:,} items with {one.method}"
         expected = f"expected error {one.error:.{d}f}"
         width = "" if math.isnan(one.half_width) else f"interval ±{one.half_width:.{d}f}"
         if self.goal == "difference":

@@ -6,17 +6,6 @@ from fewbench.evaluation.opening import check_budget
 from fewbench.scores import Scores
 
 
-def needed_standard_errors(level: float, power: float) -> float:
-    """Return how many standard errors a difference must be to be told apart so often.
-
-    >>> round(needed_standard_errors(0.9, 0.8), 2)
-    2.49
-    """
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + level / 2) + ndtri(power))
-
-
 def read_goal(
     scores: Scores, error: float | None, half_width: float | None, budget: int | None,
     difference: float | None, span: float,

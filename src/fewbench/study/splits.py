@@ -51,6 +51,8 @@ class SplitSettings:
         (DISCO's bootstrapped chronological split), anew for each repeat.
     sources : int, optional
         Keep only this many source models, drawn at random. The targets stay the same.
+    most : int, optional
+        Keep at most this many targets, drawn at random.
     """
 
     kind: Kind = "random"
@@ -59,6 +61,7 @@ class SplitSettings:
     group_by: str = "family"
     resample: bool = False
     sources: int | None = None
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -82,7 +85,7 @@ class SplitSettings:
     @property
     def is_drawn(self) -> bool:
         """Whether repeats have different splits."""
-        drawn = self.resample or self.sources is not None
+        drawn = self.resample or self.sources is not None or self.most is not None
         return drawn or self.kind in ("random", "group")
 
     def describe(self) -> str:
@@ -94,6 +97,8 @@ class SplitSettings:
             words += f", by {self.group_by}"
         if self.sources is not None:
             words += f", at most {self.sources} sources"
+        if self.most is not None:
+            words += f", {self.most} of them a repeat"
         return words + (", resampled" if self.resample else "")
 
 
@@ -144,6 +149,9 @@ def make_split(scores: Scores, settings: SplitSettings, seed: int, repeat: int) 
         # Drawn from a stream of its own, so that the targets are those of the whole split.
         kept = np.random.default_rng(child_seed(seed, 9, repeat)).permutation(sources)
         sources = kept[: settings.sources]
+    if settings.most is not None:
+        kept = np.random.default_rng(child_seed(seed, 13, repeat)).permutation(targets)
+        targets = kept[: settings.most]
     if len(sources) < 2 or not len(targets):
         raise StudyError(
             f"the split leaves {len(sources)} sources and {len(targets)} complete targets",
