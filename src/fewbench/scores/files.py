@@ -254,7 +254,8 @@ def _first_rows(file: Any, meta: dict[str, Any]) -> Any:
 
     n_items, batches = meta["shape"][1], []
     columns = ["item", *meta["item_columns"]]
-    for batch in file.iter_batches(batch_size=n_items, columns=columns):
+    size = max(1, min(n_items, file.metadata.num_rows))
+    for batch in file.iter_batches(batch_size=size, columns=columns):
         batches.append(batch)
         if sum(map(len, batches)) >= n_items:
             break
