@@ -152,24 +152,30 @@ def cell(table, regime, repeat):
     return rows
 
 
+def clustered(values, cells):
+    """Return the standard error of a mean whose values are alike within cells."""
+    sums = (values - values.mean()).groupby(cells).sum()
+    return np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)) / len(values)
+
+
 def summed(frame, by):
     """Return one line per group, comparison and look."""
     found = []
     for key, part in frame.groupby([*by, "how", "at"], sort=False):
-        line = dict(zip([*by, "how", "at"], key, strict=True)) | {"pairs": len(part) // 2}
-        cells = part.assign(right=part["sign"] > 0).pivot_table(
-            ["right", "covers"], ["table", "repeat"], "who", aggfunc="mean"
-        )
-        more = cells["right"]["versus"] - cells["right"]["t"]
-        versus, plain = (part[part["who"] == who] for who in ("versus", "t"))
+        versus, plain = (part[part["who"] == w].reset_index() for w in ("versus", "t"))
+        line = dict(zip([*by, "how", "at"], key, strict=True)) | {"pairs": len(versus)}
         for name, own in (("", versus), ("t ", plain)):
             line |= {f"{name}right": (own["sign"] > 0).mean()}
             line |= {f"{name}wrong": (own["sign"] < 0).mean()}
             line |= {f"{name}covers": own["covers"].mean()}
-        line |= {"±": cells["covers"]["versus"].sem(), "more": more.mean(), "± more": more.sem()}
+        cells = versus["table"] + versus["repeat"].astype(str)
+        more = (versus["sign"] > 0).astype(float) - (plain["sign"] > 0)
+        line |= {"± covers": clustered(versus["covers"].astype(float), cells)}
+        line |= {"± wrong": clustered((versus["sign"] < 0).astype(float), cells)}
+        line |= {"more": more.mean(), "± more": clustered(more, cells)}
         line["times"] = line["right"] / (line["t right"] or np.nan)
-        line |= {"width": versus["width"].mean() / plain["width"].mean()}
-        line |= {"error": versus["off"].mean() / plain["off"].mean()}
+        for name, column in (("width", "width"), ("error", "off")):
+            line[name] = versus[column].mean() / plain[column].mean()
         line |= {"items": versus["items"].mean(), "t items": plain["items"].mean()}
         found.append(line)
     return pd.DataFrame(found)
