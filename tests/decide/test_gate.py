@@ -38,7 +38,7 @@ def test_a_baseline_that_ran_all_items_decides_sooner(sources, targets, play):
     """Against targets 5 to 20 points weaker, or source models of the same scores."""
     evaluation = play(Evaluation(sources, "fewbench", 40, targets.model_ids))
     truth, full = targets.full_scores(), sources.full_scores()
-    passed = {"known": 0, "estimated": 0}
+    passed, advised = {"known": 0, "estimated": 0}, 0
     for i, name in enumerate(targets.model_ids):
         for j in np.flatnonzero((truth <= truth[i] - 0.05) & (truth >= truth[i] - 0.2)):
             alike = sources.model_ids[np.abs(full - truth[j]).argmin()]
@@ -47,7 +47,13 @@ def test_a_baseline_that_ran_all_items_decides_sooner(sources, targets, play):
                 found = fewbench.gate((evaluation, name), not_below=baseline)
                 assert found.verdict != "fail"
                 passed[kind] += found.verdict == "pass"
+                check = found.checks[0]
+                if check.items_if_known is not None:
+                    assert kind == "estimated"
+                    assert 40 <= check.items_if_known < check.items_needed
+                    advised += 1
     assert passed["known"] > 1.3 * passed["estimated"] > 0
+    assert advised > 10
 
 
 def test_conditions_and_codes(sources, targets, play):

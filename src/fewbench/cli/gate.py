@@ -147,6 +147,9 @@ def describe(found: Gate, folder: str = "DIR") -> str:
         most = max(one.items_needed or 0 for one in found.checks)
         if most:
             lines.append(f"if the value stays as it is, {needed(most, found.items_total)}")
+        if any(one.items_if_known for one in found.checks):
+            known = max(one.items_if_known or one.items_needed or 0 for one in found.checks)
+            lines.append(f"if the baseline ran all items once, about {known:,} would decide it")
         if found.items_open:
             place = folder if Path(folder).is_dir() else folder.rpartition(":")[0]
             lines.append(f"Next: fewbench ask {place} --target {found.target}")

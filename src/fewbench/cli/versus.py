@@ -221,7 +221,7 @@ def describe(found: Versus, items: bool = False, further: int | None = None) -> 
         lines.append(
             f"if the difference stays as it is, {needed(found.items_needed, found.items_total)}"
         )
-    if found.items_if_known is not None and found.items_if_known < (found.items_needed or 0):
+    if found.items_if_known is not None:
         lines.append(
             f"if {found.b} ran all items once, about {found.items_if_known:,} items of {found.a} "
             "would decide it"

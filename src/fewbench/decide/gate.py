@@ -18,7 +18,7 @@ from fewbench.decide.operands import (
     scores_of,
     warnings_of,
 )
-from fewbench.decide.random_pairs import items_needed
+from fewbench.decide.random_pairs import items_if_known, items_needed
 from fewbench.decide.versus import check_margin
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
@@ -53,8 +53,9 @@ class Check(BaseModel):
         What the interval rests on (see `Estimate.interval_kind`), or known.
     verdict : str
         pass if all of the interval meets the condition, fail if none of it does.
-    items_needed : int or None
-        About how many items would decide it, if the value stays as it is.
+    items_needed, items_if_known : int or None
+        About how many items would decide it, if the value stays as it is; and if the baseline ran
+        all items once, so that its score is known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
@@ -67,6 +68,7 @@ class Check(BaseModel):
     kind: str
     verdict: Verdict
     items_needed: int | None = None
+    items_if_known: int | None = None
 
 
 class Gate(BaseModel):
@@ -295,11 +297,13 @@ class _Check:
             verdict = "pass"
         elif high < least - ROUNDING:
             verdict = "fail"
-        needed = None
+        needed = if_known = None
         n = min((len(one.items) for one in (self._own, self._other) if not one.is_known), default=0)
         if verdict == "undecided" and n:
             distance = abs(self._made.difference - least)
-            needed = items_needed((high - low) / 2, distance, n, self._scores.n_items)
+            n_items = self._scores.n_items
+            needed = items_needed((high - low) / 2, distance, n, n_items)
+            if_known = items_if_known(self._made, self._level, distance, n, n_items)
         if is_score:
             known = float(self._other.estimates[0])
             ends = scale.interval_from_unit(low + known, high + known)
@@ -317,6 +321,7 @@ class _Check:
             kind=self._made.kind,
             verdict=verdict,
             items_needed=needed,
+            items_if_known=if_known,
         )
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._types import FloatArray, IntArray
 from fewbench.decide.operands import Operand
 from fewbench.evaluation.contrast import Contrast
+from fewbench.evaluation.intervals import Uncertainty
 from fewbench.scores import Scores
 
 PAIRS = 20
@@ -78,6 +79,21 @@ def items_needed(half: float, distance: float, n: int, n_items: int) -> int:
     174
     """
     return max(n, items_of_width(half, distance, n, n_items))
+
+
+def items_if_known(
+    made: Contrast, level: float, distance: float, n: int, n_items: int
+) -> int | None:
+    """Return how many items of the first model decide if the second one's score becomes known.
+
+    None if one of the scores is known, or if it does not decide sooner.
+    """
+    if not isinstance(made.one, Uncertainty) or not isinstance(made.other, Uncertainty):
+        return None
+    left = Contrast(made.one, made.other.estimate, wider=made.wider).half(level)
+    if left >= made.half(level):
+        return None
+    return items_needed(left, distance, n, n_items)
 
 
 def items_of_width(half: float, wanted: float, n: int, n_items: int) -> int:

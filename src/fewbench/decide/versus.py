@@ -19,10 +19,9 @@ from fewbench.decide.operands import (
     task_contrasts,
     warnings_of,
 )
-from fewbench.decide.random_pairs import items_needed, random_pairs
+from fewbench.decide.random_pairs import items_if_known, items_needed, random_pairs
 from fewbench.decide.versus_result import ItemDifference, TaskDifference, Verdict, Versus
 from fewbench.errors import EvaluationError
-from fewbench.evaluation.contrast import Contrast
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.sampling import check_level
 from fewbench.scores import Scores
@@ -160,9 +159,7 @@ def _result(
         n = min(len(side.items) for side in open_)
         distance = abs(made.difference - edge)
         needed = items_needed((high - low) / 2, distance, n, scores.n_items)
-        if len(open_) == 2:
-            half = Contrast(one.score, float(other.estimates[0]), wider=made.wider).half(level)
-            if_known = items_needed(half, distance, n, scores.n_items)
+        if_known = items_if_known(made, level, distance, n, scores.n_items)
     a, b = labels(one, other)
     common = np.intersect1d(one.items, other.items)
     return Versus(

@@ -85,7 +85,7 @@ class Versus(BaseModel):
         About how many items of each would decide it, if the difference stays as it is.
     items_if_known : int or None
         About how many items of A would decide it if B ran all items once, so that its score is
-        known. None if one of the scores is known.
+        known. None if one of the scores is known, or if that does not decide sooner.
     next_items : tuple of str
         Items that both run next to decide it, the most telling first: as many as `items_needed`
         says, at most 200. Targets only: a source model has run all.
