@@ -166,7 +166,7 @@ class Backtest:
         budgets: Sequence[int],
         *,
         intervals: bool = False,
-        held: Mapping[str, HeldOut | None] | None = None,
+        held: Mapping[tuple[str, int], HeldOut | None] | None = None,
         repeats: int | None = None,
     ) -> list[Cell]:
         """Return what is to be run of these methods, without what is there.
@@ -176,9 +176,9 @@ class Backtest:
         names, budgets : sequence
         intervals : bool
             Also intervals, and with a `margin` those of differences.
-        held : mapping of str, optional
-            Errors of the methods that intervals rest on; by default they are measured on the
-            sources of each repeat.
+        held : mapping, optional
+            Errors of a method at a budget, on which intervals rest; by default they are measured
+            on the sources of each repeat.
         repeats : int, optional
             Only the first repeats.
         """
@@ -186,7 +186,7 @@ class Backtest:
         return [
             Cell(
                 name, self.method(name), budget, self.settings.kind, split, repeat, self.seed,
-                level, True, (held or {}).get(name), intervals and self.margin > 0,
+                level, True, (held or {}).get((name, budget)), intervals and self.margin > 0,
             )
             for budget in budgets
             for name in names

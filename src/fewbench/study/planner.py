@@ -1,0 +1,310 @@
+"""How a plan is found: a method is chosen by a few held-out models, then judged by others."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbench._seeds import child_seed
+from fewbench._types import FloatArray
+from fewbench.errors import FewbenchError
+from fewbench.evaluation.auto import RANDOM, candidates
+from fewbench.evaluation.errors import MOST_JUDGED, HeldOut, measure
+from fewbench.evaluation.replay import replay
+from fewbench.executors import Pool
+from fewbench.methods import find_method
+from fewbench.scores import Scores
+from fewbench.study.backtest import Backtest, Chosen, Measure
+from fewbench.study.cache import Cache
+from fewbench.study.cell import Cell
+from fewbench.study.compare import Progress, run_cells
+from fewbench.study.forecast import Forecast, Target
+from fewbench.study.inference import Figure
+from fewbench.study.learning_curve import LearningCurve, learning_curve
+
+FEW_JUDGED = 24
+"""Held-out models on which the intervals of the first answer rest."""
+AHEAD = 5
+"""A method is chosen at a fifth of the items that are needed, or more."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A method for one regime, and how many items it needs.
+
+    Attributes
+    ----------
+    chosen : Chosen
+    able : list of str
+        The methods that can run.
+    ladder : list of int
+        The budgets that were run.
+    items, near : int
+        What it needs, and the first of those to judge.
+    """
+
+    chosen: Chosen
+    able: list[str]
+    ladder: list[int]
+    items: int
+    near: int
+
+    @property
+    def tried(self) -> list[str]:
+        """The methods to judge further: all where none is clearly better than random sampling."""
+        return self.able if self.chosen.method == RANDOM else [self.chosen.method]
+
+
+Regimes = Mapping[Target, Backtest]
+
+
+class Planner:
+    """Runs the backtests of a plan.
+
+    Parameters
+    ----------
+    table : Scores
+    goal, wanted : str, float
+        As of `Plan`, errors in [0, 1].
+    power : float
+    methods : str or sequence of str, optional
+    prices : ndarray, shape (items,)
+    n_sources : int
+        Source models of a run.
+    seed : int
+    pool, cache, progress
+        How cells are run.
+    """
+
+    def __init__(
+        self, table: Scores, goal: str, wanted: float, power: float,
+        methods: str | Sequence[str] | None, prices: FloatArray, n_sources: int, seed: int,
+        pool: Pool, cache: Cache, progress: Progress | None,
+    ) -> None:  # fmt: skip
+        self.table, self.goal, self.wanted, self.power = table, goal, wanted, power
+        self.methods = [methods] if isinstance(methods, str) else methods
+        self.prices, self.n_sources, self.seed = prices, n_sources, seed
+        self.pool, self.cache, self._progress = pool, cache, progress
+        self._done = 0
+        self.measure: Measure = "difference" if goal == "difference" else "error"
+        self.by_width = goal in ("half_width", "difference")
+
+    # What is run
+
+    def run(self, wanted: Sequence[tuple[Backtest, list[Cell]]]) -> None:
+        """Run the cells of several backtests together."""
+        cells = [cell for _, part in wanted for cell in part]
+        progress: Progress | None = None
+        if self._progress is not None:
+            shown, before = self._progress, self._done
+
+            def progress(done: int, total: int) -> None:
+                shown(before + done, before + total)
+
+        results = run_cells(self.table, cells, self.pool, self.cache, progress)
+        self._done += len({cell.key(self.table.fingerprint) for cell in cells})
+        at = 0
+        for backtest, part in wanted:
+            backtest.take(part, results[at : at + len(part)])
+            at += len(part)
+
+    def _widths(
+        self, wanted: Sequence[tuple[Backtest, Sequence[str], Sequence[int]]],
+        most: int = MOST_JUDGED, repeats: int | None = None,
+    ) -> None:  # fmt: skip
+        """Run methods at budgets, with intervals.
+
+        Their errors on held-out models, at most so many, are measured once on all models, as those
+        of a run with all of them.
+        """
+        names = dict.fromkeys(name for _, own, _ in wanted for name in own)
+        every = sorted({n for _, _, budgets in wanted for n in budgets})
+        held = {(name, n): self._held(name, n, every, most) for name in names for n in every}
+        self.run(
+            [
+                (one, one.cells(own, budgets, intervals=True, held=held, repeats=repeats))
+                for one, own, budgets in wanted
+            ]
+        )
+
+    def _held(self, name: str, n: int, every: Sequence[int], most: int) -> HeldOut | None:
+        method, looks = find_method(name), [n]
+        if method.extends:
+            n, looks = every[-1], list(every)
+        try:
+            return measure(method, self.table, n, self.seed, looks, most=most, pool=self.pool)
+        except FewbenchError:  # its cells say why
+            return None
+
+    # The first answer
+
+    def _names(self, target: Target) -> list[str]:
+        if self.methods is None:
+            return list(candidates(self.table, stronger=target == "stronger"))
+        for name in self.methods:
+            find_method(name)  # an unknown one is named now
+        return list(dict.fromkeys((*(name.strip() for name in self.methods), RANDOM)))
+
+    def choose(self, regimes: Regimes) -> dict[Target, Found]:
+        """Choose a method for each regime, from few items to more until enough is seen."""
+        names = {target: self._names(target) for target in regimes}
+        ran: dict[Target, list[int]] = {target: [] for target in regimes}
+        able: dict[Target, list[str]] = {}
+        going = list(regimes)
+        for n in self._ladder(list(regimes.values())):
+            if self.by_width:
+                self._widths([(regimes[t], names[t], [n]) for t in going], FEW_JUDGED)
+            else:
+                self.run([(regimes[t], regimes[t].cells(names[t], [n])) for t in going])
+            for t in going:
+                ran[t].append(n)
+                came = [own for own in names[t] if regimes[t].curve(own, "error", ran[t])]
+                able[t] = [own for own in came if own != RANDOM]
+            going = [
+                t for t in going
+                if len(ran[t]) < 2 or self._needs(regimes[t], able[t], ran[t]) > AHEAD * n
+            ]  # fmt: skip
+        found = {}
+        for t, one in regimes.items():
+            near = self._needs(one, able[t], ran[t])
+            chosen = one.choose(able[t], near, self.measure, ran[t])
+            found[t] = self._found(one, chosen, able[t], ran[t])
+        return found
+
+    def _ladder(self, backtests: Sequence[Backtest]) -> list[int]:
+        if self.goal == "budget":
+            return sorted({max(1, int(self.wanted) // 2), int(self.wanted)})
+        if self.goal == "half_width":
+            needs = [one.random_needs("half_width", self.wanted) for one in backtests]
+        else:
+            needs = [self.needed(one, RANDOM, [1]) for one in backtests]
+        return backtests[0].ladder(max(needs))
+
+    def needed(self, one: Backtest, name: str, ladder: Sequence[int]) -> int:
+        """Return the number of items that a method needs for the goal."""
+        if self.goal == "budget":
+            return int(self.wanted)
+        if self.goal == "difference":
+            return one.told(name, self.wanted, self.power, ladder)
+        if name == RANDOM and self.goal == "error":
+            return one.random_needs("error", self.wanted)
+        curve = one.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
+        return self.table.n_items if curve is None else curve.needed(self.wanted)
+
+    def _needs(self, one: Backtest, names: Sequence[str], ladder: Sequence[int]) -> int:
+        """Return what the preferred method needs."""
+        return self.needed(one, names[0] if names else RANDOM, ladder)
+
+    def _found(self, one: Backtest, chosen: Chosen, able: list[str], ladder: list[int]) -> Found:
+        """Return what is found of a method, or of random sampling where that needs no more."""
+        if self.goal == "half_width" and chosen.method != RANDOM:
+            ours, plain = (self.needed(one, name, ladder) for name in (chosen.method, RANDOM))
+            if ours >= plain:
+                reason = f"{chosen.method} errs less, but its intervals are not narrower"
+                chosen = Chosen(RANDOM, reason, False)
+        items = self.needed(one, chosen.method, ladder)
+        near = items if chosen.method != RANDOM else self._needs(one, able, ladder)
+        return Found(chosen, able, ladder, items, near)
+
+    def first(self, regimes: Regimes, found: Mapping[Target, Found]) -> list[Forecast]:
+        """Return a forecast for each regime, by the repeats that chose."""
+        if not self.by_width:
+            wanted = [
+                (one, [found[t].chosen.method], [found[t].items])
+                for t, one in regimes.items()
+                if found[t].items < self.table.n_items
+            ]
+            self._widths(wanted, FEW_JUDGED, repeats=1)
+        return [self._forecast(t, one, found[t]) for t, one in regimes.items()]
+
+    # The answer
+
+    def judge(
+        self, regimes: Regimes, found: Mapping[Target, Found]
+    ) -> tuple[list[Forecast], LearningCurve | None]:
+        """Return a forecast for each regime, by repeats that did not choose, and more sources."""
+        near = {t: own.near for t, own in found.items()}
+        least = int(self.wanted) if self.goal == "budget" else 1
+        ladders = {t: one.around(near[t], least) for t, one in regimes.items()}
+        chosen: dict[Target, Chosen] = {}
+        tried = {t: own.tried for t, own in found.items()}
+        while tried:  # a method that turns out no better than random is not the last word
+            sure = {t for t, names in tried.items() if self.by_width or len(names) == 1}
+            self._widths([(regimes[t], [*tried[t], RANDOM], ladders[t]) for t in sure])
+            self.run(
+                [(regimes[t], regimes[t].cells(tried[t], ladders[t])) for t in tried.keys() - sure]
+            )
+            for t, names in tried.items():
+                chosen[t] = regimes[t].choose(names, near[t], self.measure, ladders[t])
+            tried = {
+                t: found[t].able
+                for t, names in tried.items()
+                if chosen[t].method == RANDOM and len(found[t].able) > len(names)
+            }
+        self._widths([(one, [chosen[t].method], ladders[t]) for t, one in regimes.items()])
+        forecasts = []
+        for t, one in regimes.items():
+            own = found[t].chosen  # it says why it was chosen before others
+            best = own if own.method == chosen[t].method else chosen[t]
+            made = self._found(one, best, found[t].able, ladders[t])
+            forecasts.append(self._forecast(t, one, made))
+        learning, first = None, forecasts[0]
+        if first.method != RANDOM and first.items < self.table.n_items:
+            learning = learning_curve(regimes[first.target], first.method, first.items, self.run)
+        return forecasts, learning
+
+    def _forecast(self, target: Target, one: Backtest, found: Found) -> Forecast:
+        chosen, ladder, items = found.chosen, found.ladder, found.items
+        method = chosen.method
+        ends: list[int | None] = [None, None]
+        exact = one.expected(items)
+        error, ratio = Figure(exact, 0.0, exact, exact), Figure(1.0, 0.0, 1.0, 1.0)
+        curve = one.curve(method, "error", ladder)
+        if method != RANDOM and curve is not None:
+            error = curve.at(items)
+            ratio = one.ratio(method, items, self.measure, ladder)
+            if self.goal == "error":
+                ends = [curve.needed(self.wanted, "low"), curve.needed(self.wanted, "high")]
+        margin = None
+        if self.goal == "difference":
+            margin = one.margin_of(method, items, self.power, ladder)
+        random_items = items
+        if self.goal in ("half_width", "difference"):
+            random_items = self.needed(one, RANDOM, ladder)
+        elif method != RANDOM:
+            random_items = one.random_needs("error", error.value)
+        width, coverage = one.width(method, items)
+        cost, plain_cost, full = self._costs(one, method, items, random_items)
+        return Forecast(
+            target=target, method=method, items=items, reason=chosen.reason,
+            is_better=chosen.is_clear, error=error.value, error_low=error.low,
+            error_high=error.high, items_low=ends[0], items_high=ends[1],
+            half_width=width, coverage=coverage, random_items=random_items, random_error=exact,
+            ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high, margin=margin,
+            n_targets=round(float(np.mean([len(split.targets) for split in one.splits]))),
+            n_sources=round(float(np.mean([len(split.sources) for split in one.splits]))),
+            is_extrapolated=max(ladder) < items < self.table.n_items and method != RANDOM,
+            cost=cost, random_cost=plain_cost, full_cost=full,
+            breakeven=self._breakeven(full, cost) if method != RANDOM else None,
+            breakeven_random=self._breakeven(plain_cost, cost) if method != RANDOM else None,
+        )  # fmt: skip
+
+    def _costs(
+        self, one: Backtest, method: str, items: int, random_items: int
+    ) -> tuple[float, float, float]:
+        """Return the costs of the chosen items, of random sampling's, and of all."""
+        full, mean = float(self.prices.sum()), float(self.prices.mean())
+        if method == RANDOM or items >= self.table.n_items or np.ptp(self.prices) == 0:
+            return items * mean, random_items * mean, full
+        split = one.splits[0]
+        sources, targets = (self.table.take(models=at) for at in (split.sources, split.targets))
+        said = replay(one.method(method), sources, targets, items, child_seed(one.seed, 3, 0))
+        cost = float(np.mean([self.prices[asked].sum() for asked in said.items]))
+        return cost, random_items * mean, full
+
+    def _breakeven(self, instead: float, cost: float) -> int | None:
+        saved = instead - cost
+        if saved <= 0:
+            return None
+        return math.ceil(self.n_sources * float(self.prices.sum()) / saved - 1e-9)
