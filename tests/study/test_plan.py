@@ -1,6 +1,7 @@
 """plan: the fewest items for what is wanted, by exact errors of random sampling; honest limits."""
 
 import json
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,7 @@ def graded(n_models=60, n_items=120, seed=0):
 
 
 TABLE = graded()
-QUICK = {"methods": ["greedy-ridge", "random"], "target": "like", "repeats": 3}
+QUICK = {"methods": ["greedy-ridge"], "target": "like", "repeats": 3}
 
 
 def nothing_in_common(n_models=48, n_items=300, seed=0):
@@ -156,8 +157,13 @@ def test_a_budget_is_kept_and_more_items_err_less():
 
 
 def test_smaller_differences_need_more_items():
-    near, far = (plan(TABLE, difference=margin, **QUICK) for margin in (0.1, 0.2))
+    near, far, surer = (
+        plan(TABLE, difference=margin, power=power, **QUICK)
+        for margin, power in ((0.1, 0.8), (0.2, 0.8), (0.1, 0.95))
+    )
     one, other = near.forecasts[0], far.forecasts[0]
+    assert surer.forecasts[0].items > one.items
+    assert surer.forecasts[0].random_items > one.random_items
     assert one.items > other.items
     assert one.random_items > other.random_items
     assert one.margin <= 0.1
@@ -200,11 +206,8 @@ def test_the_promised_share_of_differences_is_told(method, difference):
         truth, estimate = np.array(found.truth), np.array(found.estimate)
         near = np.abs(truth[:, None] - truth - difference) < difference / 5
         told += list((estimate[:, None] - estimate > found.pair_halves())[near])
-    assert len(told) >= 200
+    assert len(told) >= 150
     assert 0.72 < np.mean(told) < 0.95
-    surer = plan(wide.take(models=range(100)), difference=difference, power=0.95, **how)
-    assert surer.forecasts[0].items > one.items
-    assert surer.forecasts[0].random_items > one.random_items
 
 
 @pytest.mark.parametrize("method", ["greedy-ridge", "random", "aipw"])
@@ -286,6 +289,39 @@ def test_the_same_on_any_number_of_processes_and_from_the_cache(by_error, tmp_pa
     assert plan(TABLE, error=0.05, cache=tmp_path / "c", **QUICK).to_json() == by_error.to_json()
     assert all(done <= total for done, total in shown)
     assert shown[-1][0] == shown[-1][1]
+
+
+def test_a_first_plan_comes_before_the_answer_and_does_not_change_it(by_error):
+    seen, done = [], []
+    made = plan(TABLE, error=0.05, **QUICK, on_first=lambda one: seen.append((one, len(done))),
+                progress=lambda *counts: done.append(counts))  # fmt: skip
+    assert made.to_json() == by_error.to_json()
+    ((first, at),) = seen
+    assert 0 < at < len(done) / 2
+    assert first.forecasts[0].method == "greedy-ridge"
+    assert first.forecasts[0].half_width > 0
+    assert first.learning is None
+
+
+@pytest.mark.slow
+def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
+    """447 models on 1,650 items, for models like the sources and stronger ones."""
+
+    class Seen(Exception):
+        pass
+
+    def stop(first):
+        raise Seen(first)
+
+    table = simulate(447, 1650, seed=0)
+    table = replace(table, models=table.models.drop(columns="family"))
+    started = time.process_time()
+    with pytest.raises(Seen) as seen:
+        plan(table, error=0.02, on_first=stop)
+    assert time.process_time() - started < 30
+    like, stronger = seen.value.args[0].forecasts
+    assert like.items < stronger.items < like.random_items
+    assert "For a model stronger than all source models, run " in seen.value.args[0].answer
 
 
 def test_it_shows_itself(by_error):

@@ -30,15 +30,13 @@ from fewbench.study.inference import (
 )
 from fewbench.study.splits import SplitSettings, make_split
 
-Measure = Literal["error", "half_width", "difference", "pair_half"]
-"""What a curve is of: the mean absolute error, the half width of the interval, the squared error of
-the difference of two targets, or the half width of its interval."""
+Measure = Literal["error", "half_width", "difference"]
+"""What a curve is of: the mean absolute error, the half width of the interval, or the squared error
+of the difference of two targets."""
 STEPS = 4
 """Budgets on a ladder."""
 AROUND = 1.6
 """Ratio of the budgets around one that was found."""
-DRAWS = 200
-"""Quantiles of the chi-square distribution over which power is averaged."""
 SAVING = 30
 """The least budget of a ladder is plain random sampling's need divided by this."""
 FEWEST, MOST = 5, 1000
@@ -224,7 +222,8 @@ class Backtest:
 
         return known
 
-    def _law(self, n: int) -> float:
+    def law(self, n: int) -> float:
+        """Return how the variance of a mean of n items depends on n."""
         n_items = self.scores.n_items
         return (n_items - n) / (n * max(n_items - 1, 1))
 
@@ -233,16 +232,14 @@ class Backtest:
         if measure == "error":
             return self.expected
         if measure == "difference":
-            return lambda n: self._pair_variance * self._law(n)
-        if measure == "pair_half":
-            spread = math.sqrt(self._pair_variance)
-        else:
-            targets = np.concatenate([split.targets for split in self.splits])
-            spread = float(self.scores.filled_cells[targets].std(axis=1).mean())
-        return lambda n: self._critical * spread * math.sqrt(self._law(n))
+            return lambda n: self._pair_variance * self.law(n)
+        targets = np.concatenate([split.targets for split in self.splits])
+        spread = self.critical * float(self.scores.filled_cells[targets].std(axis=1).mean())
+        return lambda n: spread * math.sqrt(self.law(n))
 
     @property
-    def _critical(self) -> float:
+    def critical(self) -> float:
+        """Standard errors of an interval's half width, where they are known."""
         from scipy.special import ndtri
 
         return float(ndtri(0.5 + self.level / 2))
@@ -271,7 +268,7 @@ class Backtest:
     # Pairs of targets
 
     @cached_property
-    def _pairs(self) -> list[BoolArray]:
+    def pairs(self) -> list[BoolArray]:
         """Which pairs of each repeat's targets are judged: those that differ by little."""
         full, found = self.scores.full_scores(), []
         for split in self.splits:
@@ -286,18 +283,13 @@ class Backtest:
             found.append(near)
         return found
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether some repeat has two targets."""
-        return any(pairs.any() for pairs in self._pairs)
-
     @cached_property
     def _pair_variance(self) -> float:
         """Variance of a pair's difference from item to item, mean over the pairs."""
         weights = self.scores.item_weights * self.scores.n_items
         a = weights**2 / self.scores.n_items
         means = []
-        for split, pairs in zip(self.splits, self._pairs, strict=True):
+        for split, pairs in zip(self.splits, self.pairs, strict=True):
             rows = self.scores.filled_cells[split.targets]
             gram, sums = (rows * a) @ rows.T, rows @ a
             own = np.diag(gram)
@@ -322,7 +314,7 @@ class Backtest:
         found: list[FloatArray | None] = []
         for repeat in self.repeats:
             one = came.get(repeat)
-            if one is None or (measure == "pair_half" and not one.pair_half):
+            if one is None:
                 found.append(None)
                 continue
             errors = np.array(one.estimate) - np.array(one.truth)
@@ -331,19 +323,16 @@ class Backtest:
             elif measure == "half_width":
                 half = (np.array(one.high) - np.array(one.low)) / 2
                 found.append(None if np.isnan(half).any() else half)
-            elif measure == "difference":
-                found.append((errors[:, None] - errors) ** 2)
             else:
-                found.append(one.pair_halves())
+                found.append((errors[:, None] - errors) ** 2)
         if all(one is None for one in found):
             return None
-        of_pairs = measure in ("difference", "pair_half")
-        return self._over_pairs(found) if of_pairs else self.resampled.parts(found)
+        return self._over_pairs(found) if measure == "difference" else self.resampled.parts(found)
 
     def _over_pairs(self, values: Sequence[FloatArray | None]) -> FloatArray:
         """Return the means of values of pairs, shape (repeats, 1 + resamples)."""
         made = np.full((len(values), len(self.resampled.repeats)), np.nan)
-        for repeat, (value, pairs) in enumerate(zip(values, self._pairs, strict=True)):
+        for repeat, (value, pairs) in enumerate(zip(values, self.pairs, strict=True)):
             if value is None or not pairs.any():
                 continue
             weights = self.resampled.weights(repeat)
@@ -374,48 +363,6 @@ class Backtest:
         stated = f"coverage{100 * self.level:g}"
         held = [one.metrics.get(stated) for one in self.results[name, nearest].values()]
         return curve.value(n), float(np.mean([one for one in held if one is not None]))
-
-    def power(self, name: str, n: int, wanted: float, budgets: Sequence[int]) -> float:
-        """Return the share of pairs that differ by `wanted` which n items tell apart.
-
-        An error of a difference is normal with a variance that is known only so well: it is s^2 df
-        over a chi-square variable, with df = 2 s^4 / var(s^2) and the variance over repeats and
-        models. A pair is told apart if its interval, as `versus` has it, excludes 0.
-        """
-        from scipy.special import ndtr
-        from scipy.stats import chi2
-
-        if n >= self.scores.n_items:
-            return 1.0
-        spread, critical, scale = math.sqrt(self.unit("difference")(n)), self._critical, np.ones(1)
-        curve = self.curve(name, "difference", budgets) if name != RANDOM else None
-        if curve is not None:
-            square = self.resampled.mean(curve.share(n))
-            halves = self.curve(name, "pair_half", budgets)
-            spread *= math.sqrt(float(square[0]))
-            variance = self.resampled.variance(square)[0]
-            if variance > 0:
-                freedom = 2 * float(square[0]) ** 2 / variance
-                scale = np.sqrt(chi2.ppf((np.arange(DRAWS) + 0.5) / DRAWS, freedom) / freedom)
-            if halves is not None and spread > 0:
-                critical = halves.value(n) / spread
-        return float(ndtr(wanted * scale / max(spread, 1e-12) - critical).mean())
-
-    def told(self, name: str, wanted: float, power: float, budgets: Sequence[int]) -> int:
-        """Return the least number of items that tell such a difference apart so often."""
-        numbers = range(min(budgets), self.scores.n_items + 1)
-        at = bisect_left(
-            numbers, True, key=lambda n: self.power(name, n, wanted, budgets) >= power - 1e-9
-        )
-        return numbers[at]
-
-    def margin_of(self, name: str, n: int, power: float, budgets: Sequence[int]) -> float:
-        """Return the smallest difference that n items tell apart so often."""
-        from scipy.optimize import brentq
-
-        if self.power(name, n, 0.0, budgets) >= power:
-            return 0.0
-        return float(brentq(lambda apart: self.power(name, n, apart, budgets) - power, 0.0, 9.0))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each method's error at each budget that was run, with its interval."""

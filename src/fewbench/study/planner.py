@@ -19,6 +19,7 @@ from fewbench.study.backtest import Backtest, Chosen, Measure
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.study.compare import Progress, run_cells
+from fewbench.study.differences import Told
 from fewbench.study.forecast import Forecast, Target
 from fewbench.study.inference import Figure
 from fewbench.study.learning_curve import LearningCurve, learning_curve
@@ -186,7 +187,7 @@ class Planner:
         if self.goal == "budget":
             return int(self.wanted)
         if self.goal == "difference":
-            return one.told(name, self.wanted, self.power, ladder)
+            return Told(one, name, ladder).needed(self.wanted, self.power)
         if name == RANDOM and self.goal == "error":
             return one.random_needs("error", self.wanted)
         curve = one.curve(name, "half_width" if self.goal == "half_width" else "error", ladder)
@@ -268,7 +269,7 @@ class Planner:
                 ends = [curve.needed(self.wanted, "low"), curve.needed(self.wanted, "high")]
         margin = None
         if self.goal == "difference":
-            margin = one.margin_of(method, items, self.power, ladder)
+            margin = Told(one, method, ladder).margin(items, self.power)
         random_items = items
         if self.goal in ("half_width", "difference"):
             random_items = self.needed(one, RANDOM, ladder)
