@@ -213,7 +213,7 @@ IN_TASKS = "tasks-random(tasks=3)+optimal-design+kriging"
 
 def _plan(table):
     settings = SplitSettings("random", targets=0.3)
-    found = Backtest(table, settings, 2, 0)
+    found = Backtest(table, settings, range(2), 0)
     for cell in found.cells(["fewbench", "fewbench-static"], [8]):
         run_cell(table, cell)
 
@@ -250,7 +250,7 @@ def test_a_learning_curve_is_of_the_methods_that_run_with_so_many_sources():
     table = simulate(30, 40, seed=1)
     settings = SplitSettings("random", targets=0.2)
     described = [
-        Backtest(table, one, 1, 0).cells(["fewbench"], [8])[0].method.describe()
+        Backtest(table, one, range(1), 0).cells(["fewbench"], [8])[0].method.describe()
         for one in (settings, replace(settings, sources=10))
     ]
     assert described == ["fewbench(sources=30)", "fewbench"]
