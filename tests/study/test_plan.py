@@ -82,7 +82,7 @@ def test_the_plan_holds_for_models_that_were_not_planned_with():
 
 
 def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
-    made = plan(nothing_in_common(), error=0.04, repeats=3, target="like")
+    made = plan(nothing_in_common(), error=0.04, repeats=3, target="like", methods="greedy-ridge")
     (one,) = made.forecasts
     assert one.method == "random"
     assert not one.is_better
@@ -94,7 +94,7 @@ def test_where_nothing_is_to_be_learned_random_sampling_is_planned():
 
 
 def test_noise_does_not_choose_a_method():
-    methods = ["greedy-ridge", "anchor-points"]
+    methods = ["greedy-ridge", "random-linear"]
     chosen = [
         plan(nothing_in_common(seed=seed), budget=30, repeats=3, target="like", methods=methods)
         for seed in range(4)
@@ -124,7 +124,9 @@ def test_models_that_guess_are_named():
 
 
 def test_few_models_are_named():
-    made = plan(TABLE.take(models=range(0, 24, 2)), budget=20, repeats=3, target="like")
+    made = plan(
+        TABLE.take(models=range(0, 24, 2)), budget=20, repeats=3, target="like", methods="random"
+    )
     assert any("12 models are few" in note for note in made.notes)
 
 
@@ -157,18 +159,16 @@ def test_a_budget_is_kept_and_more_items_err_less():
 
 
 def test_smaller_differences_need_more_items():
-    near, far, surer = (
+    near, far = (
         plan(TABLE, difference=margin, power=power, **QUICK)
-        for margin, power in ((0.1, 0.8), (0.2, 0.8), (0.1, 0.95))
+        for margin, power in ((0.1, 0.95), (0.2, 0.8))
     )
     one, other = near.forecasts[0], far.forecasts[0]
-    assert surer.forecasts[0].items > one.items
-    assert surer.forecasts[0].random_items > one.random_items
     assert one.items > other.items
     assert one.random_items > other.random_items
     assert one.margin <= 0.1
     assert other.margin <= 0.2
-    assert "80% of pairs that differ by 0.1 are told apart" in near.answer
+    assert "95% of pairs that differ by 0.1 are told apart" in near.answer
     assert any("normal" in note for note in near.notes)
 
 
@@ -228,14 +228,14 @@ def test_the_half_width_of_a_difference_is_that_of_versus(method):
 
 
 def test_new_families_and_stronger_models_are_planned_for_by_themselves():
-    made = plan(TABLE, budget=30, methods=["greedy-ridge"], repeats=3)
+    made = plan(TABLE, budget=30, methods=["random"], repeats=3)
     assert [one.target for one in made.forecasts] == ["like", "family", "stronger"]
     without = replace(TABLE, models=TABLE.models.drop(columns="family"))
-    assert len(plan(without, budget=30, methods=["greedy-ridge"], repeats=3).forecasts) == 2
+    assert len(plan(without, budget=30, methods=["random"], repeats=3).forecasts) == 2
     with pytest.raises(FewbenchError, match="family"):
         plan(without, budget=30, target="family")
     one = replace(TABLE, models=TABLE.models.assign(family="all"))
-    made = plan(one, budget=30, methods=["greedy-ridge"], repeats=3)
+    made = plan(one, budget=30, methods=["random"], repeats=3)
     assert any("of a new family" in note for note in made.notes)
 
 

@@ -256,12 +256,9 @@ class Backtest:
         low = max(min(FEWEST, top), round(top / SAVING))
         return sorted({round(n) for n in np.geomspace(low, top, STEPS)})
 
-    def around(self, n: int, least: int = 1) -> list[int]:
-        """Return the budgets to run where n was found to be about what is needed.
-
-        Half of the items at most, or `least`.
-        """
-        top = max(min(MOST, self.scores.n_items // 2), least)
+    def around(self, n: int) -> list[int]:
+        """Return the budgets to run where n was found to be needed: half of the items at most."""
+        top = max(1, min(MOST, self.scores.n_items // 2))
         n = min(n, top)
         return sorted({max(1, round(n / AROUND)), n, min(round(n * AROUND), top)})
 

@@ -109,7 +109,8 @@ def plan(
     Examples
     --------
     >>> from fewbench.testing import simulate
-    >>> made = plan(simulate(60, 200), budget=20, target="like", methods="greedy-ridge", repeats=3)
+    >>> table = simulate(60, 200, seed=1)
+    >>> made = plan(table, budget=20, target="like", methods="greedy-ridge", repeats=3)
     >>> made.answer
     'Run 20 items with greedy-ridge: expected error ...'
     """

@@ -133,8 +133,10 @@ class Planner:
         method, looks = find_method(name), [n]
         if method.extends:
             n, looks = every[-1], list(every)
+        few = 1 if most < MOST_JUDGED else None
+        how = (method, self.table, n, self.seed, looks)
         try:
-            return measure(method, self.table, n, self.seed, looks, most=most, pool=self.pool)
+            return measure(*how, divisions=few, most=most, pool=self.pool)
         except FewbenchError:  # its cells say why
             return None
 
@@ -226,8 +228,10 @@ class Planner:
     ) -> tuple[list[Forecast], LearningCurve | None]:
         """Return a forecast for each regime, by repeats that did not choose, and more sources."""
         near = {t: own.near for t, own in found.items()}
-        least = int(self.wanted) if self.goal == "budget" else 1
-        ladders = {t: one.around(near[t], least) for t, one in regimes.items()}
+        ladders = {
+            t: [near[t]] if self.goal == "budget" else one.around(near[t])
+            for t, one in regimes.items()
+        }
         chosen: dict[Target, Chosen] = {}
         tried = {t: own.tried for t, own in found.items()}
         while tried:  # a method that turns out no better than random is not the last word
