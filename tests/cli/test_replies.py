@@ -1,11 +1,9 @@
 """Replies that are cut, filtered or another model's: counted beside the estimate, or refused."""
 
 import json
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
+from tests.cli.replying import Replying, serving
 
 from fewbench.scores import save_scores
 
@@ -23,42 +21,16 @@ REPLIES = {
 }
 
 
-class Server(BaseHTTPRequestHandler):
+class Server(Replying):
     """Answers the question N by the reply N of `coming`, then by right ones."""
 
     coming: tuple = ()
 
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def reply(self, asked):
         text = asked["messages"][-1]["content"]
         found = [REPLIES[name] for at, name in enumerate(self.coming) if f"number {at}?" in text]
         choice = {"index": 0, **(found[0] if found else RIGHT)}
-        body = {"model": choice.pop("model", asked["model"]), "choices": [choice]}
-        data = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def do_GET(self):
-        self.send_error(404)
-
-    def log_message(self, *_):
-        pass
-
-
-@contextmanager
-def serving(coming):
-    handler = type("Handler", (Server,), {"coming": tuple(coming)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        return {"model": choice.pop("model", asked["model"]), "choices": [choice]}
 
 
 @pytest.fixture
@@ -77,7 +49,7 @@ def run(cli, scores, table, asked, tmp_path):
 
     def call(coming, *words):
         given = ("-m", "random", "-n", 8, "-o", "run", "--metric", "letter", "--model", "m")
-        with serving(coming) as url:
+        with serving(type("Handler", (Server,), {"coming": tuple(coming)})) as url:
             return cli("run", "endpoint", plain, "items.jsonl", *given, "--url", url, *words)
 
     return call

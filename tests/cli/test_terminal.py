@@ -5,11 +5,9 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
+from tests.cli.replying import Replying, serving
 
 import fewbench
 from fewbench.errors import EvaluationError
@@ -89,43 +87,18 @@ def test_a_key_among_the_facts_does_not_keep_a_run_from_going_on(monkeypatch, tm
     assert KEY not in (tmp_path / "run.jsonl").read_text()
 
 
-class Repeats(BaseHTTPRequestHandler):
+class Repeats(Replying):
     """A server that repeats the key in replies of status 200, but for the first."""
 
     asked = 0
 
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+    def reply(self, asked):
         key = self.headers["Authorization"].removeprefix("Bearer ")
-        message = {"role": "assistant", "content": f"A, by {key}"}
-        body = {"choices": [{"index": 0, "message": message}]}
         type(self).asked += 1
         if type(self).asked % 2 == 0:
-            body = {"error": {"message": f"quota of {key} is used up"}}
-        text = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def do_GET(self):
-        self.send_error(404)
-
-    def log_message(self, *_):
-        pass
-
-
-@contextmanager
-def serving(handler):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+            return {"error": {"message": f"quota of {key} is used up"}}
+        message = {"role": "assistant", "content": f"A, by {key}"}
+        return {"choices": [{"index": 0, "message": message}]}
 
 
 def test_keys_that_servers_repeat_are_masked(cli, scores, table, monkeypatch, tmp_path):
