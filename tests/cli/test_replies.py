@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.cli.replying import Replying, serving
+from replying import Replying, serving
 
 from fewbench.scores import save_scores
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.replying import Replying, serving
+from replying import Replying, serving
 
 import fewbench
 from fewbench.errors import EvaluationError
