@@ -93,6 +93,7 @@ def life(name, n_asked, seconds):
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
+        signal.alarm(60)
         try:
             go(name, "run")
             os._exit(0)
