@@ -110,6 +110,13 @@ def test_equal_sizes_are_simple_random_sampling():
     assert max(abs(count / draws - 0.1) for count in found.values()) < 4 * np.sqrt(0.09 / draws)
 
 
+def test_an_item_of_hardly_any_size_is_found_in_a_few_steps():
+    sizes = np.array([1.0, 1e-12, 1.0, 1.0])
+    sample = NestedSample(np.arange(4), sizes, 0.3)
+    assert sorted(sample.take(4).tolist()) == [0, 1, 2, 3]
+    assert sample.chances(1)[1] == pytest.approx(0.01 / 4, rel=0.01)
+
+
 @given(sizes, st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.integers(0, 12))
 def test_a_nested_sample_begins_as_the_smaller_one_does(sizes, start, few, more):
     """Of items in any order; what is not in the order is never drawn."""

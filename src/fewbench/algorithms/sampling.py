@@ -81,6 +81,8 @@ def draw(n: int, sizes: FloatArray, rng: np.random.Generator) -> tuple[IntArray,
 
 GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly however many there are."""
+LEAST_SIZE = 0.01
+"""Least size of an item, over the mean: a step would hardly ever meet a smaller one."""
 
 
 class NestedSample:
@@ -95,7 +97,8 @@ class NestedSample:
     order : ndarray of int
         The items that may be drawn, in the order in which they should be spread.
     sizes : ndarray, shape (items,)
-        Sizes of all items, by position; those in `order` are positive.
+        Sizes of all items, by position; those in `order` are positive. Ones below a hundredth of
+        the mean count as a hundredth.
     start : float
         Random start, in [0, 1).
 
@@ -110,9 +113,10 @@ class NestedSample:
 
     def __init__(self, order: IntArray, sizes: FloatArray, start: float) -> None:
         self._order, self._start = order, start
-        self._ends = np.cumsum(sizes[order])
+        lengths = np.maximum(sizes[order], LEAST_SIZE * sizes[order].mean())
+        self._ends = np.cumsum(lengths)
         self._shares = np.zeros(len(sizes))
-        self._shares[order] = sizes[order] / self._ends[-1]
+        self._shares[order] = lengths / self._ends[-1]
 
     def take(self, n: int) -> IntArray:
         """Return the first n items, or all."""
