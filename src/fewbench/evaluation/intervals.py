@@ -8,7 +8,8 @@
 Held-out errors say nothing of a target unlike the sources. Its ability may be far beyond theirs,
 above or below, or its answers may not fit (`fewbench.algorithms.abilities`). The interval is then
 at least as wide as that of as many random items, and the estimate warns. Between, where a target
-may be somewhat beyond the sources, it is at least 3/4 as wide times the probability of that.
+may be somewhat beyond the sources, it is at least 3/4 as wide times the probability of that. Task
+intervals widen as much as the full score's.
 """
 
 import math
@@ -342,35 +343,48 @@ class Judge:
 
     def _held_out(self, one: Scored, least: float, most: float, stopping: bool) -> Uncertainty:
         items, estimate = one.answers.items, float(one.estimates[0])
-        n, n_items = len(items), self.scores.n_items
+        n = len(items)
         units = units_of(one.estimates, items, self.scores, one.spread, one.task_spread)
         unit = float(units[0])
         found = self.quantiles(n)
-        why = self.unlike(one.answers)
-        warnings: tuple[str, ...] = ()
-        plain = standard_error(estimate, n, n_items)
-        plain *= math.sqrt(sampling_effect(self.scores, self.budget))
-        as_random = _student(plain, max(n - 1.0, 1.0))
+        plain = self._plain_error(estimate, n)
         if found is None or (unit > 0 and found.mean < TINY):
+            as_random = _student(plain, max(n - 1.0, 1.0))
             return Uncertainty(
                 estimate, "random", as_random, _around(estimate, as_random), least, most,
                 NORMAL * plain, warnings=(self._too_few(found),),
             )  # fmt: skip
+        share, why = self._random_share(one.answers)
+        wider = self._wider(share, estimate, n, found, unit)
         ratio = self._stop_ratio if stopping else 1.0
-        least_share = BEYOND * self._beyond(one.answers) if why is None else 1.0
 
         def half(level: float) -> float:
-            calibrated = ratio * found.at(level) * unit
-            return max(calibrated, least_share * as_random(level))
+            return found.at(level) * unit * max(ratio, wider(level))
 
-        if why is not None:
-            warnings = (self._not_trusted(why),)
-        error = max(found.mean * unit, least_share * NORMAL * plain)
+        warnings = () if why is None else (self._not_trusted(why),)
+        error = max(found.mean * unit, share * NORMAL * plain)
         error = min(error, max(estimate - least, most - estimate))
         return Uncertainty(
             estimate, "held-out", half, _around(estimate, half), least, most, error,
             found.groups, None, warnings,
         )  # fmt: skip
+
+    def _plain_error(self, estimate: float, n: int) -> float:
+        """Return random sampling's standard error."""
+        error = standard_error(estimate, n, self.scores.n_items)
+        return error * math.sqrt(sampling_effect(self.scores, self.budget))
+
+    def _random_share(self, answers: Answers) -> tuple[float, str | None]:
+        """Return the least share of random sampling's width, and why it is whole, if it is."""
+        why = self.unlike(answers)
+        return (BEYOND * self._beyond(answers), None) if why is None else (1.0, why)
+
+    def _wider(
+        self, share: float, estimate: float, n: int, found: Quantiles, unit: float
+    ) -> Callable[[float], float]:
+        """Return by how much intervals from held-out errors widen to this share of random's."""
+        least = _student(share * self._plain_error(estimate, n), max(n - 1.0, 1.0))
+        return lambda level: max(1.0, least(level) / max(found.at(level) * unit, TINY))
 
     def _too_few(self, found: Quantiles | None) -> str:
         if found is None:
@@ -424,10 +438,12 @@ class Judge:
         scores = self.scores
         task_of = scores.task_of[items]
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
-        units = units_of(one.estimates, items, scores, one.spread, one.task_spread)[1:]
+        units = units_of(one.estimates, items, scores, one.spread, one.task_spread)
         found = None
-        if not self._is_random and not one.is_sampled:
+        if not self._is_random and not one.is_sampled and (full := self.quantiles(len(items))):
             found = self.quantiles(len(items), tasks=True)
+            share, _ = self._random_share(one.answers)
+            wider = self._wider(share, float(one.estimates[0]), len(items), full, units[0])
         made: list[Uncertainty | None] = []
         for task, estimate in enumerate(one.estimates[1:].tolist()):
             answers, size = own[task_of == task], int(sizes[task])
@@ -441,10 +457,10 @@ class Judge:
                 if (sample := one.sample(1 + task)) is not None:
                     made[-1] = _sampled(estimate, *sample, bounds)
             elif found is not None:
-                half = _times(found.at, float(units[task]))
+                half = _times(found.at, wider, float(units[1 + task]))
                 made[-1] = Uncertainty(
                     estimate, "held-out", half, _around(estimate, half), *bounds,
-                    found.mean * float(units[task]), found.groups,
+                    found.mean * float(units[1 + task]), found.groups,
                 )  # fmt: skip
         return made
 
@@ -495,8 +511,10 @@ def _student(spread: float, freedom: float) -> Callable[[float], float]:
     return lambda level: spread * float(stdtrit(freedom, 0.5 + level / 2))
 
 
-def _times(half: Callable[[float], float], unit: float) -> Callable[[float], float]:
-    return lambda level: half(level) * unit
+def _times(
+    half: Callable[[float], float], wider: Callable[[float], float], unit: float
+) -> Callable[[float], float]:
+    return lambda level: half(level) * wider(level) * unit
 
 
 def _around(
