@@ -17,7 +17,6 @@ def started(ok, scores, tmp_path):
     (tmp_path / "deep.jsonl").write_text(f"{DEEP}\n")
     row = '{"doc_id": 0, "doc": {}, "doc_hash": "x", "target": '
     (tmp_path / "samples_x_2026-01-01T10-00-00.jsonl").write_text(f"{row}{DEEP}\n")
-    (tmp_path / "template.json").write_text(DEEP)
     return tmp_path / "run"
 
 
@@ -26,8 +25,7 @@ def started(ok, scores, tmp_path):
     [
         ("tell run deep.jsonl --item id --score x", "line 1 is not whole JSON"),
         ("import samples_x_2026-01-01T10-00-00.jsonl -o s.parquet", "line 1: not whole JSON"),
-        ("run endpoint S deep.jsonl -n 5 --model m --dry-run", "line 1: not a whole JSON object"),
-        ("run endpoint S s.jsonl -n 5 --model m --template template.json --dry-run", "not valid"),
+        ("run endpoint S deep.jsonl -n 5 --model x/m -o e", "line 1: not a whole JSON object"),
         ("estimate run", "answers.jsonl: line 2 is damaged"),
         ("repair run", None),
     ],
