@@ -4,9 +4,6 @@ import sys
 
 import pytest
 
-from fewbench.runners.models.endpoint_server import parse_reply, refusal
-from fewbench.runners.models.model import TryAgain
-
 DEEP = "[" * 100_000
 PRINTS = (sys.executable, "-S", "-c", f"print({'['!r} * 100_000, flush=True); input()")
 
@@ -44,9 +41,3 @@ def test_a_program(cli, scores):
     assert said.code == 2
     assert "which is no answer" in said.err
     assert len(said.err) < 500
-
-
-def test_a_server():
-    with pytest.raises(TryAgain, match="not JSON"):
-        parse_reply(DEEP)
-    assert isinstance(refusal(503, DEEP, {}, "m"), TryAgain)

@@ -1,16 +1,19 @@
 """Small tasks of made-up questions, and a model in this process that answers them."""
 
-import asyncio
+import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
-from fewbench.runners.models.model import Chosen, Read, TooLong, TryAgain, Usage, Written
-from fewbench.runners.questions import TEMPLATES, Question
+from fewbench.runners.questions import Question
 from fewbench.transfer.design import Design
 from fewbench.transfer.measuring import measure
 from fewbench.transfer.prompts import Task
+from fewbench.transfer.templates import TEMPLATES
+
+sys.path.insert(0, str(Path(__file__).parent))  # the tiny model and its server, by name
 
 
 def made_task(name, questions=12, pool=0, options=("red", "green", "blue"), text="{name} {at}?"):
@@ -39,56 +42,41 @@ def made_design(names="abc", **settings):
 
 
 @dataclass
-class FakeModel:
-    """Answers by a hash of the prompt; what is put into `coming` happens to the next calls."""
+class FakeLM:
+    """A model of lm-eval that answers by a hash of the prompt; a token is a letter.
 
-    name: str = "fake"
+    What is put into `coming` happens to the next calls; `bad` prompts always fail.
+    """
+
     coming: list = field(default_factory=list)
     always: object = None
-    delay: float = 0.0
-    facts: dict = field(default_factory=lambda: {"scoring": "top"})
-    most: int = 10**9
-    tie: bool = False
+    bad: set = field(default_factory=set)
+    max_length: int = 10**9
+    tokenizer: object = "letters"
     asked: list = field(default_factory=list)
-    answered: list = field(default_factory=list)
-    open: int = 0
-    most_open: int = 0
-    closed: bool = False
+    calls: list = field(default_factory=list)
 
-    async def prepare(self, log_probabilities=True):
-        return dict(self.facts)
+    def tok_encode(self, text):
+        return list(text)
 
-    async def _trouble(self, prompt):
-        self.asked.append(prompt)
-        self.open += 1
-        self.most_open = max(self.most_open, self.open)
-        try:
-            await asyncio.sleep(self.delay)
-        finally:
-            self.open -= 1
-        if len(prompt) > self.most:
-            raise TooLong("too long")
+    def _drawn(self, requests):
         trouble = self.coming.pop(0) if self.coming else self.always
+        self.calls.append(len(requests))
+        prompts = [one.args[0] for one in requests]
+        if trouble is None and self.bad & set(prompts):
+            trouble = RuntimeError("this one breaks it")
         if trouble is not None:
             raise trouble
-        self.answered.append(prompt)
-        return sha256(prompt.encode()).digest()
+        self.asked += dict.fromkeys(prompts)
+        return [sha256(prompt.encode()).digest() for prompt in prompts]
 
-    async def choose(self, prompt, options):
-        drawn = await self._trouble(prompt)
-        values = [-0.1] * len(options) if self.tie else [-(b + 1) / 8 for b in drawn]
-        return Chosen(tuple(values[: len(options)]), Usage(len(prompt) // 4, 1))
+    def loglikelihood(self, requests):
+        drawn = self._drawn(requests)
+        places = [max(0, "ABC".find(one.args[1].strip())) for one in requests]
+        return [(-(b[at] + 1) / 8, False) for b, at in zip(drawn, places, strict=True)]
 
-    async def read(self, prompt, continuation):
-        drawn = await self._trouble(prompt)
-        return Read(-drawn[0] / 8, 2, Usage(len(prompt) // 4, 0))
-
-    async def write(self, prompt, stop, most):
-        drawn = await self._trouble(prompt)
-        return Written(f" WORD  {drawn[0] % 12}", Usage(len(prompt) // 4, 3))
-
-    async def close(self):
-        self.closed = True
+    def generate_until(self, requests):
+        return [f" WORD  {drawn[0] % 12}\n\nMore." for drawn in self._drawn(requests)]
 
 
 @pytest.fixture
@@ -103,19 +91,15 @@ def design():
 
 @pytest.fixture
 def fake():
-    return FakeModel
-
-
-@pytest.fixture
-def again():
-    return TryAgain
+    return FakeLM
 
 
 @pytest.fixture
 def measured(tmp_path):
     """Measure a design with a model in a folder; return the answers and the run."""
+    pytest.importorskip("lm_eval")
 
     def run(design, model, folder="ict", **settings):
-        return measure(tmp_path / folder, design, model, **settings)
+        return measure(tmp_path / folder, design, model, "fake", **settings)
 
     return run

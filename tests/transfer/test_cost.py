@@ -5,8 +5,7 @@ from itertools import pairwise
 import pytest
 
 from fewbench.errors import RunError, TransferError
-from fewbench.runners.asking import Prices
-from fewbench.transfer.cost import break_even, cost_of, paper_cost
+from fewbench.transfer.cost import Prices, break_even, cost_of, paper_cost
 
 
 def written(design):

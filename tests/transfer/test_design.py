@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbench.errors import TransferError
-from fewbench.runners.questions import TEMPLATES, Question
+from fewbench.runners.questions import Question
 from fewbench.transfer.design import Design
 from fewbench.transfer.prompts import Task
+from fewbench.transfer.templates import TEMPLATES
 
 
 def question(name, at, answer=0):

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from fewbench.errors import FewbenchError, TransferError
-from fewbench.runners.models.model import Usage
-from fewbench.runners.questions import TEMPLATES
 from fewbench.transfer.answers import ANSWERED, EMPTY, NOT_LISTED, TOO_LONG, Answer
 from fewbench.transfer.journal import Header, opened, read
+from fewbench.transfer.templates import TEMPLATES
 
 FACTS = {"scoring": "top"}
 
@@ -33,7 +32,7 @@ def value_of(request):
 def fill(folder, design, most=None):
     with journal_of(folder, design) as journal:
         for request in list(journal.answers.pending())[:most]:
-            journal.append(request, Answer(value_of(request), "A", Usage(10, 1)))
+            journal.append(request, Answer(value_of(request), "A", 10, 1))
     return journal.answers
 
 
@@ -41,7 +40,7 @@ def test_every_answer_is_in_the_file_before_it_counts(folder, design):
     made = design()
     with journal_of(folder, made) as journal:
         for request in list(made.requests())[:3]:
-            journal.append(request, Answer(1.0, "B", Usage(7, 1)))
+            journal.append(request, Answer(1.0, "B", 7, 1))
             lines = (folder / "answers.jsonl").read_text().splitlines()
             assert len(lines) == request.place + 1
     told = json.loads(lines[0])
@@ -67,7 +66,7 @@ def test_it_is_on_the_disk_at_the_end_and_about_once_a_second(folder, design, mo
         del synced[:]
         for request in list(made.requests())[:12]:
             now[0] += 0.25
-            journal.append(request, Answer(1.0, "B", Usage()))
+            journal.append(request, Answer(1.0, "B"))
         assert len(synced) == 2
     assert synced[-1] == (folder / "answers.jsonl").stat().st_size
 
@@ -93,7 +92,7 @@ def test_a_torn_last_line_is_cut_off_and_asked_again(folder, design, cut):
     with journal_of(folder, made) as journal:
         assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:4])
         assert next(iter(journal.answers.pending())).place == 4
-        journal.append(made.request(4), Answer(value_of(made.request(4)), "A", Usage(10, 1)))
+        journal.append(made.request(4), Answer(value_of(made.request(4)), "A", 10, 1))
     assert path.read_bytes() == whole
 
 
@@ -185,7 +184,7 @@ def test_scores_that_a_metric_cannot_have_are_damage(folder, design, metric, goo
 def fill_with(folder, made, values):
     with journal_of(folder, made) as journal:
         for request, value in zip(made.requests(), values, strict=False):
-            journal.append(request, Answer(value, "x", Usage(10, 1)))
+            journal.append(request, Answer(value, "x", 10, 1))
 
 
 def line_of(made, place, value):
@@ -210,18 +209,18 @@ def test_empty_texts_are_a_state_of_their_own(folder, design):
     made = design(metric="exact-match")
     with journal_of(folder, made) as journal:
         for request, said in zip(made.requests(), ("", " \n", "x"), strict=False):
-            journal.append(request, Answer(0.0, said, Usage()))
+            journal.append(request, Answer(0.0, said))
     assert read(folder, made).states[:3].tolist() == [EMPTY, EMPTY, ANSWERED]
 
 
 def test_another_room_for_prompts_is_noted_and_another_model_behind_the_name_refused(
     folder, design
 ):
-    made, facts = design(), FACTS | {"max_model_len": "4096", "root": "one"}
+    made, facts = design(), FACTS | {"max_length": "4096", "root": "one"}
     with journal_of(folder, made, facts=facts) as journal:
         assert journal.notes == ()
-        journal.append(made.request(0), Answer(1.0, "A", Usage()))
-    with journal_of(folder, made, facts=facts | {"max_model_len": "8192"}) as journal:
+        journal.append(made.request(0), Answer(1.0, "A"))
+    with journal_of(folder, made, facts=facts | {"max_length": "8192"}) as journal:
         assert journal.notes == (
             "the model's context now has room for 8192 tokens; it had 4096 before",
         )
@@ -250,9 +249,9 @@ def test_states_survive(folder, design):
     made = design()
     states = [ANSWERED, NOT_LISTED, TOO_LONG]
     answers = [
-        Answer(1.0, "A", Usage()),
-        Answer(0.0, None, Usage()),
-        Answer(None, "too long", Usage()),
+        Answer(1.0, "A"),
+        Answer(0.0, None),
+        Answer(None, "too long"),
     ]
     with journal_of(folder, made) as journal:
         for request, answer in zip(made.requests(), answers, strict=False):
@@ -341,11 +340,11 @@ def test_a_line_that_cannot_be_written_is_undone(folder, design, monkeypatch):
     made = design()
     write = os.write
     with journal_of(folder, made) as journal:
-        journal.append(made.request(0), Answer(1.0, "A", Usage()))
+        journal.append(made.request(0), Answer(1.0, "A"))
         whole = (folder / "answers.jsonl").read_bytes()
         monkeypatch.setattr(os, "write", lambda handle, line: write(handle, line[:9]))
         with pytest.raises(OSError, match="No space left"):
-            journal.append(made.request(1), Answer(1.0, "A", Usage()))
+            journal.append(made.request(1), Answer(1.0, "A"))
         assert (folder / "answers.jsonl").read_bytes() == whole
         assert journal.answers.n_done == 1
 
@@ -366,7 +365,7 @@ def test_what_was_said_may_be_anything(folder, design):
     made = design(metric="exact-match")
     said = 'line\nbreak "quoted" \ud800 \x00   é'
     with journal_of(folder, made) as journal:
-        journal.append(made.request(0), Answer(0.0, said, Usage()))
+        journal.append(made.request(0), Answer(0.0, said))
     assert read(folder, made).n_done == 1
     assert json.loads((folder / "answers.jsonl").read_text())["said"] == said
 

@@ -5,7 +5,6 @@ import pytest
 
 from fewbench.errors import TransferError
 from fewbench.methods.tasks import Transferability
-from fewbench.runners.models.model import Usage
 from fewbench.transfer.answers import (
     EMPTY,
     Answer,
@@ -25,11 +24,11 @@ def filled(made, value_of, skip=lambda request: False):
 
 
 def scored(request):
-    return Answer((request.place * 7919 % 11) / 11, "A", Usage())
+    return Answer((request.place * 7919 % 11) / 11, "A")
 
 
 def long(request):
-    return Answer(None, "too long", Usage())
+    return Answer(None, "too long")
 
 
 @pytest.mark.parametrize("settings", [{}, {"columns": ("b", "c")}, {"questions": None, "seeds": 3}])
@@ -75,7 +74,7 @@ def test_prompts_that_do_not_fit_are_left_out_of_means_and_named(design):
     def value_of(request):
         if request.place == first or (request.seed, request.source, request.target) == (1, 2, 0):
             return long(request)
-        return Answer(1.0, "A", Usage())
+        return Answer(1.0, "A")
 
     answers = filled(made, value_of)
     matrix = transferability(answers)
@@ -96,14 +95,14 @@ def test_nothing_at_all_is_no_matrix(design):
 
 
 def test_answers_that_name_no_option_are_noted(design):
-    answers = filled(design(), lambda r: Answer(0.0, "A" if r.source else None, Usage()))
+    answers = filled(design(), lambda r: Answer(0.0, "A" if r.source else None))
     assert "24 answers name none of the options" in " ".join(notes_on(answers))
     assert "with exemplars of 'a'" in " ".join(notes_on(answers))
 
 
 def test_empty_answers_are_noted(design, task):
     made = design(tasks=[task("a", options=()), task("b", options=())], metric="exact-match")
-    answers = filled(made, lambda r: Answer(0.0, " \n" if r.place == 3 else "x", Usage()))
+    answers = filled(made, lambda r: Answer(0.0, " \n" if r.place == 3 else "x"))
     assert answers.count(EMPTY) == 1
     assert "1 answer is empty and counts as wrong, with exemplars of 'a'" in notes_on(answers)
 
@@ -156,7 +155,7 @@ def test_a_model_that_guesses_is_warned_of(design, task, right, warned):
     level = right if right != 0.52 else 1 / max(options) + 0.02
 
     def said(request):
-        return Answer(float(request.place * 7919 % 1000 < 1000 * level), "A", Usage())
+        return Answer(float(request.place * 7919 % 1000 < 1000 * level), "A")
 
     notes = " ".join(notes_on(filled(made, said)))
     assert ("guessing" in notes) == warned

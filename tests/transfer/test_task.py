@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fewbench.errors import ReaderError, TransferError
-from fewbench.runners.questions import LETTERS, TEMPLATES, Question, Template, read_template
+from fewbench.runners.questions import LETTERS, Question
 from fewbench.transfer.prompts import Task
+from fewbench.transfer.templates import TEMPLATES, Template, read_template
 
 
 def choice(name="1", text="2 + 2 =", options=("3", "4"), answer=1, **more):

@@ -9,9 +9,9 @@ from importlib import import_module
 import pytest
 
 from fewbench.errors import MissingExtraError, TransferError
-from fewbench.runners.questions import TEMPLATES
 from fewbench.transfer.harness_tasks import MOST_IN_POOL, _spread
 from fewbench.transfer.sources import read_tasks
+from fewbench.transfer.templates import TEMPLATES
 
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # what lm-eval and its data sets warn of

@@ -11,8 +11,8 @@ from fewbench._names import counted, some
 from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, TransferError
 from fewbench.methods.tasks import Transferability
-from fewbench.runners.scoring import Answer
 from fewbench.transfer.design import Design, Request
+from fewbench.transfer.scoring import Answer
 
 OPEN, ANSWERED, NOT_LISTED, TOO_LONG, EMPTY = range(5)
 GUESSING = 0.05  # a score above chance by less than this share of the way to 1 is guessing
@@ -74,8 +74,8 @@ class Answers:
     def add(self, request: Request, answer: Answer) -> None:
         """Record a new answer and its tokens."""
         self.keep(request.place, answer.value, answer.said)
-        self.prompt += answer.usage.prompt
-        self.completion += answer.usage.completion
+        self.prompt += answer.prompt
+        self.completion += answer.completion
 
     def rows(self, of: NDArray[Any]) -> list[tuple[NDArray[Any], list[int]]]:
         """Return for each seed (sources × questions, start of each target's questions)."""

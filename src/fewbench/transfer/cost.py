@@ -1,16 +1,99 @@
 """What a measurement asks and costs, for the overview before the first request."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from fewbench.errors import TransferError
-from fewbench.runners.asking import BYTES, Prices, size
+from fewbench.errors import RunError, TransferError
 from fewbench.transfer.design import Design
 
 PAPER_SEEDS = 10
+BYTES = 4  # UTF-8 bytes per token, about: four letters of English, one or two of Chinese
+
+
+def size(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def estimated(text: str) -> int:
+    """Return about how many tokens a text has.
+
+    Examples
+    --------
+    >>> estimated("How many moons has Mars?")
+    6
+    """
+    return round(size(text) / BYTES)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices per million tokens, of prompts and of written text; None for not given.
+
+    Examples
+    --------
+    >>> Prices(prompt=1.0, completion=4.0).of(prompt=2_000_000, completion=500_000)
+    4.0
+    """
+
+    prompt: float | None = None
+    completion: float | None = None
+
+    def __post_init__(self) -> None:
+        for price in (self.prompt, self.completion):
+            if price is not None and not 0 <= price < float("inf"):
+                raise RunError(f"a price of {price} per million tokens", hint="give 0 or more")
+
+    @property
+    def given(self) -> bool:
+        """Whether any price is given."""
+        return self.prompt is not None or self.completion is not None
+
+    def of(self, prompt: float, completion: float) -> float | None:
+        """Return the cost of numbers of tokens; None without prices."""
+        if not self.given:
+            return None
+        return ((self.prompt or 0) * prompt + (self.completion or 0) * completion) / 1e6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where to stop, over all runs in a folder. The last batch may exceed a limit.
+
+    Parameters
+    ----------
+    tokens : int, optional
+        Prompt and completion tokens.
+    money : float, optional
+        Cost by the prices, which are then required.
+    prices : Prices
+    """
+
+    tokens: int | None = None
+    money: float | None = None
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        if self.tokens is not None and self.tokens < 1:
+            raise RunError(
+                f"a limit of {self.tokens} tokens is too low", hint="give --max-tokens 1 or more"
+            )
+        if self.money is not None and not 0 < self.money < float("inf"):
+            raise RunError(f"a cost limit of {self.money}", hint="give more than 0")
+        if self.money is not None and not self.prices.given:
+            raise RunError("a cost limit needs prices", hint="give --price-in and --price-out")
+
+    def reached(self, prompt: int, completion: int) -> str | None:
+        """Return the limit that numbers of tokens reach, in words; None for none."""
+        if self.tokens is not None and prompt + completion >= self.tokens:
+            return f"the limit of {self.tokens:,} tokens is reached ({prompt + completion:,} used)"
+        spent = self.prices.of(prompt, completion)
+        if self.money is not None and spent is not None and spent >= self.money:
+            return f"the limit of {self.money:,.2f} is reached ({spent:,.2f} spent)"
+        return None
 
 
 @dataclass(frozen=True)
@@ -67,8 +150,9 @@ def cost_of(design: Design, prices: Prices | None = None, one_by_one: bool = Fal
 
     Examples
     --------
-    >>> from fewbench.runners.questions import TEMPLATES, Question
+    >>> from fewbench.runners.questions import Question
     >>> from fewbench.transfer.prompts import Task
+    >>> from fewbench.transfer.templates import TEMPLATES
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)

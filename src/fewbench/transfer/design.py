@@ -16,8 +16,9 @@ from fewbench._names import counted, some
 from fewbench._seeds import child_seed
 from fewbench._types import IntArray
 from fewbench.errors import TransferError
-from fewbench.runners.questions import Question, Template
+from fewbench.runners.questions import Question
 from fewbench.transfer.prompts import Task
+from fewbench.transfer.templates import Template
 
 Metric = Literal["accuracy", "loss", "exact-match"]
 METRICS: tuple[Metric, ...] = ("accuracy", "loss", "exact-match")
@@ -126,7 +127,7 @@ class Design:
 
     Examples
     --------
-    >>> from fewbench.runners.questions import TEMPLATES
+    >>> from fewbench.transfer.templates import TEMPLATES
     >>> def task(name):
     ...     asked = [Question(id=f"{n}", text=f"{name} {n}?", answer="yes") for n in range(8)]
     ...     return Task(name=name, subject=name, questions=asked)

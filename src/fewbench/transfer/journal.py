@@ -19,17 +19,17 @@ from fewbench._journal import Lines
 from fewbench._json import loads, parse_json
 from fewbench._names import some
 from fewbench.errors import FewbenchError, TransferError
-from fewbench.runners.questions import TEMPLATES, Template
-from fewbench.runners.scoring import Answer
 from fewbench.transfer.answers import OPEN, Answers
 from fewbench.transfer.design import Design, Request
+from fewbench.transfer.scoring import Answer
+from fewbench.transfer.templates import TEMPLATES, Template
 
 HEADER = "measurement.json"
 ANSWERS = "answers.jsonl"
 _decode = json.JSONDecoder().raw_decode
 SETTINGS = ("metric", "exemplars", "sets", "seed")
 SYNC = 1.0  # seconds between waits for the disk
-MAY_DIFFER = "max_model_len"  # a server may be started again with more or less room
+MAY_DIFFER = "max_length"  # the model may get more or less room
 
 
 class Header(BaseModel):
@@ -131,8 +131,8 @@ class Journal:
             "question": design.question(request).id,
             "value": answer.value,
             "said": answer.said,
-            "prompt": answer.usage.prompt,
-            "completion": answer.usage.completion,
+            "prompt": answer.prompt,
+            "completion": answer.completion,
         }
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
         self._lines.append(line)

@@ -1,28 +1,30 @@
-"""Send a measurement's requests: in parallel, with retries and limits, and score the answers."""
+"""Ask a model of lm-eval a measurement's questions in batches, and keep every answer."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
-from fewbench._names import counted
-from fewbench.errors import ModelError
-from fewbench.runners.asking import (
-    Asking,
-    Limits,
-    Patience,
-    check_pace,
-    estimated,
-    prepare_model,
-)
-from fewbench.runners.event_loop import EventLoop
-from fewbench.runners.models.model import Model, TryAgain
-from fewbench.runners.scoring import Answer, ask_question
+from fewbench.errors import ModelError, RunError, first_line
 from fewbench.transfer.answers import Answers
+from fewbench.transfer.cost import Limits, estimated
 from fewbench.transfer.design import Design, Request
 from fewbench.transfer.journal import Header, Journal, opened
+from fewbench.transfer.scoring import Answer, chosen_score, longest, match
 
 Progress = Callable[[int, int], None]
+BATCH = 64
+FAILED, FIRST = 3, 2  # questions in a row that fail one by one: then it is the model
+NEEDS_ECHO = (
+    "accuracy and loss need log-probabilities of given text (for servers: completions with echo); "
+    "use --metric exact-match for a model without them"
+)
+ONE_PROMPT = ("hf", "hf-auto", "huggingface")
+"""Models of lm-eval that score all letters of a question in one pass; others ask one by one."""
 
 
 @dataclass
@@ -33,12 +35,8 @@ class Run:
     ----------
     asked : int
         New answers.
-    retries : int
-        Failed tries that were repeated.
-    requests : int
-        Answered calls of the server.
     estimated : int
-        Answers for which the server reported no tokens, so that their tokens are estimated.
+        Answers whose tokens are estimated, because the model has no tokenizer.
     seconds : float
     stopped : str, optional
         The limit that ended the run early, in words.
@@ -47,147 +45,183 @@ class Run:
     """
 
     asked: int = 0
-    retries: int = 0
-    requests: int = 0
     estimated: int = 0
     seconds: float = 0.0
     stopped: str | None = None
     notes: tuple[str, ...] = ()
 
 
-class Session(Asking[Request, Answer]):
-    """One run of a measurement."""
+class Asker:
+    """Asks a model of lm-eval the questions of a design.
 
-    def __init__(
-        self,
-        journal: Journal,
-        model: Model,
-        patience: Patience,
-        rate: float | None,
-        limits: Limits,
-        progress: Progress | None,
-    ) -> None:
-        super().__init__(patience, rate)
-        self.did = Run()
-        self._journal, self._model = journal, model
-        self._limits, self._progress = limits, progress
-        self._last_chance: set[Request] = set()
-        self._done = journal.answers.n_done
-        self._late: int | None = None  # answers since a limit was reached
+    Parameters
+    ----------
+    lm : lm_eval.api.model.LM
+    design : Design
+    chat : bool
+        Whether exact-match asks through the model's chat template.
+    one_prompt : bool
+        Whether the options of a question share one prompt, for counting tokens.
 
-    async def measure(self, concurrency: int) -> None:
-        """Send all open requests with a number of workers."""
-        await self.run(iter(self._journal.answers.pending()), concurrency)
-        self.did.retries, self.did.stopped = self.retries, self._stopped()
+    Raises
+    ------
+    RunError
+        If the metric is loss and the model has no tokenizer.
+    """
 
-    async def send(self, request: Request) -> Answer:
-        """Ask once."""
-        answer = await ask(self._model, self._journal.answers.design, request)
-        if not answer.usage.prompt and answer.value is not None:
-            answer = self._estimated(request, answer)
-        return answer
-
-    def took(self, request: Request, reply: Answer) -> None:
-        """Write an answer to the journal."""
-        self._journal.append(request, reply)
-        self.did.asked += 1
-        if self._late is not None:
-            self._late += 1
-        self.did.requests += reply.usage.requests
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, len(self._journal.answers.states))
-
-    def calls_of(self, reply: Answer) -> int:
-        """Return how many calls of the server an answer took."""
-        return reply.usage.requests
-
-    def is_limit_reached(self) -> bool:
-        """Whether the tokens or the money are used up."""
-        answers = self._journal.answers
-        if self._limits.reached(answers.prompt, answers.completion) is None:
-            return False
-        self._late = self._late or 0
-        return True
-
-    def take_up(self, request: Request) -> None:
-        """Note that this is the request's last chance."""
-        self._last_chance.add(request)
-
-    def _stopped(self) -> str | None:
-        """Return the limit that was reached, with all tokens used in the end, in words."""
-        answers = self._journal.answers
-        if self._late is None or answers.complete:
-            return None
-        reached = self._limits.reached(answers.prompt, answers.completion)
-        late = f", including {counted(self._late, 'request')} already sent" if self._late else ""
-        return f"{reached}{late}"
-
-    def _estimated(self, request: Request, answer: Answer) -> Answer:
-        """Estimate the tokens that the server does not count, for the limits."""
-        self.did.estimated += 1
-        prompt = estimated(self._journal.answers.design.prompt(request))
-        written = max(1, estimated(answer.said or ""))
-        return replace(answer, usage=replace(answer.usage, prompt=prompt, completion=written))
-
-    def fail(self, request: Request, failed: int, error: TryAgain) -> None:
-        """Raise ModelError if a request, or everything, has failed too often.
-
-        A single request ends the run only if nothing was answered yet or nothing else is left to
-        ask, so that one bad prompt does not keep the others from being asked.
-        """
-        design = self._journal.answers.design
-        if failed >= self._patience.tries and (request in self._last_chance or not self._done):
-            what = (
-                f"{design.names[request.source]} → {design.names[request.target]}, question "
-                f"{design.question(request).id!r}, failed {counted(failed, 'time')} in a row"
+    def __init__(self, lm: Any, design: Design, chat: bool = False, one_prompt: bool = False):
+        self._lm, self._design, self._chat, self._one_prompt = lm, design, chat, one_prompt
+        has_tokens = callable(getattr(lm, "tok_encode", None))
+        self.counts_tokens = has_tokens and lm.tokenizer is not None
+        if design.metric == "loss" and not self.counts_tokens:
+            raise RunError(
+                "loss is a mean over tokens, and the model has no tokenizer",
+                hint="use --metric accuracy or exact-match, or name a tokenizer in --model_args",
             )
-            if request in self._last_chance:
-                what += ", for the second time"
-        elif (silence := self.silence()) is not None:
-            what = silence
+
+    @cached_property
+    def _most(self) -> int | None:
+        """Most tokens of a prompt with its answer; None if unknown."""
+        found = getattr(self._lm, "max_length", None) if self.counts_tokens else None
+        return found if isinstance(found, int) else None
+
+    def _tokens(self, text: str) -> int:
+        return len(self._lm.tok_encode(text)) if self.counts_tokens else estimated(text)
+
+    @cached_property
+    def _length(self) -> Callable[[str], int]:
+        return lru_cache(1024)(self._tokens)  # a tokenizer may be behind a server
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """Return the scored answers to requests.
+
+        - accuracy: 1 if the right option is the most likely one, 1 / n if it ties with n - 1
+          others, otherwise 0.
+        - loss: the mean log-probability per token of the right answer.
+        - exact-match: 1 if the written text is an accepted answer, up to case and spaces.
+
+        Raises
+        ------
+        ModelError
+            If the model gives no log-probabilities of given text, and the metric needs them.
+        """
+        ask = self._write if self._design.metric == "exact-match" else self._read
+        found = {request: fit for request in requests if (fit := self._fits(request))}
+        answers = iter(ask(list(found.items())))
+        return [next(answers) if one in found else Answer(None, "too long") for one in requests]
+
+    def _fits(self, request: Request) -> "tuple[str, int, int] | None":
+        """Return the prompt, its tokens and those that follow; None if they do not fit."""
+        design, question = self._design, self._design.question(request)
+        prompt = design.prompt(request)
+        length = self._tokens(prompt)
+        if design.metric == "exact-match":
+            more = longest(question)
+        elif design.metric == "loss":
+            more = self._tokens(prompt + design.template.continuation(question)) - length
         else:
-            return
-        raise ModelError(
-            f"{what}; last error: {error.reason}",
-            hint=f"{self._done:,} of {len(design):,} answers are kept in {self._journal.folder}; "
-            "run the same command to continue"
-            + (", or pass --partial to get their matrix" if self._done else ""),
-        ) from error
+            more = max(map(self._length, design.template.continuations(question)))
+        if self._most is not None and length + more > self._most:
+            return None
+        return prompt, length, more
+
+    def _read(self, requests: "Asked") -> Iterator[Answer]:
+        """Yield answers by log-probabilities of given texts."""
+        design = self._design
+        texts = []
+        for request, (prompt, *_) in requests:
+            question = design.question(request)
+            if design.metric == "loss":
+                ends = [design.template.continuation(question)]
+            else:
+                ends = design.template.continuations(question)
+            texts.append([(prompt, end) for end in ends])
+        try:
+            found = self._call("loglikelihood", [pair for pairs in texts for pair in pairs])
+        except NotImplementedError as error:
+            raise ModelError(
+                f"the model gives no log-probabilities ({first_line(error)})", hint=NEEDS_ECHO
+            ) from error
+        values = [float(value) for value, _ in found]
+        if len(values) > 1 and not any(values):  # as of a server that ignores `echo`
+            raise ModelError("all log-probabilities are 0", hint=NEEDS_ECHO)
+        rest = iter(values)
+        for (request, (_, length, more)), pairs in zip(requests, texts, strict=True):
+            question, own = design.question(request), tuple(islice(rest, len(pairs)))
+            if design.metric == "loss":
+                if more < 1 or not -float("inf") < own[0] <= 0:
+                    raise ValueError(f"a log-probability of {own[0]} over {more} tokens")
+                yield Answer(own[0] / more, None, length, more)
+                continue
+            score, said = chosen_score(own, question)
+            times = 1 if self._one_prompt else len(own)
+            yield Answer(score, said, times * length, times)
+
+    def _write(self, requests: "Asked") -> Iterator[Answer]:
+        """Yield answers that the model writes."""
+        between, given = self._design.template.between, []
+        for request, (prompt, *_) in requests:
+            asked: Any = prompt
+            if self._chat:
+                asked = self._lm.apply_chat_template([{"role": "user", "content": prompt}])
+            settings = {"until": [between] if between and not self._chat else []}
+            most = longest(self._design.question(request))
+            given.append((asked, settings | {"max_gen_toks": most, "do_sample": False}))
+        written = self._call("generate_until", given)
+        for (request, (_, length, _)), text in zip(requests, written, strict=True):
+            said = text.lstrip() if self._chat else text  # replies may begin with a blank line
+            said = said.partition(between)[0] if between else said
+            score = match(said, self._design.question(request))
+            yield Answer(score, said, length, max(1, self._tokens(said)))
+
+    def _call(self, kind: str, arguments: Sequence[tuple[Any, Any]]) -> Sequence[Any]:
+        instance = import_module("lm_eval.api.instance").Instance
+        made = [
+            instance(request_type=kind, doc={}, arguments=pair, idx=at)
+            for at, pair in enumerate(arguments)
+        ]
+        found = getattr(self._lm, kind)(made) if made else []
+        if len(found) != len(made):
+            raise ValueError(f"{len(found)} answers to {len(made)} requests")
+        return list(found)
+
+
+Asked = Sequence[tuple[Request, tuple[str, int, int]]]
 
 
 def measure(
     folder: Path,
     design: Design,
-    model: Model,
+    lm: Any,
+    name: str,
     *,
     facts: Mapping[str, str] | None = None,
-    prepared: Callable[[Mapping[str, str]], None] | None = None,
-    concurrency: int = 16,
-    patience: Patience | None = None,
-    rate: float | None = None,
+    chat: bool = False,
+    one_prompt: bool = False,
+    batch: int = BATCH,
     limits: Limits | None = None,
     progress: Progress | None = None,
     known: Answers | None = None,
 ) -> tuple[Answers, Run]:
-    """Send a design's open requests, and keep every answer in a folder.
+    """Ask a design's open questions, and keep every answer in a folder.
 
     Parameters
     ----------
     folder : Path
         A measurement to continue, or a new folder.
     design : Design
-    model : Model
-        Closed at the end.
+    lm : lm_eval.api.model.LM
+        The model: any of lm-eval, also wrapped by its `CachingLM`.
+    name : str
+        The model's name, which must stay the same in a folder.
     facts : mapping of str to str, optional
         Further settings that must be the same for answers to be comparable.
-    prepared : callable, optional
-        Called before the first request with a mapping that says how the model is asked.
-    concurrency : int
-        Requests in flight.
-    patience : Patience, optional
-    rate : float, optional
-        Most requests per minute.
+    chat : bool
+        Whether exact-match asks through the model's chat template.
+    one_prompt : bool
+        Whether the options of a question share one prompt, for counting tokens.
+    batch : int
+        Questions per call of the model. If the process is killed, those in flight are asked again.
     limits : Limits, optional
     progress : callable, optional
         Called with (done, all).
@@ -203,36 +237,86 @@ def measure(
     Raises
     ------
     ModelError
-        If the model cannot be asked, or requests failed too often. Answers stay in the folder.
+        If the model cannot be asked, or questions failed. Answers stay in the folder.
+    RunError
+        If the model does not fit the metric.
     TransferError
         If the folder holds another measurement or is damaged.
     """
-    check_pace(concurrency, rate)
-    patience, limits = patience or Patience(), limits or Limits()
-
-    async def run() -> tuple[Answers, Run]:
-        started = time.monotonic()
-        try:
-            found = await prepare_model(model, patience, design.metric != "exact-match")
-            found |= facts or {}
-            if prepared is not None:
-                prepared(found)
-            header = Header.of(design, model.name, found)
-            with opened(folder, header, design, known) as journal:
-                session = Session(journal, model, patience, rate, limits, progress)
-                session.did.notes = journal.notes
-                await session.measure(concurrency)
-        finally:
-            await model.close()
-        session.did.seconds = time.monotonic() - started
-        return journal.answers, session.did
-
-    with EventLoop() as loop:
-        return loop.run(run())
+    if batch < 1:
+        raise RunError(f"batch={batch} is too low", hint="give 1 or more")
+    asker, limits, did = Asker(lm, design, chat, one_prompt), limits or Limits(), Run()
+    started = time.monotonic()
+    with opened(folder, Header.of(design, name, facts or {}), design, known) as journal:
+        answers, did.notes = journal.answers, journal.notes
+        pending, failures = iter(answers.pending()), Failures(journal)
+        while chunk := list(islice(pending, batch)):
+            did.stopped = limits.reached(answers.prompt, answers.completion)
+            if did.stopped is not None:
+                break
+            for request, answer in _answered(asker, chunk, failures):
+                journal.append(request, answer)
+                did.asked += 1
+            if progress is not None:
+                progress(answers.n_done, len(design))
+        failures.raise_first()
+    did.estimated = 0 if asker.counts_tokens else did.asked
+    did.seconds = time.monotonic() - started
+    return answers, did
 
 
-async def ask(model: Model, design: Design, request: Request) -> Answer:
-    """Ask once, and score the answer (see `fewbench.runners.scoring.ask`)."""
-    return await ask_question(
-        model, design.prompt(request), design.question(request), design.template, design.metric
-    )
+class Failures:
+    """Questions that failed; ModelError once several failed in a row, or at the end."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._in_a_row = journal, 0
+        self._all: list[tuple[Request, Exception]] = []
+
+    def add(self, request: Request, error: Exception) -> None:
+        """Note a question that failed by itself."""
+        self._all.append((request, error))
+        self._in_a_row += 1
+        if self._in_a_row >= (FAILED if self._journal.answers.n_done else FIRST):
+            self.raise_first()
+
+    def passed(self) -> None:
+        """Note a question that did not fail."""
+        self._in_a_row = 0
+
+    def raise_first(self) -> None:
+        """Raise ModelError for the first failure, if there is any."""
+        if not self._all:
+            return
+        request, error = self._all[0]
+        answers, design = self._journal.answers, self._journal.answers.design
+        more = f", and {len(self._all) - 1} more failed" if len(self._all) > 1 else ""
+        hint = f"{answers.n_done:,} of {len(design):,} answers are kept in {self._journal.folder}; "
+        hint += "run the same command to continue"
+        if answers.n_done:
+            hint += ", or pass --partial to get their matrix"
+        elif design.metric != "exact-match":
+            hint += f". {NEEDS_ECHO[0].upper()}{NEEDS_ECHO[1:]}"
+        raise ModelError(
+            f"{design.names[request.source]} → {design.names[request.target]}, question "
+            f"{design.question(request).id!r} failed: {type(error).__name__}: {first_line(error)}"
+            f"{more}",
+            hint=hint,
+        ) from error
+
+
+def _answered(
+    asker: Asker, requests: Sequence[Request], failures: Failures
+) -> Iterator[tuple[Request, Answer]]:
+    """Yield requests with answers; if the batch fails, ask one by one and note what fails."""
+    try:
+        found = asker.ask(requests)
+    except ModelError:
+        raise
+    except Exception as error:  # of any model of lm-eval
+        if len(requests) == 1:
+            failures.add(requests[0], error)
+            return
+        yield from chain.from_iterable(_answered(asker, [one], failures) for one in requests)
+        return
+    failures.passed()
+    yield from zip(requests, found, strict=True)
