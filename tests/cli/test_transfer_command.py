@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.methods.tasks import Transferability
+from fewbench.tasks import Transferability
 
 LETTERS = "ABC"
 
@@ -221,7 +221,7 @@ def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder)
 
 
 def test_a_measurement_that_goes_on_reads_its_answers_once(cli, tasks, model, monkeypatch):
-    from fewbench.transfer import journal
+    from fewbench.tasks.measurement import journal
 
     measure(cli, tasks, *SERVED, "--max-tokens", 900)
     calls, read_answers = [], journal.read_answers

@@ -18,10 +18,10 @@ from fewbench.cli.text import echo, say
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
-    from fewbench.transfer.answers import Answers
-    from fewbench.transfer.cost import Prices
-    from fewbench.transfer.design import Design
-    from fewbench.transfer.measuring import Run
+    from fewbench.tasks.measurement.answers import Answers
+    from fewbench.tasks.measurement.cost import Prices
+    from fewbench.tasks.measurement.design import Design
+    from fewbench.tasks.measurement.measuring import Run
 
 STOPPED = 1  # exit code: a limit was reached
 NAMES = ("pretrained", "model")
@@ -152,14 +152,21 @@ def measure(
     exact-match  1 if the text is the answer, up to case and spaces
     """
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
-    from fewbench.methods.tasks.transferability import MATRIX
-    from fewbench.transfer.answers import check_not_smaller
-    from fewbench.transfer.cost import Limits, Prices, cost_of, example, overview, paper_cost
-    from fewbench.transfer.design import Design
-    from fewbench.transfer.measuring import ONE_PROMPT
-    from fewbench.transfer.measuring import measure as ask_all
-    from fewbench.transfer.sources import passed_over, read_tasks
-    from fewbench.transfer.templates import read_template
+    from fewbench.tasks.measurement.answers import check_not_smaller
+    from fewbench.tasks.measurement.cost import (
+        Limits,
+        Prices,
+        cost_of,
+        example,
+        overview,
+        paper_cost,
+    )
+    from fewbench.tasks.measurement.design import Design
+    from fewbench.tasks.measurement.measuring import ONE_PROMPT
+    from fewbench.tasks.measurement.measuring import measure as ask_all
+    from fewbench.tasks.measurement.sources import passed_over, read_tasks
+    from fewbench.tasks.measurement.templates import read_template
+    from fewbench.tasks.transferability import MATRIX
 
     if output is not None:
         _check_folder(output, names)
@@ -304,7 +311,7 @@ def _kept_answers(
     folder: Path, design: "Design", name: str, facts: dict[str, str]
 ) -> "Answers | None":
     """Return a folder's answers; TransferError if they are of another design."""
-    from fewbench.transfer.journal import Header, check, kept_header, read
+    from fewbench.tasks.measurement.journal import Header, check, kept_header, read
 
     header = kept_header(folder)
     if header is None:
@@ -324,9 +331,9 @@ def _report(
     partial: bool,
 ) -> None:
     from fewbench.cli.transfer_text import describe
-    from fewbench.methods.tasks.transferability import MATRIX
-    from fewbench.transfer.answers import notes_on, summary, transferability
-    from fewbench.transfer.journal import kept_header
+    from fewbench.tasks.measurement.answers import notes_on, summary, transferability
+    from fewbench.tasks.measurement.journal import kept_header
+    from fewbench.tasks.transferability import MATRIX
 
     notes = [*(run.notes if run is not None else ()), *notes_on(answers, partial=partial)]
     design = answers.design

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted
 from fewbench.cli.text import table
-from fewbench.transfer.cost import break_even
+from fewbench.tasks.measurement.cost import break_even
 
 if TYPE_CHECKING:
-    from fewbench.transfer.cost import Cost
-    from fewbench.transfer.design import Design
+    from fewbench.tasks.measurement.cost import Cost
+    from fewbench.tasks.measurement.design import Design
 
 KEEP = 3  # tasks of the proposed selection
 
@@ -83,7 +83,7 @@ def left_to_ask(answered: int, all_: int, cost: "Cost") -> str:
 
     Examples
     --------
-    >>> from fewbench.transfer.cost import Cost
+    >>> from fewbench.tasks.measurement.cost import Cost
     >>> left_to_ask(60, 80, Cost(80, 80, 8000, 80, 0, 1.0, 80))
     'answered already: 60 of 80; about 2,020 tokens are left'
     """
