@@ -220,6 +220,14 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
         assert (found.code, said in found.err) == (2, True), found.err
 
 
+def test_several_models_each_with_a_name(run, tmp_path):
+    found, asked = run((), "--model", f"{MODEL}-2", "-t", "one", "-t", "two")
+    assert found.code == 0, found.err
+    assert "one: 8 of 40 items run" in found.out
+    assert "two: 8 of 40 items run" in found.out
+    assert len(asked) == 16
+
+
 def test_items_of_another_harness_need_a_word(table, tmp_path):
     path = written(tmp_path / "items.jsonl", lines_of(table.item_ids))
     items = table.items.drop(columns="text").assign(harness="lm-eval")

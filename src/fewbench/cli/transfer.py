@@ -27,7 +27,16 @@ STOPPED = 1  # exit code: a limit was reached
 NAMES = ("pretrained", "model")
 HOW = {  # arguments of lm-eval's models that do not change answers
     *("base_url", "num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size"),
-    *("device", "parallelize", "auth_token", "header", "verify_certificate", "ca_cert_path"),
+    *(
+        "device",
+        "parallelize",
+        "api_key",
+        "token",
+        "auth_token",
+        "header",
+        "verify_certificate",
+        "ca_cert_path",
+    ),
     *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization"),
 }
 
@@ -176,7 +185,7 @@ def measure(
     keep_secrets(given)
     name = next((given[key] for key in NAMES if given.get(key)), model)
     facts = {"lm-eval model": model}
-    facts |= {key: one for key, one in given.items() if key not in {*HOW, *NAMES}}
+    facts |= {f"model_args {key}": one for key, one in given.items() if key not in {*HOW, *NAMES}}
     chats = "chat" in model if chat is None else chat
     if metric == "exact-match":  # only this metric supports chat
         facts["chat"] = "yes" if chats else "no"

@@ -8,6 +8,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr
 from fewbench._json import loads
 from fewbench._names import counted, some
 from fewbench.errors import ReaderError, RunError
+from fewbench.evaluation import Stop
+from fewbench.methods import Method
+from fewbench.methods.catalogue import AUTO
 from fewbench.runners.inspect import run_inspect
 from fewbench.runners.inspect_feed import inspect_with_sources
 from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
@@ -46,12 +50,14 @@ def run_endpoint(
     path: str | Path,
     models: Sequence[str],
     scores: Scores,
-    *settings: Any,
+    method: str | Method = AUTO,
+    stop: Stop | int | None = None,
+    *,
     url: str | None = None,
     scorer: Scorer = "auto",
     pattern: str | None = None,
     arguments: Sequence[str] = (),
-    **more: Any,
+    **settings: Any,
 ) -> RunResult:
     """Ask models the chosen questions of a file through Inspect, and estimate their scores.
 
@@ -61,9 +67,7 @@ def run_endpoint(
         JSON lines or CSV, one question each.
     models : sequence of str
         Inspect's names of the models, such as `openai-api/local/NAME`.
-    scores : Scores
-        Scores of the source models.
-    *settings, **more
+    scores, method, stop
         As for `fewbench.runners.inspect.run_inspect`.
     url : str, optional
         Address of the server.
@@ -73,6 +77,8 @@ def run_endpoint(
         Regular expression that finds the answer, for the scorer `pattern`.
     arguments : sequence of str
         Further arguments of `inspect eval`.
+    **settings
+        Further arguments of `run_inspect`.
 
     Raises
     ------
@@ -87,12 +93,14 @@ def run_endpoint(
             f"{some(plain)} is no name of a model in Inspect",
             hint=f"name the provider too, as openai-api/local/{plain[0]} for a server of your own",
         )
-    accepts = bool(more.get("accept_differences", False))
-    tasks, metrics = question_tasks(path, scores, scorer, pattern, accept_differences=accepts)
+    accepts = bool(settings.get("accept_differences", False))
+    make = partial(question_tasks, path, scores, scorer, pattern, accept_differences=accepts)
+    metrics = make()[1]
     given = ["--model", ",".join(models), *(("--model-base-url", url) if url else ()), *arguments]
     if not any(word.partition("=")[0] == "--max-retries" for word in arguments):
         given += ["--max-retries", RETRIES]
-    return run_inspect(given, scores, *settings, tasks=tasks, metric=metrics, **more)
+    settings |= {"make_tasks": lambda: make()[0], "metric": metrics}
+    return run_inspect(given, scores, method, stop, **settings)
 
 
 def question_tasks(
@@ -133,7 +141,7 @@ def question_tasks(
     tasks, metrics = [], {}
     for name, questions in read_questions(Path(path), scores).items():
         if not accept_differences:
-            _check_texts(path, scores, questions)
+            _check_texts(path, scores, name, questions)
         metrics[name] = kind = _scorer_of(f"{path}, task {name!r}", questions, scorer)
         made_scorer = makers[kind]() if kind in makers else pattern_scorer(pattern or "")
         tasks.append(
@@ -244,15 +252,18 @@ def _sample(question: Question) -> Any:
     )
 
 
-def _check_texts(path: str | Path, scores: Scores, questions: Sequence[Question]) -> None:
+def _check_texts(
+    path: str | Path, scores: Scores, task: str, questions: Sequence[Question]
+) -> None:
     """Raise RunError if the scores have other texts for the ids of questions."""
     if TEXT not in scores.items:
         return
     texts = scores.items[TEXT].to_dict()
+    theirs = {one.id: texts.get(one.id, texts.get(f"{task}/{one.id}")) for one in questions}
     other = [
         one.id
         for one in questions
-        if isinstance(texts.get(one.id), str) and not _is_same(texts[one.id], one.text)
+        if isinstance(text := theirs[one.id], str) and not _is_same(text, one.text)
     ]
     if other:
         raise RunError(

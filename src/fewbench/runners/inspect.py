@@ -29,6 +29,7 @@ from fewbench.scores import Scores, open_scores
 from fewbench.scores.table import check_is_scores
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
+MakeTasks = Callable[[], Sequence[Any]]
 LOGS = "logs"
 """Folder of the logs, in that of the evaluation."""
 REFUSED = {
@@ -172,7 +173,7 @@ def run_inspect(
     folder: str | Path,
     targets: Sequence[str] | None = None,
     metric: str | Mapping[str, str] | None = None,
-    tasks: Sequence[Any] | None = None,
+    make_tasks: MakeTasks | None = None,
     tries: int = 3,
     quiet: bool = False,
     on_notes: Callable[[list[str]], None] | None = None,
@@ -194,8 +195,8 @@ def run_inspect(
         Names of the models of `--model`, in their order (default: the same).
     metric : str or mapping of str to str, optional
         As for `estimated`; a mapping gives the metric of each task.
-    tasks : sequence of Task, optional
-        The tasks to run, instead of those that the arguments name.
+    make_tasks : callable, optional
+        Returns the tasks to run, for each model anew, instead of those that the arguments name.
     tries : int
         How often a sample may fail until its item is skipped.
     quiet : bool
@@ -212,7 +213,7 @@ def run_inspect(
         Inspect fails.
     """
     inspect_with_sources()
-    context = _parsed(arguments, needs_tasks=tasks is None)
+    context = _parsed(arguments, needs_tasks=make_tasks is None)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
     names = list(targets or models or ["target"])
     target_of = dict(zip(models, names, strict=False))
@@ -246,7 +247,7 @@ def run_inspect(
             _set_defaults(context, place / LOGS, tries, quiet)
             # They wait for each other.
             context.params["max_tasks"] = len(names) * len(scores.tasks)
-            _evaluate(context, pool, run, place / LOGS, tasks)
+            _evaluate(context, pool, run, place / LOGS, make_tasks)
         if on_end is not None:
             on_end()
         found = run.result()
@@ -314,13 +315,13 @@ def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
         given["display"] = "none"
 
 
-def _evaluate(context: Any, pool: Pool, run: Run, logs: Path, tasks: Sequence[Any] | None) -> None:
+def _evaluate(context: Any, pool: Pool, run: Run, logs: Path, make_tasks: MakeTasks | None) -> None:
     """Run Inspect's command on adapted tasks; raise what went wrong."""
     why = None
-    if tasks is not None:
-        context.params["tasks"] = tuple(task.name for task in tasks)
+    if make_tasks is not None:
+        context.params["tasks"] = ("fewbench",)  # Inspect hands it to its loader
     try:
-        with _adapting(pool, tasks), context:
+        with _adapting(pool, make_tasks), context:
             context.command.invoke(context)
     except KeyboardInterrupt:
         why = ""
@@ -341,7 +342,7 @@ def _evaluate(context: Any, pool: Pool, run: Run, logs: Path, tasks: Sequence[An
 
 
 @contextmanager
-def _adapting(pool: Pool, own: Sequence[Any] | None) -> Iterator[None]:
+def _adapting(pool: Pool, make_tasks: MakeTasks | None) -> Iterator[None]:
     """Have Inspect's loader return tasks whose samples fewbench chooses.
 
     Only there are tasks in the hands of the caller between their creation, which may depend on the
@@ -351,7 +352,7 @@ def _adapting(pool: Pool, own: Sequence[Any] | None) -> Iterator[None]:
     plain = loader.load_tasks
 
     def load(*given: Any, **named: Any) -> list[Any]:
-        tasks = plain(*given, **named) if own is None else own
+        tasks = plain(*given, **named) if make_tasks is None else make_tasks()
         names = [task.name for task in tasks]
         there = {task_in(pool.scores, name) for name in names}
         if lacking := sorted(set(pool.scores.tasks) - there):

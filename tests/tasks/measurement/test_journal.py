@@ -216,11 +216,11 @@ def test_empty_texts_are_a_state_of_their_own(folder, design):
 def test_another_room_for_prompts_is_noted_and_another_model_behind_the_name_refused(
     folder, design
 ):
-    made, facts = design(), FACTS | {"max_length": "4096", "root": "one"}
+    made, facts = design(), FACTS | {"model_args max_length": "4096", "root": "one"}
     with journal_of(folder, made, facts=facts) as journal:
         assert journal.notes == ()
         journal.append(made.request(0), Answer(1.0, "A"))
-    with journal_of(folder, made, facts=facts | {"max_length": "8192"}) as journal:
+    with journal_of(folder, made, facts=facts | {"model_args max_length": "8192"}) as journal:
         assert journal.notes == (
             "the model's context now has room for 8192 tokens; it had 4096 before",
         )

@@ -172,8 +172,8 @@ def test_prompts_that_do_not_fit_are_not_asked(design, fake, measured, task, met
 
 def test_another_length_of_the_context_is_noted(design, fake, measured):
     made = design()
-    measured(made, fake(), facts={"max_length": "10"}, limits=Limits(tokens=500))
-    _, run = measured(made, fake(), facts={"max_length": "20"})
+    measured(made, fake(), facts={"model_args max_length": "10"}, limits=Limits(tokens=500))
+    _, run = measured(made, fake(), facts={"model_args max_length": "20"})
     assert run.notes == ("the model's context now has room for 20 tokens; it had 10 before",)
 
 

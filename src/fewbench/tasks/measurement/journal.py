@@ -29,7 +29,7 @@ ANSWERS = "answers.jsonl"
 _decode = json.JSONDecoder().raw_decode
 SETTINGS = ("metric", "exemplars", "sets", "seed")
 SYNC = 1.0  # seconds between waits for the disk
-MAY_DIFFER = "max_length"  # the model may get more or less room
+MAY_DIFFER = "model_args max_length"  # the model may get more or less room
 
 
 class Header(BaseModel):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
+from inspect import signature
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,9 @@ class Asker:
             instance(request_type=kind, doc={}, arguments=pair, idx=at)
             for at, pair in enumerate(arguments)
         ]
-        found = getattr(self._lm, kind)(made) if made else []
+        call = getattr(self._lm, kind)
+        quiet = {"disable_tqdm": True} if "disable_tqdm" in signature(call).parameters else {}
+        found = call(made, **quiet) if made else []
         if len(found) != len(made):
             raise ValueError(f"{len(found)} answers to {len(made)} requests")
         return list(found)
