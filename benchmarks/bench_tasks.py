@@ -13,7 +13,7 @@ import numpy as np
 
 from fewbench._threads import one_thread
 from fewbench.algorithms.choice.facility_location import best_facilities, facility_location
-from fewbench.methods.tasks import Similarity, TaskMatrix, read_chooser
+from fewbench.tasks import Similarity, TaskMatrix, read_chooser
 
 TASKS, K, LIMIT = 1000, 50, 2.0
 

@@ -18,9 +18,6 @@ from fewbench._files import written_whole
 from fewbench._seeds import child_seed
 from fewbench.algorithms.choice.facility_location import coverage
 from fewbench.methods.prediction.mean import Mean
-from fewbench.methods.tasks import Similarity, TaskMatrix, Transferability, read_chooser
-from fewbench.methods.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
-from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers import read
 from fewbench.readers.tables import read_task_table
 from fewbench.study import SplitSettings, compare
@@ -33,15 +30,17 @@ from fewbench.study.inference import (
 )
 from fewbench.study.metrics import pearson
 from fewbench.study.splits import make_split
-from fewbench.study.tasks import TaskResults, judge
-from fewbench.study.tasks.curves import sets_of
-from fewbench.study.tasks.held_out import CostlyTasks, HeldOut, ridge_on_means
-from fewbench.study.tasks.judgement import (
+from fewbench.tasks import Similarity, TaskMatrix, TaskResults, Transferability, judge, read_chooser
+from fewbench.tasks.choosers import FittedTasks, RandomTasks, RidgeTasks, mismatch
+from fewbench.tasks.curves import sets_of
+from fewbench.tasks.held_out import CostlyTasks, HeldOut, ridge_on_means
+from fewbench.tasks.judgement import (
     anchor_ratio,
     nrmse,
     random_questions,
     random_tasks,
 )
+from fewbench.tasks.matrix import PAST_SCORES
 
 BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
 KS = (1, 2, 3, 5, 8, 10)

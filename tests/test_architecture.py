@@ -33,7 +33,7 @@ BELOW = {
     "algorithms": {"algorithms"},
     "charts": {"charts"},
     "scores": {"scores"},
-    "methods": {"methods", "algorithms", "scores"},
+    "methods": {"methods", "tasks", "algorithms", "scores"},
     "audit": {"audit", "charts", "methods", "algorithms", "scores"},
     "evaluation": {"evaluation", "charts", "methods", "scores", "algorithms", "executors"},
     "study": {
@@ -48,7 +48,7 @@ BELOW = {
     "readers": {"readers", "scores", "executors"},
     "runners": {"runners", "evaluation", "methods", "readers", "scores"},
     "public": {"public", "readers", "audit", "scores", "executors"},
-    "transfer": {"transfer", "runners", "methods", "scores"},
+    "tasks": {"tasks", "charts", "study", "runners", "methods", "scores", "algorithms"},
     "report": {
         *("report", "charts", "audit", "decide", "evaluation", "packs", "runners", "scores"),
         "study",
@@ -93,13 +93,30 @@ def test_imports_point_one_way(room):
             assert set(imported(path)) <= allowed, path
 
 
-def test_transfer_uses_only_how_runners_ask_models():
-    allowed = {"models", "asking", "event_loop", "questions", "question_lines", "scoring"}
+def members_of(path, package):
+    """The modules of a package that a file imports."""
+    for node in nodes(path):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            f"fewbench.{package}"
+        ):
+            yield node.module.removeprefix(f"fewbench.{package}").strip(".")
+
+
+def test_tasks_uses_only_the_questions_of_runners():
     for path in sources():
-        if room_of(path) == "transfer":
-            for node in nodes(path):
-                if isinstance(node, ast.ImportFrom) and "fewbench.runners" in (node.module or ""):
-                    assert node.module.split(".")[2] in allowed, path
+        if room_of(path) == "tasks":
+            assert set(members_of(path, "runners")) <= {"questions", "question_lines"}, path
+
+
+def test_methods_use_only_how_tasks_are_chosen():
+    """And choosing uses nothing of what measures and judges, which is above the methods."""
+    choosing = {"choosers", "matrix", "selection", "transferability"}
+    for path in sources():
+        if room_of(path) == "methods":
+            assert set(members_of(path, "tasks")) <= choosing, path
+        if path.parent == ROOT / "tasks" and path.stem in choosing:
+            assert set(imported(path)) <= {"tasks", "methods", "algorithms", "scores"} | BASE, path
+            assert set(members_of(path, "tasks")) <= choosing, path
 
 
 def test_no_room_but_themselves_imports_the_topmost():

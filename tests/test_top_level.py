@@ -8,8 +8,8 @@ import pytest
 import fewbench
 from fewbench.cli import main
 from fewbench.packs.refresh import Refreshed
+from fewbench.tasks.measurement.journal import repair_measurement
 from fewbench.testing import simulate, simulate_run
-from fewbench.transfer.journal import repair_measurement
 
 TABLE = simulate(20, 60, 3, seed=1)
 

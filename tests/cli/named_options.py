@@ -11,8 +11,9 @@ OTHERS = {
     *("--samples", "--log_samples", "--output_path", "--cache_requests", "--use_cache", "--limit"),
     *("--model_args", "--include_path", "--confirm_run_unsafe_code", "--tasks", "--save-details"),
     *("--mode", "--reuse", "--dump-eval-details", "--sample-id", "--sample-shuffle", "--no-score"),
-    *("--max-samples", "--epochs", "--max-connections", "--retry-on-error"),
+    *("--max-samples", "--epochs", "--max-connections", "--retry-on-error", "--model-base-url"),
     *("--no-log-samples", "--detach", "--log-dir", "--nthreads", "--head", "--address"),
+    *("--max-retries", "--max-tokens"),
 }
 
 

@@ -4,9 +4,6 @@ import sys
 
 import pytest
 
-from fewbench.runners.models.endpoint_server import parse_reply, refusal
-from fewbench.runners.models.model import TryAgain
-
 DEEP = "[" * 100_000
 PRINTS = (sys.executable, "-S", "-c", f"print({'['!r} * 100_000, flush=True); input()")
 
@@ -17,7 +14,6 @@ def started(ok, scores, tmp_path):
     (tmp_path / "deep.jsonl").write_text(f"{DEEP}\n")
     row = '{"doc_id": 0, "doc": {}, "doc_hash": "x", "target": '
     (tmp_path / "samples_x_2026-01-01T10-00-00.jsonl").write_text(f"{row}{DEEP}\n")
-    (tmp_path / "template.json").write_text(DEEP)
     return tmp_path / "run"
 
 
@@ -26,8 +22,7 @@ def started(ok, scores, tmp_path):
     [
         ("tell run deep.jsonl --item id --score x", "line 1 is not whole JSON"),
         ("import samples_x_2026-01-01T10-00-00.jsonl -o s.parquet", "line 1: not whole JSON"),
-        ("run endpoint S deep.jsonl -n 5 --model m --dry-run", "line 1: not a whole JSON object"),
-        ("run endpoint S s.jsonl -n 5 --model m --template template.json --dry-run", "not valid"),
+        ("run endpoint S deep.jsonl -n 5 --model x/m -o e", "line 1: not a whole JSON object"),
         ("estimate run", "answers.jsonl: line 2 is damaged"),
         ("repair run", None),
     ],
@@ -46,9 +41,3 @@ def test_a_program(cli, scores):
     assert said.code == 2
     assert "which is no answer" in said.err
     assert len(said.err) < 500
-
-
-def test_a_server():
-    with pytest.raises(TryAgain, match="not JSON"):
-        parse_reply(DEEP)
-    assert isinstance(refusal(503, DEEP, {}, "m"), TryAgain)

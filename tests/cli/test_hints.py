@@ -12,11 +12,6 @@ from named_options import OPTION, OTHERS, options_of
 import fewbench
 from fewbench.cli.app import COMMANDS, load_command
 from fewbench.errors import PackError, ScoresError
-from fewbench.runners.asking import Patience, prepare_model
-from fewbench.runners.event_loop import EventLoop
-from fewbench.runners.models.endpoint_scoring import choices_of
-from fewbench.runners.models.endpoint_server import parse_reply
-from fewbench.runners.models.model import NoReply, TryAgain
 
 ROOT = Path(fewbench.__file__).parent
 
@@ -59,41 +54,6 @@ def any_has(text, option):
         for words in every_command()
         if re.search(rf"(fewbench|by|of|as) {' '.join(words)}\b", text)
     )
-
-
-CONNECTED = [
-    ("the reply is not JSON, or was cut", "m was reached, but the reply is not JSON"),
-    ("503: loading", "the server of m answers 503: loading"),
-    (None, "m cannot be reached: no connection"),
-]
-
-
-@pytest.mark.parametrize(("reason", "said"), CONNECTED)
-def test_what_was_reached_is_not_said_to_be_out_of_reach(reason, said):
-    class Model:
-        name = "m"
-
-        async def prepare(self, log_probabilities):
-            if reason is None:
-                raise NoReply("no connection")
-            raise TryAgain(reason, status=503 if reason.startswith("503") else None)
-
-    loop = EventLoop()
-    try:
-        with pytest.raises(fewbench.FewbenchError, match=re.escape(said)):
-            loop.run(prepare_model(Model(), Patience(tries=1), log_probabilities=True))
-    finally:
-        loop.close()
-
-
-def test_completions_are_counted_and_numbered():
-    for choices, said in (
-        ([{"index": 3}], "numbers its completions 3, not from 0 to 0"),
-        ([{}, {}], "2 completions instead of 1"),
-        ([], "0 completions instead of 1"),
-    ):
-        with pytest.raises(TryAgain, match=said):
-            choices_of(parse_reply(json.dumps({"choices": choices})), 1)
 
 
 def test_a_scale_has_a_finite_width(tmp_path):

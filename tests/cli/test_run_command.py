@@ -1,9 +1,7 @@
-"""fewbench run: programs and endpoints through the command line."""
+"""fewbench run: programs through the command line."""
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
@@ -79,73 +77,3 @@ def test_limits_and_methods_that_are_not_possible(cli, scores, words, said):
     given = run(cli, scores, "-o", "run", *words)
     assert given.code == 2
     assert said in given.err
-
-
-class Chat(BaseHTTPRequestHandler):
-    """A server that writes A to everything, and counts what it is asked."""
-
-    asked = 0
-
-    def do_POST(self):
-        type(self).asked += 1
-        self.rfile.read(int(self.headers["Content-Length"]))
-        choice = {"index": 0, "message": {"role": "assistant", "content": "The answer is A."}}
-        usage = {"prompt_tokens": 50, "completion_tokens": 5}
-        self._reply({"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage})
-
-    def do_GET(self):
-        self._reply({"object": "list", "data": [{"id": "m", "object": "model"}]})
-
-    def _reply(self, body):
-        text = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_):
-        pass
-
-
-def test_an_endpoint_tells_its_cost_first(cli, scores, table, tmp_path):
-    pytest.importorskip("openai", reason="models behind a server need the package openai")
-    texts = table.items["text"]
-    lines = [
-        {"id": item, "question": text, "options": ["yes", "no"], "answer": at % 2}
-        for at, (item, text) in enumerate(texts.items())
-    ]
-    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    command = ("run", "endpoint", scores, "items.jsonl", "--model", "m", "-m", "random")
-    priced = ("--metric", "letter", "--price-in", 1000, "--price-out", 0, "-n", 10)
-    said = cli(*command, *priced, "--dry-run")
-    assert "to run: 10 items, about" in said.out
-    assert "full evaluation: 40 items, about" in said.out
-    assert texts.iloc[0] in said.out
-    costs = json.loads(cli(*command, *priced, "--dry-run", "--json").out)
-    assert costs["full"]["money"] == pytest.approx(4 * costs["run"]["money"], rel=0.2)
-    for words, wrong in (
-        ((*priced, "-o", "run"), "no server"),
-        ((*priced,), "no output folder"),
-        (("--cost", 1, "-n", 3, "--dry-run"), "a cost limit needs prices"),
-        (("-n", 3, "--dry-run", "-t", "a", "-t", "b"), "2 targets, but 1 models"),
-    ):
-        said = cli(*command, *words)
-        assert (said.code, wrong in said.err) == (2, True), said
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Chat)
-    thread = Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        said = cli(*command, *priced, "--url", url, "-o", "run", "--live")
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert said.code == 0, said.err
-    assert "live: http://127.0.0.1:" in said.err
-    assert "to run: 10 items" in said.err
-    assert "m: 10 of 40 items run" in said.out
-    assert "m: 550 tokens" in said.out
-    assert "cost 0.5;" in said.out
-    assert Chat.asked == 11  # with one to see that the server is there

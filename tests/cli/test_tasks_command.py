@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.methods.tasks import TaskSelection, Transferability
 from fewbench.scores import from_arrays, save_scores
+from fewbench.tasks import TaskSelection, Transferability
 from fewbench.testing import simulate
 
 NAMES = ("algebra", "law, civil (b)", "a+b|c", "poetry", "origins", "ärzte = x")

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbench.methods.tasks import Transferability
-from fewbench.runners.models.model import Chosen, TryAgain, Usage
+from fewbench.tasks import Transferability
 
 LETTERS = "ABC"
 
@@ -30,38 +29,33 @@ def tasks(tmp_path):
 
 
 class Model:
-    """In this process, in place of a server; counts what it is asked."""
+    """In this process, in place of a model of lm-eval; counts the questions that it is asked."""
+
+    tokenizer = "letters"
 
     def __init__(self):
         self.asked, self.broken = 0, None
 
-    name = "m"
+    def tok_encode(self, text):
+        return list(text)
 
-    async def prepare(self, log_probabilities=True):
-        return {"scoring": "top"}
-
-    async def choose(self, prompt, options):
-        self.asked += 1
-        if self.broken and self.asked > self.broken:
-            raise TryAgain("no connection")
-        best = len(prompt) % 3
-        return Chosen(tuple(-1.0 - (at != best) for at in range(3)), Usage(100, 1))
-
-    async def close(self):
-        pass
+    def loglikelihood(self, requests):
+        if self.broken and self.asked + len(requests) / 3 > self.broken:
+            raise OSError("no connection")
+        self.asked += len(requests) // 3
+        return [(-1.0 - (at % 3 != len(one.args[0]) % 3), False) for at, one in enumerate(requests)]
 
 
 @pytest.fixture
 def model(monkeypatch):
-    from fewbench.runners.models import endpoint
-
+    pytest.importorskip("lm_eval")
     made = Model()
-    monkeypatch.setattr(endpoint, "Endpoint", lambda url, name, **settings: made)
+    monkeypatch.setattr("fewbench.cli.transfer._loaded", lambda *words: made)
     return made
 
 
 FEW = ("--model", "m", "--seeds", 2, "--exemplars", 2, "--questions", 4)
-SERVED = (*FEW, "--url", "http://localhost:1/v1", "-o", "ict")
+SERVED = (*FEW, "-o", "ict")
 ALL = 2 * 3 * 3 * 4
 
 
@@ -106,6 +100,7 @@ def test_a_dry_run_as_json(ok, tasks):
     cost = said["cost"]["design"]
     assert cost["prompts"] == ALL
     assert cost["passes"] == 2.0
+    assert cost["requests"] == 3 * ALL
     assert cost["money"] == (2 * cost["prompt_tokens"] + 4 * cost["completion_tokens"]) / 1e6
     assert said["cost"]["paper"]["prompts"] == 540
     assert said["answered"] == 0
@@ -116,10 +111,11 @@ def test_a_dry_run_as_json(ok, tasks):
 
 
 def test_options_scored_one_by_one_cost_more(ok, tasks):
-    out = measure(ok, tasks, *FEW, "--dry-run", "--scoring", "echo", "--price-in", 1)
+    out = measure(ok, tasks, *FEW, "--dry-run", "--price-in", 1)
     rows = [line.split() for line in out.splitlines()]
     assert ["options,", "one", "by", "one", "216", "1,620"] in rows
     assert any(row[:2] == ["price,", "about"] for row in rows)
+    assert "one by one" not in measure(ok, tasks, *FEW, "--dry-run", "--model", "hf")
 
 
 def test_measuring_tells_the_cost_first_and_leaves_a_matrix(cli, tasks, model):
@@ -135,7 +131,7 @@ def test_measuring_tells_the_cost_first_and_leaves_a_matrix(cli, tasks, model):
     assert matrix.values.shape == (2, 3, 3)
     assert matrix.tasks == ("plants", "rivers", "sums")
     assert matrix.about["model"] == "m"
-    assert matrix.about["scoring"] == "top"
+    assert matrix.about["lm-eval model"] == "m"
     assert f"{matrix.values.mean():.3f}" in said.out
 
 
@@ -193,7 +189,7 @@ def test_a_part_of_the_answers_makes_a_matrix_where_it_is_asked_for(cli, tasks, 
     part = (*FEW, "-o", "ict", "--partial")
     assert "contains no answers" in measure(cli, tasks, *part).err
     model.broken = 71
-    said = measure(cli, tasks, *SERVED, "--retries", 1, "--concurrency", 1)
+    said = measure(cli, tasks, *SERVED, "--batch", 3)
     assert said.code == 2
     assert "pass --partial to get their matrix" in said.err
     said = measure(cli, tasks, *part)
@@ -225,7 +221,7 @@ def test_a_folder_of_tasks_is_not_written_into(cli, tasks, model, names, folder)
 
 
 def test_a_measurement_that_goes_on_reads_its_answers_once(cli, tasks, model, monkeypatch):
-    from fewbench.transfer import journal
+    from fewbench.tasks.measurement import journal
 
     measure(cli, tasks, *SERVED, "--max-tokens", 900)
     calls, read_answers = [], journal.read_answers
@@ -257,9 +253,9 @@ def test_two_tasks_leave_nothing_to_choose(cli, tasks, model):
 
 def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
     model.broken = 68
-    said = measure(cli, tasks, *SERVED, "--retries", 1, "--concurrency", 1)
+    said = measure(cli, tasks, *SERVED, "--batch", 1)
     assert said.code == 2
-    assert "failed 1 time in a row, for the second time; last error: no con" in said.err
+    assert "failed: OSError: no connection, and 2 more failed" in said.err
     assert "68 of 72 answers are kept in ict" in said.err
     assert "Traceback" not in said.err
     assert not Path("ict/matrix.npz").exists()
@@ -269,19 +265,19 @@ def test_after_a_failure_the_same_command_goes_on(cli, tasks, model):
 
 
 def test_a_limit_stops_it_with_a_code_and_a_way_on(cli, tasks, model):
-    words = (*SERVED, "--concurrency", 1, "--price-in", 1000, "--max-cost", 1)
-    said = measure(cli, tasks, *words)
+    said = measure(cli, tasks, *SERVED, "--batch", 1, "--price-in", 1000, "--max-cost", 5)
     assert said.code == 1
-    assert "10 of 72" in said.out
-    assert "the limit of 1.00 is reached (1.00 spent)" in said.out
+    answers = len(Path("ict/answers.jsonl").read_text().splitlines())
+    assert f"{answers} of 72" in said.out
+    assert "the limit of 5.00 is reached (5." in said.out
     assert "higher limit to continue" in said.out
     assert not Path("ict/matrix.npz").exists()
-    said = measure(cli, tasks, *SERVED, "--max-tokens", 1500, "--json", "--concurrency", 1)
+    said = measure(cli, tasks, *SERVED, "--max-tokens", 9000, "--json", "--batch", 1)
     assert said.code == 1
     read = json.loads(said.out)
     assert not read["complete"]
-    assert read["answers"] == 15
-    assert "1,500 tokens" in read["run"]["stopped"]
+    assert answers < read["answers"] < ALL
+    assert "9,000 tokens" in read["run"]["stopped"]
 
 
 def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(cli, tasks, model):
@@ -294,57 +290,50 @@ def test_another_design_in_the_same_folder_is_refused_before_anything_is_asked(c
     assert "tasks with changed questions: 'sums'" in measure(cli, tasks, *SERVED).err
 
 
-def test_options_as_prompts_of_their_own_are_told_before_they_are_asked(
-    cli, tasks, model, monkeypatch
-):
-    async def echo(log_probabilities):
-        return {"scoring": "echo"}
+def test_arguments_that_change_answers_are_kept(cli, tasks, model):
+    args = "pretrained=org/small,dtype=float16,batch_size=8,device=cpu,max_length=900"
+    assert measure(cli, tasks, *SERVED, "--model", "hf", "--model_args", args).code == 0
+    about = Transferability.load("ict").about
+    assert (about["model"], about["lm-eval model"]) == ("org/small", "hf")
+    args_of = {key: value for key, value in about.items() if key.startswith("model_args ")}
+    assert args_of == {"model_args dtype": "float16", "model_args max_length": "900"}
+    for before, now, said in (
+        ("batch_size=8,device=cpu", "batch_size=1,device=cuda", None),
+        ("max_length=900", "max_length=800", None),
+        ("float16", "float32", "model_args dtype was 'float16' and is 'float32'"),
+        ("small", "large", "model was 'org/small' and is 'org/large'"),
+    ):
+        given = ("--model", "hf", "--model_args", args.replace(before, now))
+        found = measure(cli, tasks, *SERVED, *given)
+        assert found.code == (0 if said is None else 2)
+        assert (said or "") in found.err
+    found = measure(cli, tasks, *SERVED, "--model", "vllm", "--model_args", args)
+    assert "lm-eval model was 'hf' and is 'vllm'" in found.err
+    assert model.asked == ALL
 
-    assert "prompt of its own" not in measure(cli, tasks, *SERVED, "-o", "other").err
-    monkeypatch.setattr(model, "prepare", echo)
-    said = measure(cli, tasks, *SERVED)
-    assert "each option needs a prompt: 216 prompts" in said.err
-    assert Transferability.load("ict").about["template"] == "mmlu"
 
-
-def test_one_way_that_servers_are_asked_is_kept(cli, tasks, model, monkeypatch):
-    measure(cli, tasks, *SERVED, "--seeds", 1)
-
-    async def otherwise(log_probabilities):
-        return {"scoring": "echo"}
-
-    monkeypatch.setattr(model, "prepare", otherwise)
-    said = measure(cli, tasks, *SERVED)
+def test_models_that_lm_eval_cannot_make(cli, tasks):
+    pytest.importorskip("lm_eval")
+    said = measure(cli, tasks, *SERVED, "--model", "no-such")
     assert said.code == 2
-    assert "scoring was 'top' and is 'echo'" in said.err
+    assert "lm-eval cannot make the model 'no-such'" in said.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (FEW, "no output folder"),
-        ((*FEW, "-o", "ict"), "neither --url nor --local"),
-        ((*SERVED, "--local"), "--url and --local are both given"),
         ((*SERVED, "--metric", "f1"), "'f1' is not one of"),
-        ((*SERVED, "--scoring", "x"), "'x' is not one of"),
         ((*SERVED, "--template", "x"), "no template 'x'"),
         ((*SERVED, "--questions", "few"), "--questions is few"),
         ((*SERVED, "--questions", "0"), "--questions is 0 (hint: use 1 or more, or all)"),
         ((*SERVED, "--questions", "-5"), "--questions is -5 (hint: use 1 or more, or all)"),
-        ((*FEW, "--dry-run", "--concurrency", "0"), "concurrency=0 is too low"),
-        ((*FEW, "--dry-run", "--rate", "-1"), "rate=-1"),
         ((*FEW, "--dry-run", "--max-tokens", "0"), "a limit of 0 tokens"),
         ((*FEW, "--dry-run", "--metric", "f1"), "'f1' is not one of"),
-        (
-            (*FEW, "--dry-run", "--metric", "loss", "--scoring", "top"),
-            "does not work with --scoring top",
-        ),
         ((*SERVED, "--columns", "4"), "columns=4 does not fit 3 tasks"),
         ((*SERVED, "--columns", "x"), "unknown tasks: 'x'"),
         ((*SERVED, "--exemplars", "9"), "needs 18 questions"),
-        ((*SERVED, "--concurrency", "0"), "concurrency=0 is too low"),
-        ((*SERVED, "--rate", "0"), "rate=0"),
-        ((*SERVED, "--retries", "0"), "greater than or equal to 1"),
+        ((*SERVED, "--batch", "0"), "greater than or equal to 1"),
         ((*SERVED, "--max-cost", "3"), "needs prices"),
         ((*SERVED, "--price-in", "-1"), "price of -1"),
         ((*SERVED, "--seed", "-1"), "seed=-1"),
@@ -373,7 +362,7 @@ def test_open_answers_need_another_metric(cli, tasks, model):
 
 def test_help_has_examples_that_can_be_copied(ok):
     out = ok("transfer", "measure", "--help")
-    line = "fewbench transfer measure tasks/ --model my-model --dry-run"
+    line = "fewbench transfer measure tasks/ --model hf --dry-run"
     assert line in [row.strip() for row in out.splitlines()]
     assert "\b" not in out
     assert "measure" in ok("transfer", "--help")

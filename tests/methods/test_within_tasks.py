@@ -11,10 +11,10 @@ from fewbench.methods import find_method
 from fewbench.methods.needs import needs_of
 from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.within_tasks import TaskSettings, WithinTasks
-from fewbench.methods.tasks import TaskMatrix, Transferability, read_chooser
-from fewbench.methods.tasks.choosers import ListedTasks
 from fewbench.scores import from_arrays
 from fewbench.study import compare
+from fewbench.tasks import TaskMatrix, Transferability, read_chooser
+from fewbench.tasks.choosers import ListedTasks
 from fewbench.testing import simulate
 from fewbench.testing.conformance import StaticConformance, play
 

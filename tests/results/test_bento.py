@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from fewbench.methods.tasks import TaskMatrix, Transferability, read_chooser, select_tasks
-from fewbench.methods.tasks.choosers import FittedTasks, mismatch
-from fewbench.methods.tasks.matrix import PAST_SCORES
 from fewbench.readers.tables import read_task_table
 from fewbench.study.metrics import pearson
-from fewbench.study.tasks import TaskResults
-from fewbench.study.tasks.judgement import (
+from fewbench.tasks import TaskMatrix, TaskResults, Transferability, read_chooser, select_tasks
+from fewbench.tasks.choosers import FittedTasks, mismatch
+from fewbench.tasks.judgement import (
     anchor_ratio,
     nrmse,
     random_questions,
     random_tasks,
 )
+from fewbench.tasks.matrix import PAST_SCORES
 
 from .conftest import DATA
 

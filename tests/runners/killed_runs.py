@@ -15,19 +15,14 @@ import time
 from pathlib import Path
 
 from fewbench.evaluation import Stop
-from fewbench.runners.asking import Patience
 from fewbench.runners.command import CommandRunner
 from fewbench.runners.driving import run_with
-from fewbench.runners.endpoint import EndpointRunner
 from fewbench.runners.function import FunctionRunner
-from fewbench.runners.models.model import Chosen, Usage
-from fewbench.runners.questions import TEMPLATES
 from fewbench.testing import simulate
 
 TABLE = simulate(15, 80, 2, seed=5)
 SOURCES, NEW = TABLE.take(models=range(14)), TABLE.take(models=[14])
 TRUTH = dict(zip(NEW.item_ids.tolist(), NEW.values[0].tolist(), strict=True))
-ITEM_OF = {text: item for item, text in TABLE.items["text"].items()}
 BATCH, STOP, METHOD = 3, Stop(items=40), "tailored(probe=6)"
 PROGRAM = r"""
 while read -r line; do
@@ -37,23 +32,6 @@ while read -r line; do
   echo "{\"item\": \"$item\", \"score\": $score, \"cost\": 1}"
 done
 """
-
-
-class Fake:
-    """A model that knows the answers, and notes what it is asked."""
-
-    name = "fake"
-
-    async def prepare(self, log_probabilities=True):
-        return {"scoring": "top"}
-
-    async def choose(self, prompt, options):
-        item = next(item for text, item in ITEM_OF.items() if text in prompt)
-        note(item)
-        return Chosen((-0.1, -2.0) if TRUTH[item] else (-2.0, -0.1), Usage(10, 1, 1))
-
-    async def close(self):
-        pass
 
 
 def note(item):
@@ -66,19 +44,15 @@ def right(item):
     return TRUTH[item]
 
 
-def runner_of(name, folder):
+def runner_of(name):
     if name == "function":
         return FunctionRunner(right)
-    if name == "command":
-        return CommandRunner(["sh", "-c", PROGRAM])
-    models = {"target": Fake()}
-    template = TEMPLATES["mmlu"]
-    return EndpointRunner("items.jsonl", models, template, patience=Patience(tries=2), log=folder)
+    return CommandRunner(["sh", "-c", PROGRAM])
 
 
 def go(name, folder):
     stop = {"folder": folder, "batch": BATCH, "seed": 3}
-    return run_with(runner_of(name, folder), SOURCES, METHOD, STOP, **stop)
+    return run_with(runner_of(name), SOURCES, METHOD, STOP, **stop)
 
 
 def recorded(folder):
@@ -120,11 +94,6 @@ def killed(name, folder, kills):
     folder.mkdir()
     os.chdir(folder)
     os.environ["RIGHT"] = " ".join(item for item, score in TRUTH.items() if score)
-    lines = [
-        {"id": item, "question": text, "options": ["yes", "no"], "answer": "A"}
-        for text, item in ITEM_OF.items()
-    ]
-    Path("items.jsonl").write_text("\n".join(map(json.dumps, lines)))
     other = go(name, "plain")  # first, so that forks find everything imported
     draw, lives, again, most_lost = random.Random(1), 0, 0, 0
     while lives < kills:
@@ -153,5 +122,5 @@ def killed(name, folder, kills):
 
 if __name__ == "__main__":
     place, kills = Path(sys.argv[1]).resolve(), int(sys.argv[2])
-    runners = ("function", "command", "endpoint")
+    runners = ("function", "command")
     print(json.dumps({name: killed(name, place / name, kills) for name in runners}))

@@ -362,7 +362,7 @@ def repair(folder: Folder) -> None:
     \b
     fewbench repair run
     """
-    from fewbench.transfer.journal import HEADER, repair_measurement
+    from fewbench.tasks.measurement.journal import HEADER, repair_measurement
 
     measured = (folder / HEADER).exists()
     dropped = repair_measurement(folder) if measured else Journal(folder).repair()

@@ -1,7 +1,7 @@
 """Options that several commands share, and how to read their values."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -57,25 +57,6 @@ MeasuringWorkers = Annotated[
     int, typer.Option(help="Number of processes that measure the method's error.", min=1)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Template = Annotated[
-    str, typer.Option(help="Prompt template: mmlu, flan, or a .json or .toml file.")
-]
-Concurrency = Annotated[int, typer.Option(help="Number of concurrent requests.")]
-Rate = Annotated[float | None, typer.Option(help="Most requests per minute.")]
-Timeout = Annotated[float, typer.Option(help="Timeout of a request, in seconds.")]
-Retries = Annotated[
-    int, typer.Option(help="Tries of a request in a row, until all others are done.", min=1)
-]
-PriceIn = Annotated[
-    float | None, typer.Option("--price-in", help="Price of a million prompt tokens.")
-]
-PriceOut = Annotated[
-    float | None, typer.Option("--price-out", help="Price of a million completion tokens.")
-]
-Scoring = Annotated[
-    Literal["auto", "top", "echo"],
-    typer.Option(help="How to read log-probabilities: auto, top (listed tokens) or echo."),
-]
 ModelColumn = Annotated[str | None, typer.Option("--model", help="Table: column with the model.")]
 ItemColumn = Annotated[str | None, typer.Option("--item", help="Table: column with the item id.")]
 ScoreColumn = Annotated[

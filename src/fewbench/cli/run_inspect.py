@@ -1,8 +1,10 @@
 """fewbench run inspect: run chosen samples of Inspect tasks."""
 
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,6 +36,9 @@ from fewbench.cli.running import (
     stop_of,
 )
 from fewbench.cli.text import say
+
+if TYPE_CHECKING:
+    from fewbench.runners.result import RunResult
 
 
 def inspect(
@@ -98,21 +103,27 @@ def inspect(
         force=force,
         as_json=as_json,
     )
+    run_in_inspect(partial(run_inspect, arguments, metric=metric), settings)
+
+
+def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
+    """Run with the settings, show progress, and print the result.
+
+    `run` takes scores, method, stop, and what else `run_inspect` takes.
+    """
     scores = settings.load()
     told = Notes()
     # On a terminal, Inspect shows the progress itself.
     shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
     source = settings.scores_path.name
-    with followed(live, output, source) as follow, shown as update:
-        result = run_inspect(
-            arguments,
+    with followed(settings.live, settings.folder, source) as follow, shown as update:
+        result = run(
             scores,
             settings.method,
             settings.stop,
             targets=settings.targets or None,
-            metric=metric,
             tries=settings.tries,
-            quiet=as_json,
+            quiet=settings.as_json,
             on_notes=told.tell,
             on_progress=follow.after(ProgressLine(update)),
             on_end=lambda: update(MEASURING),

@@ -19,22 +19,24 @@ from fewbench.cli.tasks_text import describe
 from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
-from fewbench.methods.tasks import (
+from fewbench.readers.tables import read_question_counts, read_task_table
+from fewbench.runners import EXPORTS
+from fewbench.scores import Average, Scores
+from fewbench.tasks import (
+    TaskAnalysis,
     TaskMatrix,
+    TaskResults,
     TaskSelection,
     Transferability,
+    Weigh,
     is_transferability,
     read_chooser,
     select_tasks,
 )
-from fewbench.methods.tasks.choosers import ListedTasks
-from fewbench.methods.tasks.matrix import of_texts
-from fewbench.methods.tasks.transferability import MATRIX, Metric
-from fewbench.readers.tables import read_question_counts, read_task_table
-from fewbench.runners import EXPORTS
-from fewbench.scores import Average, Scores
-from fewbench.study.tasks import TaskAnalysis, TaskResults, Weigh
-from fewbench.study.tasks.held_out import CostlyTasks
+from fewbench.tasks.choosers import ListedTasks
+from fewbench.tasks.held_out import CostlyTasks
+from fewbench.tasks.matrix import of_texts
+from fewbench.tasks.transferability import MATRIX, Metric
 
 DEFAULT = "bento-sim"
 
@@ -398,7 +400,7 @@ def _read_matrix(
 
 
 def _is_measurement(path: Path) -> bool:
-    from fewbench.transfer.journal import HEADER
+    from fewbench.tasks.measurement.journal import HEADER
 
     return (path / HEADER).is_file()
 
@@ -444,7 +446,7 @@ def _by_texts(given: Transferability | TaskMatrix, texts: list[str] | None) -> T
             "bm25 needs the texts of the tasks",
             hint="add --texts tasks/, as for fewbench transfer measure",
         )
-    from fewbench.transfer.sources import read_tasks
+    from fewbench.tasks.measurement.sources import read_tasks
 
     said = {task.name: task.whole_text for task in read_tasks(texts)}
     sizes = given.n_questions if isinstance(given, Transferability) else given.sizes

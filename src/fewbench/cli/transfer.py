@@ -1,39 +1,44 @@
 """fewbench transfer: measure how tasks transfer to each other."""
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fewbench.cli.options import (
-    Concurrency,
-    Json,
-    PriceIn,
-    PriceOut,
-    Rate,
-    Retries,
-    Scoring,
-    Seed,
-    Template,
-    Timeout,
-    group_of_commands,
-    split_names,
-)
+from fewbench._text import keep_secrets
+from fewbench.cli.options import Json, Seed, group_of_commands, split_names
 from fewbench.cli.outputs import check_output_folder
 from fewbench.cli.progress import at_work, progress_bar
 from fewbench.cli.text import echo, say
 from fewbench.errors import TransferError
 
 if TYPE_CHECKING:
-    from fewbench.runners.asking import Prices
-    from fewbench.transfer.answers import Answers
-    from fewbench.transfer.design import Design
-    from fewbench.transfer.measuring import Run
+    from fewbench.tasks.measurement.answers import Answers
+    from fewbench.tasks.measurement.cost import Prices
+    from fewbench.tasks.measurement.design import Design
+    from fewbench.tasks.measurement.measuring import Run
 
 STOPPED = 1  # exit code: a limit was reached
+NAMES = ("pretrained", "model")
+HOW = {  # arguments of lm-eval's models that do not change answers
+    *("base_url", "num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size"),
+    *(
+        "device",
+        "parallelize",
+        "api_key",
+        "token",
+        "auth_token",
+        "header",
+        "verify_certificate",
+        "ca_cert_path",
+    ),
+    *("tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization"),
+}
 
 transfer = group_of_commands()
 
@@ -43,8 +48,9 @@ def _all() -> None:
     """Measure how tasks transfer to each other (BenTo).
 
     \b
-    See what it costs:     fewbench transfer measure tasks/ --model my-model --dry-run
-    Measure:               fewbench transfer measure tasks/ --model my-model --url URL -o ict
+    See what it costs:     fewbench transfer measure tasks/ --model hf --dry-run
+    Measure:               fewbench transfer measure tasks/ -o ict --model hf
+                           --model_args pretrained=NAME
     Choose tasks by it:    fewbench tasks select ict -k 3
     """
 
@@ -59,18 +65,17 @@ def measure(
         ),
     ],
     model: Annotated[
-        str, typer.Option(help="Model name on the server, or folder of a local model.")
+        str, typer.Option(help="lm-eval's kind of model: hf, vllm, local-completions, …")
     ],
-    url: Annotated[
-        str | None, typer.Option(help="Server address, as http://localhost:8000/v1.")
-    ] = None,
+    model_args: Annotated[
+        str, typer.Option("--model_args", help="Its arguments, as pretrained=NAME,dtype=float32.")
+    ] = "",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the measurement.")
     ] = None,
-    local: Annotated[
-        bool, typer.Option("--local", help="Run a local Hugging Face model instead of a server.")
-    ] = False,
-    template: Template = "mmlu",
+    template: Annotated[
+        str, typer.Option(help="Prompt template: mmlu, flan, or a .json or .toml file.")
+    ] = "mmlu",
     metric: Annotated[
         Literal["accuracy", "loss", "exact-match"],
         typer.Option(help="Score of an answer, see below."),
@@ -87,12 +92,24 @@ def measure(
         typer.Option(help="Target tasks: all, a number of the shortest, or comma-separated names."),
     ] = "all",
     seed: Seed = 0,
-    concurrency: Concurrency = 16,
-    rate: Rate = None,
-    timeout: Timeout = 120.0,
-    retries: Retries = 8,
-    price_in: PriceIn = None,
-    price_out: PriceOut = None,
+    batch: Annotated[
+        int,
+        typer.Option(
+            help="Questions per call of the model. If the process is killed, those in flight are "
+            "asked again.",
+            min=1,
+        ),
+    ] = 64,
+    use_cache: Annotated[
+        str | None,
+        typer.Option("--use_cache", help="File in which lm-eval keeps each response."),
+    ] = None,
+    price_in: Annotated[
+        float | None, typer.Option("--price-in", help="Price of a million prompt tokens.")
+    ] = None,
+    price_out: Annotated[
+        float | None, typer.Option("--price-out", help="Price of a million completion tokens.")
+    ] = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Stop when this much is spent, over all runs.")
     ] = None,
@@ -102,11 +119,10 @@ def measure(
     chat: Annotated[
         bool | None,
         typer.Option(
-            "--chat/--no-chat",
-            help="Metric exact-match: ask as chat messages (default) or as plain text.",
+            "--apply_chat_template/--no_chat_template",
+            help="Metric exact-match: ask as chat messages (default: models whose name has chat).",
         ),
     ] = None,
-    scoring: Scoring = "auto",
     include_path: Annotated[
         Path | None, typer.Option(help="lm-eval: folder with further tasks.")
     ] = None,
@@ -126,49 +142,54 @@ def measure(
 ) -> None:
     """Measure a model's accuracy on each task with examples of every task in the prompt.
 
-    Prints the expected cost before sending requests. Saves every answer: after a crash, the same
-    command continues and repeats no request. You can add seeds, questions or columns later. The
-    API key is read from OPENAI_API_KEY.
+    The model is any of lm-eval. Prints the expected cost before sending requests. Saves every
+    answer: after a crash, the same command continues. You can add seeds, questions or columns
+    later.
 
     \b
-    fewbench transfer measure tasks/ --model my-model --dry-run
-    fewbench transfer measure tasks/ --model my-model --url http://localhost:8000/v1 -o ict
-    fewbench transfer measure lm-eval:mmlu --model my-model --url URL -o ict --columns 20
-    fewbench transfer measure bbh/ --metric exact-match --template flan --model m --url URL -o ict
+    fewbench transfer measure tasks/ --model hf --dry-run
+    fewbench transfer measure tasks/ -o ict --model hf --model_args pretrained=Qwen/Qwen3-0.6B
+    fewbench transfer measure lm-eval:mmlu -o ict --columns 20 --model local-completions \\
+        --model_args model=NAME,base_url=http://localhost:8000/v1/completions,num_concurrent=16
+    fewbench transfer measure bbh/ -o ict --metric exact-match --template flan \\
+        --model local-chat-completions --model_args model=NAME,base_url=URL
 
     \b
-    Metrics:
+    Metrics (accuracy and loss need log-probabilities; of servers: completions with echo):
     accuracy     1 if the right letter is the most likely one; 1/n in a tie of n
     loss         mean log-probability of the right answer's tokens
     exact-match  1 if the text is the answer, up to case and spaces
     """
     from fewbench.cli.transfer_text import describe_cost, describe_tasks, left_to_ask
-    from fewbench.methods.tasks.transferability import MATRIX
-    from fewbench.runners.asking import Limits, Patience, Prices, check_pace
-    from fewbench.runners.models.model import Model
-    from fewbench.runners.questions import read_template
-    from fewbench.transfer.answers import check_not_smaller
-    from fewbench.transfer.cost import cost_of, example, overview, paper_cost
-    from fewbench.transfer.design import Design
-    from fewbench.transfer.measuring import measure as send_all
-    from fewbench.transfer.sources import passed_over, read_tasks
+    from fewbench.tasks.measurement.answers import check_not_smaller
+    from fewbench.tasks.measurement.cost import (
+        Limits,
+        Prices,
+        cost_of,
+        example,
+        overview,
+        paper_cost,
+    )
+    from fewbench.tasks.measurement.design import Design
+    from fewbench.tasks.measurement.measuring import ONE_PROMPT
+    from fewbench.tasks.measurement.measuring import measure as ask_all
+    from fewbench.tasks.measurement.sources import passed_over, read_tasks
+    from fewbench.tasks.measurement.templates import read_template
+    from fewbench.tasks.transferability import MATRIX
 
-    if metric == "loss" and scoring == "top":
-        raise TransferError(
-            "--metric loss does not work with --scoring top",
-            hint="use --scoring echo or auto",
-        )
     if output is not None:
         _check_folder(output, names)
     elif not dry_run:
         raise TransferError("no output folder", hint="give -o FOLDER, or --dry-run to see the cost")
-    if not (dry_run or partial) and local == (url is not None):
-        raise TransferError(
-            "--url and --local are both given" if local else "neither --url nor --local is given",
-            hint="give one: --url http://HOST:PORT/v1 or --local",
-        )
-    check_pace(concurrency, rate)
-    prices, patience = Prices(price_in, price_out), Patience(tries=retries)
+    given = dict(part.partition("=")[::2] for part in model_args.split(",") if part)
+    keep_secrets(given)
+    name = next((given[key] for key in NAMES if given.get(key)), model)
+    facts = {"lm-eval model": model}
+    facts |= {f"model_args {key}": one for key, one in given.items() if key not in {*HOW, *NAMES}}
+    chats = "chat" in model if chat is None else chat
+    if metric == "exact-match":  # only this metric supports chat
+        facts["chat"] = "yes" if chats else "no"
+    prices = Prices(price_in, price_out)
     limits = Limits(max_tokens, max_cost, prices)
     with at_work("reading tasks"):
         design = Design(
@@ -184,11 +205,11 @@ def measure(
     notes = passed_over(names)
     answers = None
     if output is not None:
-        answers = _kept_answers(output, design, model)
+        answers = _kept_answers(output, design, name, facts)
         check_not_smaller(output / MATRIX, design)
     answered = 0 if answers is None else answers.n_done
     settings: dict[str, Any] = {
-        "model": model,
+        "model": name,
         "metric": metric,
         "template": template,
         "tasks": len(design.tasks),
@@ -198,7 +219,7 @@ def measure(
         "questions": design.questions,
         "seed": seed,
     }
-    one_by_one = scoring == "echo"
+    one_by_one = model not in ONE_PROMPT
     costs = {
         "design": cost_of(design, prices, one_by_one),
         "paper": paper_cost(design, prices, one_by_one),
@@ -216,7 +237,7 @@ def measure(
             }
             echo(json.dumps(read, ensure_ascii=False))
         else:
-            echo(describe_cost(design, model, costs, scoring, answered))
+            echo(describe_cost(design, name, costs, answered))
             echo("\n" + describe_tasks(overview(design), notes, example(design)))
         return
     assert output is not None
@@ -232,36 +253,19 @@ def measure(
         if answered:
             say(left_to_ask(answered, len(design), costs["design"]))
         else:
-            say(describe_cost(design, model, costs, scoring))
-        written = metric == "exact-match"  # only this metric supports chat
-        chats = written and (not local if chat is None else chat)
-        asked: Model
-        if local:
-            from fewbench.runners.models.local import LocalModel
-
-            asked = LocalModel(model, chat=chats)
-        else:
-            from fewbench.runners.models.endpoint import Endpoint
-
-            asked = Endpoint(
-                url or "",
-                model,
-                timeout=timeout,
-                chat=chats,
-                scoring=scoring,
-                tries=retries,
-                rate=rate,
-            )
+            say(describe_cost(design, name, costs))
+        with at_work(f"loading {name}"):
+            lm = _loaded(model, model_args, use_cache)
         with progress_bar("asking") as progress:
-            answers, run = send_all(
+            answers, run = ask_all(
                 output,
                 design,
-                asked,
-                prepared=lambda found: _say_if_one_by_one(found, scoring, design, prices),
-                facts={"chat": "yes" if chats else "no"} if written else None,
-                concurrency=concurrency,
-                patience=patience,
-                rate=rate,
+                lm,
+                name,
+                facts=facts,
+                chat=chats,
+                one_prompt=not one_by_one,
+                batch=batch,
                 limits=limits,
                 progress=progress,
                 known=answers,
@@ -273,19 +277,15 @@ def measure(
         raise typer.Exit(STOPPED)
 
 
-def _say_if_one_by_one(
-    found: Mapping[str, str], scoring: str, design: "Design", prices: "Prices"
-) -> None:
-    """Print the cost again if the server needs one prompt per option."""
-    from fewbench.transfer.cost import cost_of
+def _loaded(model: str, model_args: str, use_cache: str | None) -> Any:
+    """Return a model of lm-eval, with its cache; RunError if lm-eval cannot make it."""
+    os.environ.setdefault("TQDM_DISABLE", "1")  # fewbench shows the progress
+    from fewbench.runners.lm_eval_setup import Setup, cached, check_installed, make_model
 
-    if scoring == "auto" and found.get("scoring") == "echo" and design.metric == "accuracy":
-        cost = cost_of(design, prices, one_by_one=True)
-        price = "" if cost.money is None else f", price about {cost.money:,.2f}"
-        say(
-            f"the server cannot list likely tokens, so each option needs a prompt: "
-            f"{cost.requests:,} prompts, about {cost.tokens:,} tokens{price}"
-        )
+    check_installed()
+    parse = import_module("lm_eval.utils").simple_parse_args_string
+    setup = Setup(model=model, model_args=parse(model_args), use_cache=use_cache)
+    return cached(make_model(setup), setup)
 
 
 def _check_folder(output: Path, names: Sequence[str]) -> None:
@@ -316,14 +316,16 @@ def _columns_of(text: str) -> tuple[str, ...] | int | None:
     return int(text) if text.isdecimal() else tuple(split_names(text))
 
 
-def _kept_answers(folder: Path, design: "Design", model: str) -> "Answers | None":
+def _kept_answers(
+    folder: Path, design: "Design", name: str, facts: dict[str, str]
+) -> "Answers | None":
     """Return a folder's answers; TransferError if they are of another design."""
-    from fewbench.transfer.journal import Header, check, kept_header, read
+    from fewbench.tasks.measurement.journal import Header, check, kept_header, read
 
     header = kept_header(folder)
     if header is None:
         return None
-    check(folder, Header.of(design, model, header.facts))
+    check(folder, Header.of(design, name, facts))
     with at_work("reading answers"):
         return read(folder, design)
 
@@ -338,9 +340,9 @@ def _report(
     partial: bool,
 ) -> None:
     from fewbench.cli.transfer_text import describe
-    from fewbench.methods.tasks.transferability import MATRIX
-    from fewbench.transfer.answers import notes_on, summary, transferability
-    from fewbench.transfer.journal import kept_header
+    from fewbench.tasks.measurement.answers import notes_on, summary, transferability
+    from fewbench.tasks.measurement.journal import kept_header
+    from fewbench.tasks.transferability import MATRIX
 
     notes = [*(run.notes if run is not None else ()), *notes_on(answers, partial=partial)]
     design = answers.design

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted
 from fewbench.cli.text import table
-from fewbench.transfer.cost import break_even
+from fewbench.tasks.measurement.cost import break_even
 
 if TYPE_CHECKING:
-    from fewbench.transfer.cost import Cost
-    from fewbench.transfer.design import Design
+    from fewbench.tasks.measurement.cost import Cost
+    from fewbench.tasks.measurement.design import Design
 
 KEEP = 3  # tasks of the proposed selection
 
@@ -20,7 +20,6 @@ def describe_cost(
     design: "Design",
     model: str,
     costs: "Mapping[str, Cost]",
-    scoring: str = "auto",
     answered: int = 0,
 ) -> str:
     """Return the cost of a design and of the paper's."""
@@ -55,10 +54,8 @@ def describe_cost(
         "tokens: estimated as bytes / 4; repeated: same beginning as the previous prompt, which",
         "servers with prefix caching do not process again",
     ]
-    if design.metric == "loss" or scoring == "echo":
+    if design.metric != "exact-match":
         tail.append("(vLLM does, if a request asks for the log-probabilities of the prompt)")
-    if scoring == "auto" and design.metric == "accuracy":
-        tail.append("servers that cannot list likely tokens need one prompt per option")
     if keep := _kept_tasks(len(design.tasks)):
         tail.append(
             f"running {keep} of {len(design.tasks)} tasks saves more than this after "
@@ -86,7 +83,7 @@ def left_to_ask(answered: int, all_: int, cost: "Cost") -> str:
 
     Examples
     --------
-    >>> from fewbench.transfer.cost import Cost
+    >>> from fewbench.tasks.measurement.cost import Cost
     >>> left_to_ask(60, 80, Cost(80, 80, 8000, 80, 0, 1.0, 80))
     'answered already: 60 of 80; about 2,020 tokens are left'
     """
@@ -138,17 +135,14 @@ def describe(facts: Mapping[str, Any], folder: Path) -> str:
         f"{'answers':<18}{facts['answers']:,} of {facts['asked']:,}",
         f"{'tokens':<18}{tokens['prompt']:,} of prompts, {tokens['completion']:,} written"
         + (
-            " (estimated: the server does not report them)"
+            " (estimated: the model has no tokenizer)"
             if run is not None and run["estimated"]
             else ""
         )
         + ("" if facts["spent"] is None else f", price {facts['spent']:,.2f}"),
     ]
     if run is not None:
-        lines.append(
-            f"{'this run':<18}{counted(run['asked'], 'answer')}, {run['retries']:,} retries, "
-            f"{run['seconds']:,.0f} s"
-        )
+        lines.append(f"{'this run':<18}{counted(run['asked'], 'answer')}, {run['seconds']:,.0f} s")
     if "matrix" in facts:
         name = "mean log-prob." if facts["metric"] == "loss" else f"mean {facts['metric']}"
         lines += [

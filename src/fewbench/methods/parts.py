@@ -36,8 +36,8 @@ from fewbench.methods.selection import (
     sorted_items,
     within_tasks,
 )
-from fewbench.methods.tasks.choosers import CHOOSERS
 from fewbench.methods.written import Piece, with_settings, write
+from fewbench.tasks.choosers import CHOOSERS
 
 SELECTORS: dict[str, type[Any]] = {
     "random": random.Random,

@@ -1,387 +1,280 @@
-"""Run questions of a file at an endpoint with OpenAI's interface: multiple choice or exact match.
+"""Ask models the questions of a file: tasks of Inspect, made from the file and run as any other.
 
-Responses are logged one by one, so that a batch that was cut short is not paid twice.
+docs/run.md has a table of the file's fields.
 """
 
-import math
+import csv
+import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, StrictStr
 
-from fewbench._journal import Lines
+from fewbench._json import loads
 from fewbench._names import counted, some
-from fewbench._types import FloatArray
-from fewbench.errors import ModelError, RunError
+from fewbench.errors import ReaderError, RunError
 from fewbench.evaluation import Stop
-from fewbench.runners.asking import Asking, Patience, Prices, check_pace, estimated, prepare_model
-from fewbench.runners.driving import INTERRUPTED, Answered
-from fewbench.runners.event_loop import EventLoop
-from fewbench.runners.items import Item, answers_table, match_items
-from fewbench.runners.models.model import Model, TryAgain
-from fewbench.runners.questions import Template
+from fewbench.methods import Method
+from fewbench.methods.catalogue import AUTO
+from fewbench.runners.inspect import run_inspect
+from fewbench.runners.inspect_feed import inspect_with_sources
+from fewbench.runners.question_lines import Line, Text, parse_line, question_of, read_objects
+from fewbench.runners.questions import Question, made
 from fewbench.runners.result import RunResult
-from fewbench.runners.scoring import Answer, Metric, ask_question, longest
 from fewbench.scores import Scores
-from fewbench.scores.replies import from_model
-from fewbench.scores.table import PROMPTS
 
-RESPONSES = "responses.jsonl"
-
-
-class Response(BaseModel):
-    """An answer of a model: a line of `responses.jsonl`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    target: str
-    item: str
-    asked: str
-    value: float
-    said: str | None
-    prompt_tokens: int
-    completion_tokens: int
-    log_probabilities: tuple[float | None, ...] | None = None
-    kind: str = ""
+Scorer = Literal["auto", "choice", "exact", "match", "pattern"]
+RETRIES = "5"  # of a request, in about 90 s; Inspect's own default is to go on forever
+TEXT = "text"
+"""Column of the sources' items with the text of each, which must be the question's."""
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What a run is expected to use: estimates, from bytes of UTF-8 / 4."""
+class QuestionLine(BaseModel):
+    """A line of the file, or a row of a CSV file."""
 
-    items: int
-    prompt_tokens: int
-    completion_tokens: int
-    money: float | None
+    model_config = ConfigDict(extra="forbid")
 
-    def describe(self) -> str:
-        """Return it in words."""
-        price = "" if self.money is None else f", price about {self.money:,.3g}"
-        tokens = self.prompt_tokens + self.completion_tokens
-        return f"{counted(self.items, 'item')}, about {tokens:,} tokens{price}"
+    id: StrictInt | Text
+    question: Text
+    answer: StrictInt | StrictFloat | StrictStr
+    options: list[StrictStr] | dict[str, StrictStr] | None = None
+    also: list[StrictStr] = []
+    task: Text | None = None
 
 
-class EndpointRunner:
-    """Asks models behind an endpoint the questions of a file.
+def run_endpoint(
+    path: str | Path,
+    models: Sequence[str],
+    scores: Scores,
+    method: str | Method = AUTO,
+    stop: Stop | int | None = None,
+    *,
+    url: str | None = None,
+    scorer: Scorer = "auto",
+    pattern: str | None = None,
+    arguments: Sequence[str] = (),
+    **settings: Any,
+) -> RunResult:
+    """Ask models the chosen questions of a file through Inspect, and estimate their scores.
 
     Parameters
     ----------
-    items : path
-        JSON lines, one item each.
-    models : mapping of target to Model
-        Such as `fewbench.runners.models.Endpoint`.
-    template : Template
-        Makes prompts of questions.
-    metric : {"accuracy", "letter", "exact-match"}
-        How answers are scored, see `fewbench.runners.scoring.ask_question`.
+    path : path
+        JSON lines or CSV, one question each.
+    models : sequence of str
+        Inspect's names of the models, such as `openai-api/local/NAME`.
+    scores, method, stop
+        As for `fewbench.runners.inspect.run_inspect`.
+    url : str, optional
+        Address of the server.
+    scorer : {"auto", "choice", "exact", "match", "pattern"}
+        Inspect's scorer. `auto`: `choice` for tasks with options, `exact` for others.
     pattern : str, optional
-        Regular expression that finds the answer in a written text.
-    most : int, optional
-        Most tokens that a model may write.
-    prices : Prices
-    concurrency : int
-        Requests in flight.
-    rate : float, optional
-        Most requests per minute and model.
-    patience : Patience
-    log : path, optional
-        Folder of the run, for `responses.jsonl`.
-    accept_differences : bool
-        Ask even if the prompts are not those of the source models.
+        Regular expression that finds the answer, for the scorer `pattern`.
+    arguments : sequence of str
+        Further arguments of `inspect eval`.
+    **settings
+        Further arguments of `run_inspect`.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read, or a line has a mistake.
+    RunError
+        As `run_inspect`, or if questions are missing or others than in the scores.
     """
-
-    name = "endpoint"
-
-    def __init__(
-        self,
-        items: str | Path,
-        models: Mapping[str, Model],
-        template: Template,
-        metric: Metric = "accuracy",
-        *,
-        pattern: str | None = None,
-        most: int | None = None,
-        prices: Prices | None = None,
-        concurrency: int = 16,
-        rate: float | None = None,
-        patience: Patience | None = None,
-        log: str | Path | None = None,
-        accept_differences: bool = False,
-    ) -> None:
-        check_pace(concurrency, rate)
-        if most is not None and most < 1:
-            raise RunError(f"most={most} tokens is too low", hint="give 1 or more")
-        self._path, self._models, self._template = Path(items), models, template
-        self._metric, self._pattern, self._most = metric, _compiled(pattern, metric), most
-        self._prices, self._concurrency = prices or Prices(), concurrency
-        self.batch = 4 * concurrency
-        self._patience, self._rate = patience or Patience(), rate
-        self._accept = accept_differences
-        self.facts = {f"model of {target}": model.name for target, model in models.items()}
-        self.facts |= {
-            "metric": metric,
-            "pattern": pattern or "",
-            "most tokens": str(most or ""),
-            "template": sha256(template.model_dump_json().encode()).hexdigest()[:8],
-        }
-        self._loop = EventLoop()
-        self._items: dict[str, Item] = {}
-        self._scores: Scores | None = None
-        self._asking: dict[str, _Batch] = {}
-        self._lines = None if log is None else Lines(Path(log).absolute() / RESPONSES, sync_every=1)
-        self._known: dict[tuple[str, str], Response] | None = None
-        self._has_answered = False
-
-    # -- before the first request --------------------------------------------------------------
-
-    def read(self, scores: Scores) -> list[str]:
-        """Read the items and compare them with those of the scores; return notes.
-
-        Raises
-        ------
-        ReaderError
-            If the file cannot be read.
-        RunError
-            If items of the scores are missing, do not fit the metric, or are other questions.
-        """
-        if self._scores is scores:
-            return []
-        self._items, notes = match_items(
-            self._path, scores, self._template, self._metric, accept_differences=self._accept
-        )
-        self._scores = scores
-        return notes
-
-    def expected(self, scores: Scores, items: int, one_by_one: bool = False) -> Expected:
-        """Return what a number of items costs, about; `one_by_one` if each option is a request."""
-        self.read(scores)
-        asked = list(self._items.values())
-        times = [len(one.question.options) if one_by_one else 1 for one in asked]
-        read = [n * estimated(one.prompt) for n, one in zip(times, asked, strict=True)]
-        writes = self._metric not in ("accuracy", "loss")
-        written = [
-            n * ((self._most or longest(one.question)) if writes else 1)
-            for n, one in zip(times, asked, strict=True)
-        ]
-        share = items / len(asked)
-        prompt, completion = round(sum(read) * share), round(sum(written) * share)
-        return Expected(items, prompt, completion, self._prices.of(prompt, completion))
-
-    def overview(self, scores: Scores, stop: Stop, one_by_one: bool = False) -> str:
-        """Return what the run and the full evaluation cost, about, and one prompt."""
-        most = min(stop.items or scores.n_items, scores.n_items)
-        run, full = (self.expected(scores, n, one_by_one) for n in (most, scores.n_items))
-        limits = "" if stop.items is not None else f" (at most; limits: {stop.describe()})"
-        targets = f" for each of {len(self._models)} models" if len(self._models) > 1 else ""
-        item = next(iter(self._items.values()))
-        return (
-            f"to run{targets}: {run.describe()}{limits}\n"
-            f"full evaluation: {full.describe()}\n"
-            "tokens: estimated as bytes / 4, and at most those that may be written\n\n"
-            f"first prompt:\n{item.prompt}"
-        )
-
-    # -- the run -------------------------------------------------------------------------------
-
-    def prepare(self, scores: Scores, targets: Sequence[str]) -> list[str]:
-        """Read the items, and find out how each model can be asked."""
-        notes = self.read(scores)
-        if lacking := [name for name in targets if name not in self._models]:
-            raise RunError(f"no model for {some(lacking)}", hint="name one with --model")
-        for name in targets:
-            log_probabilities = self._metric == "accuracy"
-            work = prepare_model(self._models[name], self._patience, log_probabilities)
-            facts = self._loop.run(work)
-            if log_probabilities and facts.get("scoring") == "echo":
-                notes.append(
-                    f"{name}: the server cannot list likely tokens, so each option needs a prompt"
-                )
-        return notes
-
-    def answer(self, target: str, items: Sequence[str]) -> Answered:
-        """Ask a model; what was answered before the last crash is not asked again."""
-        known = self._logged()
-        left = [item for item in items if self._logged_of(known, target, item) is None]
-        batch = self._asking.get(target)
-        if batch is None:
-            batch = self._asking[target] = _Batch(self, target)
-        batch.failed = {}
-        stopped = None
-        try:
-            self._loop.run(batch.run(iter(left), min(self._concurrency, max(1, len(left)))))
-        except KeyboardInterrupt:
-            stopped = INTERRUPTED
-        except ModelError as error:
-            if not (self._has_answered or known):
-                raise
-            stopped = str(error)
-        finally:
-            if self._lines is not None:
-                self._lines.sync()
-        responses = [self._logged_of(known, target, item) for item in items]
-        return self._answered([one for one in responses if one], batch.failed, stopped)
-
-    def _answered(
-        self, responses: Sequence[Response], failed: Mapping[str, str], stopped: str | None
-    ) -> Answered:
-        assert self._scores is not None
-        prompt = sum(one.prompt_tokens for one in responses)
-        completion = sum(one.completion_tokens for one in responses)
-        ids = [one.item for one in responses]
-        values = np.array([one.value for one in responses], dtype=float)
-        answers: Mapping[str, float] | Scores
-        answers = dict(zip(ids, self._scores.scale.from_unit(values).tolist(), strict=True))
-        probabilities = None
-        if PROMPTS in self._scores.items and ids:
-            answers = answers_table(self._scores, self._items, ids, values)
-        elif self._scores.probabilities is not None and self._metric == "accuracy":
-            probabilities = {one.item: _softmax(one.log_probabilities) for one in responses}
-        return Answered(
-            answers,
-            failed,
-            cost=self._prices.of(prompt, completion) or 0.0,
-            tokens=prompt + completion,
-            probabilities=probabilities,
-            replies={one.item: one.kind for one in responses if one.kind},
-            stopped=stopped,
-        )
-
-    def _logged(self) -> dict[tuple[str, str], Response]:
-        """Return the responses of this run and of earlier ones in the folder."""
-        if self._known is None:
-            self._known = {}
-            for number, line in self._lines.read() if self._lines is not None else ():
-                try:
-                    one = Response.model_validate_json(line)
-                except ValidationError as error:
-                    raise RunError(
-                        f"{RESPONSES}: line {number} is damaged",
-                        hint="delete the line: its item is asked again if it was not recorded",
-                    ) from error
-                self._known[one.target, one.item] = one
-        return self._known
-
-    def _logged_of(
-        self, known: Mapping[tuple[str, str], Response], target: str, item: str
-    ) -> Response | None:
-        found = known.get((target, item))
-        return found if found is not None and found.asked == self._asked(item) else None
-
-    def _asked(self, item: str) -> str:
-        """Return a hash of how an item is asked."""
-        text = f"{self.facts}\0{self._items[item].prompt}"
-        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-    async def ask(self, target: str, item: str) -> Answer:
-        """Ask one item once."""
-        one = self._items[item]
-        answer = await ask_question(
-            self._models[target],
-            one.prompt,
-            one.question,
-            self._template,
-            self._metric,
-            pattern=self._pattern,
-            most=self._most,
-        )
-        if not answer.usage.prompt and answer.value is not None:  # the server does not count
-            written = max(1, estimated(answer.said or ""))
-            usage = replace(answer.usage, prompt=estimated(one.prompt), completion=written)
-            answer = replace(answer, usage=usage)
-        return answer
-
-    def keep(self, target: str, item: str, answer: Answer) -> None:
-        """Log a response."""
-        assert answer.value is not None
-        one, values = self._items[item], answer.log_probabilities
-        right = answer.value
-        if self._metric == "accuracy" and answer.said is not None:
-            # of options that are equally likely the first counts, as in lm-eval
-            right = float(answer.said.split(",")[0] == one.question.shown)
-        found = Response(
-            target=target,
-            item=item,
-            asked=self._asked(item),
-            value=right,
-            said=answer.said,
-            prompt_tokens=answer.usage.prompt,
-            completion_tokens=answer.usage.completion,
-            log_probabilities=None
-            if values is None
-            else tuple(value if math.isfinite(value) else None for value in values),
-            kind=answer.kind or (from_model(answer.usage.model) if answer.usage.model else ""),
-        )
-        if self._lines is not None:
-            self._lines.append(found.model_dump_json().encode())
-        self._logged()[target, item] = found
-        self._has_answered = True
-
-    def finish(self, result: RunResult) -> None:
-        """Write nothing: the responses are logged."""
-
-    def close(self) -> None:
-        """Close the connections."""
-        for model in self._models.values():
-            self._loop.run(model.close())
-        self._loop.close()
-
-
-class _Batch(Asking[str, Answer]):
-    """The items of one target, over all of its batches."""
-
-    def __init__(self, runner: EndpointRunner, target: str) -> None:
-        super().__init__(runner._patience, runner._rate)
-        self._runner, self._target = runner, target
-        self.failed: dict[str, str] = {}
-
-    async def send(self, request: str) -> Answer:
-        return await self._runner.ask(self._target, request)
-
-    def took(self, request: str, reply: Answer) -> None:
-        if reply.value is None:
-            self.failed[request] = "the prompt does not fit into the model's context"
-        else:
-            self._runner.keep(self._target, request, reply)
-
-    def calls_of(self, reply: Answer) -> int:
-        return reply.usage.requests
-
-    def is_limit_reached(self) -> bool:
-        return False
-
-    def fail(self, request: str, failed: int, error: TryAgain) -> None:
-        if (silence := self.silence()) is not None:
-            raise ModelError(
-                f"{silence}; last error: {error.reason}",
-                hint="check the server, and run the same command to go on",
-            ) from error
-
-    def give_up(self, request: str, error: TryAgain) -> None:
-        self.failed[request] = error.reason
-
-
-def _compiled(pattern: str | None, metric: Metric) -> re.Pattern[str] | None:
-    if pattern is None:
-        return None
-    if metric == "accuracy":
+    inspect_with_sources()
+    if plain := [name for name in models if "/" not in name]:
         raise RunError(
-            "a pattern is for written answers, not for metric accuracy",
-            hint="use --metric letter or exact-match",
+            f"{some(plain)} is no name of a model in Inspect",
+            hint=f"name the provider too, as openai-api/local/{plain[0]} for a server of your own",
+        )
+    accepts = bool(settings.get("accept_differences", False))
+    make = partial(question_tasks, path, scores, scorer, pattern, accept_differences=accepts)
+    metrics = make()[1]
+    given = ["--model", ",".join(models), *(("--model-base-url", url) if url else ()), *arguments]
+    if not any(word.partition("=")[0] == "--max-retries" for word in arguments):
+        given += ["--max-retries", RETRIES]
+    settings |= {"make_tasks": lambda: make()[0], "metric": metrics}
+    return run_inspect(given, scores, method, stop, **settings)
+
+
+def question_tasks(
+    path: str | Path,
+    scores: Scores,
+    scorer: Scorer = "auto",
+    pattern: str | None = None,
+    *,
+    accept_differences: bool = False,
+) -> tuple[list[Any], dict[str, str]]:
+    """Return a task of Inspect for each task of the scores, and the scorer of each.
+
+    Questions with options are asked by Inspect's `multiple_choice`, others as they stand.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read, or a line has a mistake.
+    RunError
+        If the scorer does not fit the questions, or they are others than in the scores.
+    """
+    from inspect_ai import Task
+    from inspect_ai.dataset import MemoryDataset
+    from inspect_ai.scorer import choice, exact, match
+    from inspect_ai.scorer import pattern as pattern_scorer
+    from inspect_ai.solver import generate, multiple_choice
+
+    if (pattern is not None) != (scorer == "pattern"):
+        raise RunError(
+            "the scorer pattern needs a pattern, and no other scorer takes one",
+            hint="give --scorer pattern with --pattern REGEX, or neither",
         )
     try:
-        return re.compile(pattern)
+        re.compile(pattern or "")
     except re.error as error:
         raise RunError(f"the pattern {pattern!r} is no regular expression: {error}") from error
+    makers = {"choice": choice, "exact": exact, "match": match}
+    tasks, metrics = [], {}
+    for name, questions in read_questions(Path(path), scores).items():
+        if not accept_differences:
+            _check_texts(path, scores, name, questions)
+        metrics[name] = kind = _scorer_of(f"{path}, task {name!r}", questions, scorer)
+        made_scorer = makers[kind]() if kind in makers else pattern_scorer(pattern or "")
+        tasks.append(
+            Task(
+                name=name,
+                dataset=MemoryDataset([_sample(one) for one in questions], name=Path(path).stem),
+                solver=multiple_choice() if kind == "choice" else generate(),
+                scorer=made_scorer,
+            )
+        )
+    return tasks, metrics
 
 
-def _softmax(values: Sequence[float | None] | None) -> FloatArray:
-    """Return probabilities of options; NaN if none of them is known."""
-    logs = np.array([-np.inf if value is None else value for value in values or ()])
-    if not np.isfinite(logs).any():
-        return np.full(len(logs), np.nan)
-    shares = np.exp(logs - logs.max())
-    return np.asarray(shares / shares.sum())
+def read_questions(path: Path, scores: Scores) -> dict[str, list[Question]]:
+    """Return the questions of a file for each task of the scores.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fewbench.testing import simulate
+    >>> path = Path(tempfile.mkdtemp()) / "items.jsonl"
+    >>> _ = path.write_text('{"id": "q1", "question": "2 + 2 =", "answer": "4"}')
+    >>> [one.text for one in read_questions(path, simulate(5, 9, 1))["task-0"]]
+    ['2 + 2 =']
+    """
+    tasks = scores.items["task"].astype(str).to_dict()
+    found: dict[str, dict[str, Question]] = defaultdict(dict)
+    for where, data in _rows(path):
+        line = parse_line(data, where, QuestionLine)
+        own = str(line.id)
+        task = line.task or tasks.get(own) or (scores.tasks[0] if len(scores.tasks) == 1 else None)
+        if task is None:
+            raise RunError(
+                f"{where}: the scores have no item {own!r}, and several tasks",
+                hint="give the id that the item has in the scores, or the field 'task'",
+            )
+        if own in found[task]:
+            raise ReaderError(f"{where}: the item {own!r} appears twice", hint="give it once")
+        fields = {"question": line.question, "options": line.options, "answer": line.answer}
+        asked = made(Line, where, **fields, also=line.also)
+        found[task][own] = question_of(asked, own, where)
+    if lacking := [task for task in scores.tasks if task not in found]:
+        raise RunError(
+            f"{path}: no question of task {some(lacking)}",
+            hint="write every item of the scores, with its id or text there",
+        )
+    return {task: list(found[task].values()) for task in scores.tasks}
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the fields of each line of JSON, or of each row of CSV."""
+    if path.suffix.lower() != ".csv":
+        yield from ((f"{path}, line {number}", data) for number, data in read_objects(path))
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            for row in rows:
+                where = f"{path}, line {rows.line_num}"
+                if None in row:
+                    raise ReaderError(f"{where}: more cells than columns", hint="quote commas")
+                yield where, {name: _cell(name, cell, where) for name, cell in row.items() if cell}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ReaderError(f"{path}: cannot be read as CSV ({error})") from error
+
+
+def _cell(name: str, text: str, where: str) -> Any:
+    if name not in ("options", "also"):
+        return text
+    try:
+        return loads(text)
+    except ValueError as error:
+        example = json.dumps(["3", "4"])
+        raise ReaderError(
+            f"{where}: the column {name!r} is not JSON", hint=f"write a list, as {example}"
+        ) from error
+
+
+def _scorer_of(where: str, questions: Sequence[Question], scorer: Scorer) -> str:
+    """Return the scorer of a task; RunError if some of its questions do not fit it."""
+    with_options = [one.id for one in questions if one.options]
+    without = [one.id for one in questions if not one.options]
+    if scorer == "auto" and with_options and without:
+        raise RunError(
+            f"{where}: {counted(len(with_options), 'question')} with options ({some(with_options)})"
+            f" and {len(without)} without ({some(without)})",
+            hint="give all questions of a task options, or none",
+        )
+    kind = ("choice" if with_options else "exact") if scorer == "auto" else scorer
+    if wrong := without if kind == "choice" else with_options:
+        what = "without options" if kind == "choice" else "with options"
+        raise RunError(
+            f"{where}: scorer {kind}, but {counted(len(wrong), 'question')} {what}: {some(wrong)}",
+            hint="leave out --scorer, or write the options into the question",
+        )
+    return kind
+
+
+def _sample(question: Question) -> Any:
+    from inspect_ai.dataset import Sample
+
+    targets = [question.shown, *question.also]
+    return Sample(
+        id=question.id,
+        input=question.text,
+        choices=list(question.options) or None,
+        target=targets if question.also else question.shown,
+    )
+
+
+def _check_texts(
+    path: str | Path, scores: Scores, task: str, questions: Sequence[Question]
+) -> None:
+    """Raise RunError if the scores have other texts for the ids of questions."""
+    if TEXT not in scores.items:
+        return
+    texts = scores.items[TEXT].to_dict()
+    theirs = {one.id: texts.get(one.id, texts.get(f"{task}/{one.id}")) for one in questions}
+    other = [
+        one.id
+        for one in questions
+        if isinstance(text := theirs[one.id], str) and not _is_same(text, one.text)
+    ]
+    if other:
+        raise RunError(
+            f"{path}: {counted(len(other), 'item')} with another text than in the scores: "
+            f"{some(other)}",
+            hint="give the questions that the source models answered, or pass --accept-differences "
+            "if the texts differ in form only",
+        )
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether one text contains the other, without regard to spaces and case."""
+    one, other = ("".join(text.split()).casefold() for text in (one, other))
+    return one in other or other in one

@@ -4,7 +4,8 @@ Inspect runs the model; its loop asks for samples (see `fewbench.runners.inspect
 answer is in the folder before the next is taken up, and logs are ordinary logs of Inspect.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from fewbench._names import some
 from fewbench._text import keep_secrets
 from fewbench._warned import issue
-from fewbench.errors import FewbenchError, RunError, first_line
+from fewbench.errors import FewbenchError, RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.methods.catalogue import AUTO, find_method
@@ -27,6 +28,8 @@ from fewbench.runners.run import Run
 from fewbench.scores import Scores, open_scores
 from fewbench.scores.table import check_is_scores
 
+MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
+MakeTasks = Callable[[], Sequence[Any]]
 LOGS = "logs"
 """Folder of the logs, in that of the evaluation."""
 REFUSED = {
@@ -169,7 +172,8 @@ def run_inspect(
     *,
     folder: str | Path,
     targets: Sequence[str] | None = None,
-    metric: str | None = None,
+    metric: str | Mapping[str, str] | None = None,
+    make_tasks: MakeTasks | None = None,
     tries: int = 3,
     quiet: bool = False,
     on_notes: Callable[[list[str]], None] | None = None,
@@ -189,8 +193,10 @@ def run_inspect(
         Folder of the evaluation; logs are in its folder `logs`.
     targets : sequence of str, optional
         Names of the models of `--model`, in their order (default: the same).
-    metric : str, optional
-        As for `estimated`.
+    metric : str or mapping of str to str, optional
+        As for `estimated`; a mapping gives the metric of each task.
+    make_tasks : callable, optional
+        Returns the tasks to run, for each model anew, instead of those that the arguments name.
     tries : int
         How often a sample may fail until its item is skipped.
     quiet : bool
@@ -207,7 +213,7 @@ def run_inspect(
         Inspect fails.
     """
     inspect_with_sources()
-    context = _parsed(arguments)
+    context = _parsed(arguments, needs_tasks=make_tasks is None)
     models = [name.strip() for name in (context.params["model"] or "").split(",") if name.strip()]
     names = list(targets or models or ["target"])
     target_of = dict(zip(models, names, strict=False))
@@ -241,7 +247,7 @@ def run_inspect(
             _set_defaults(context, place / LOGS, tries, quiet)
             # They wait for each other.
             context.params["max_tasks"] = len(names) * len(scores.tasks)
-            _evaluate(context, pool, run, place / LOGS)
+            _evaluate(context, pool, run, place / LOGS, make_tasks)
         if on_end is not None:
             on_end()
         found = run.result()
@@ -256,7 +262,7 @@ def _opened(scores: Scores | str | Path) -> tuple[Scores, Path | None]:
     return scores, None
 
 
-def _parsed(arguments: Sequence[str]) -> Any:
+def _parsed(arguments: Sequence[str], needs_tasks: bool) -> Any:
     """Return the arguments as Inspect's own command reads them; RunError if it cannot."""
     import click
 
@@ -270,9 +276,14 @@ def _parsed(arguments: Sequence[str]) -> Any:
         raise RunError(
             f"Inspect: {error.format_message()}", hint="inspect eval --help lists its options"
         ) from error
-    if not context.params["tasks"]:
+    if needs_tasks and not context.params["tasks"]:
         raise RunError(
             "no task for Inspect", hint="name it after --, as in -- task.py --model openai/gpt-4o"
+        )
+    if not needs_tasks and context.params["tasks"]:
+        raise RunError(
+            f"the file holds the questions, and {some(context.params['tasks'])} would too",
+            hint="give only options of inspect eval after --",
         )
     for name, why in REFUSED.items():
         if context.params.get(name) not in (None, False):
@@ -304,19 +315,22 @@ def _set_defaults(context: Any, logs: Path, tries: int, quiet: bool) -> None:
         given["display"] = "none"
 
 
-def _evaluate(context: Any, pool: Pool, run: Run, logs: Path) -> None:
+def _evaluate(context: Any, pool: Pool, run: Run, logs: Path, make_tasks: MakeTasks | None) -> None:
     """Run Inspect's command on adapted tasks; raise what went wrong."""
     why = None
+    if make_tasks is not None:
+        context.params["tasks"] = ("fewbench",)  # Inspect hands it to its loader
     try:
-        with _adapting(pool), context:
+        with _adapting(pool, make_tasks), context:
             context.command.invoke(context)
     except KeyboardInterrupt:
         why = ""
     except FewbenchError:
         raise
     except Exception as error:  # of Inspect, of a provider, of the task's own code
+        said = MARKUP.sub("", " ".join(str(error).split()))
         raise RunError(
-            f"Inspect: {type(error).__name__}: {first_line(error)}",
+            f"Inspect: {type(error).__name__}: {said}",
             hint="inspect eval with the same arguments shows more",
         ) from error
     finally:
@@ -328,7 +342,7 @@ def _evaluate(context: Any, pool: Pool, run: Run, logs: Path) -> None:
 
 
 @contextmanager
-def _adapting(pool: Pool) -> Iterator[None]:
+def _adapting(pool: Pool, make_tasks: MakeTasks | None) -> Iterator[None]:
     """Have Inspect's loader return tasks whose samples fewbench chooses.
 
     Only there are tasks in the hands of the caller between their creation, which may depend on the
@@ -338,7 +352,7 @@ def _adapting(pool: Pool) -> Iterator[None]:
     plain = loader.load_tasks
 
     def load(*given: Any, **named: Any) -> list[Any]:
-        tasks = plain(*given, **named)
+        tasks = plain(*given, **named) if make_tasks is None else make_tasks()
         names = [task.name for task in tasks]
         there = {task_in(pool.scores, name) for name in names}
         if lacking := sorted(set(pool.scores.tasks) - there):

@@ -244,11 +244,18 @@ class Feed:
             )
         self.target = pool.target_of(spec.model)
         self._task = task_in(pool.scores, spec.task)
-        self.samples, notes = match_samples(pool.scores, self._task, with_ids(self._dataset))
+        self.samples, notes = match_samples(
+            pool.scores,
+            self._task,
+            with_ids(self._dataset),
+            accept_differences=pool.settings.accept_differences,
+        )
         self._items = {str(sample.id): item for item, sample in self.samples.items()}
         self._epochs = config.epochs or 1
         self._reducer = reducer_of(config.epochs_reducer)
-        self._metric = pool.settings.metric or _metric_of(pool.scores, list(self.samples))
+        given = pool.settings.metric
+        metric = given.get(self._task) if isinstance(given, Mapping) else given
+        self._metric = metric or _metric_of(pool.scores, list(self.samples))
         self._settings = self._settings_of(SimpleNamespace(eval=spec, plan=self._plan))
         self._check_conditions()
         run = pool.open(spec)

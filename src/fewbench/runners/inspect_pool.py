@@ -1,7 +1,7 @@
 """The run that several tasks of Inspect share: what each runs next, and what became of it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,13 @@ WAIT = 60.0  # seconds for which a task waits for the samples of the other tasks
 class Settings:
     """How answers are taken.
 
-    - `metric`: which value of the scorers; by default that of the sources.
+    - `metric`: which value of the scorers, also task → value; by default that of the sources.
     - `accept_differences`, `accept_fractions`: as for `Evaluation.tell_table`.
     - `logs`: folder with logs of earlier runs, whose answers are taken first.
     - `raises`: whether an error of fewbench also fails Inspect's task.
     """
 
-    metric: str | None = None
+    metric: str | Mapping[str, str] | None = None
     accept_differences: bool = False
     accept_fractions: bool = False
     logs: Path | None = None

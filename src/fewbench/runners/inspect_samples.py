@@ -54,7 +54,7 @@ def with_ids(samples: Sequence[Any]) -> list[Any]:
 
 
 def match_samples(
-    scores: Scores, task: str, samples: Sequence[Any]
+    scores: Scores, task: str, samples: Sequence[Any], *, accept_differences: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the sample of each item of a task, and notes on what cannot be compared.
 
@@ -66,6 +66,8 @@ def match_samples(
         One of their tasks.
     samples : sequence of Sample
         The samples of the Inspect task, with ids.
+    accept_differences : bool
+        Match items of another harness by id.
 
     Raises
     ------
@@ -76,13 +78,15 @@ def match_samples(
     own_ids = rows[OWN_ID].astype(str).tolist() if OWN_ID in rows else [""] * len(rows)
     own_of = dict(zip(rows.index.astype(str).tolist(), own_ids, strict=True))
     harness = set(rows["harness"]) if "harness" in rows else set()
-    if harness - {"inspect", ""}:
+    foreign = sorted(harness - {"inspect", ""})
+    if foreign and not accept_differences:
         raise RunError(
-            f"the items of task {task!r} come from logs of {some(sorted(harness))}, not of inspect",
-            hint="run them there, or import logs of Inspect",
+            f"the items of task {task!r} come from logs of {some(foreign)}, not of inspect",
+            hint="run them there, import logs of Inspect, or pass --accept-differences to match "
+            "items by id",
         )
     by_id = {str(sample.id): sample for sample in samples}
-    if harness and all(HASHED.search(item) for item in own_of):
+    if harness and not foreign and all(HASHED.search(item) for item in own_of):
         return _by_content(task, own_of, by_id)
     return _by_id(task, own_of, by_id)
 

@@ -18,17 +18,17 @@ from fewbench.errors import MethodError
 from fewbench.methods.base import Selector
 from fewbench.methods.needs import Extra, Need, extras_of, for_sources, needs_of
 from fewbench.methods.subset import Subset
-from fewbench.methods.tasks.choosers import (
+from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
+from fewbench.scores import Scores
+from fewbench.tasks.choosers import (
     FittedTasks,
     RidgeTasks,
     TaskChooser,
     describe_chooser,
     make_chooser,
 )
-from fewbench.methods.tasks.matrix import TaskMatrix, of_items
-from fewbench.methods.tasks.transferability import MATRIX, Transferability
-from fewbench.methods.written import Piece, check_hash, check_number, with_settings, write
-from fewbench.scores import Scores
+from fewbench.tasks.matrix import TaskMatrix, of_items
+from fewbench.tasks.transferability import MATRIX, Transferability
 
 FROM_SCORES = (FittedTasks, RidgeTasks)  # these need no matrix setting
 INSIDE = 1  # separates the draw inside the tasks from the draw of the tasks

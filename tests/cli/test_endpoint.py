@@ -1,0 +1,252 @@
+"""fewbench run endpoint: the questions of a file, asked through Inspect behind a local server."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+from replying import Replying, serving
+
+import fewbench
+from fewbench.errors import FewbenchError
+from fewbench.runners.endpoint import question_tasks
+from fewbench.scores import load_scores, save_scores
+
+pytest.importorskip("inspect_ai")
+pytest.importorskip("openai", reason="models behind a server need the package openai")
+# Of tenacity, as Inspect uses it.
+pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+
+MODEL = "openai-api/local/m"
+RIGHT = {"message": {"content": "ANSWER: A"}, "finish_reason": "stop"}
+REPLIES = {
+    "right, and cut": {"message": {"content": "ANSWER: A"}, "finish_reason": "length"},
+    "wrong, and whole": {"message": {"content": "ANSWER: B"}, "finish_reason": "stop"},
+    "cut": {"message": {"content": "Let me think"}, "finish_reason": "length"},
+    "thinking": {"message": {"content": None}, "finish_reason": "length"},
+    "filtered": {"message": {"content": None}, "finish_reason": "content_filter"},
+}
+
+
+class Server(Replying):
+    """Answers the question N by the reply N of `coming`, then by right ones; keeps the prompts."""
+
+    coming: tuple = ()
+    asked: list
+
+    def reply(self, asked):
+        text = asked["messages"][-1]["content"]
+        self.asked.append(text)
+        found = [REPLIES[name] for at, name in enumerate(self.coming) if f"number {at}?" in text]
+        choice = {"index": 0, **(found[0] if found else self.right(text))}
+        choice["message"] = {"role": "assistant", **choice["message"]}
+        usage = {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 55}
+        head = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"]}
+        return head | {"choices": [choice], "usage": usage}
+
+    def right(self, text):
+        return RIGHT
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch):
+    monkeypatch.setenv("LOCAL_API_KEY", "none")
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")  # Inspect sets its display once a process
+
+
+def lines_of(ids, **changed):
+    return [
+        {"id": item, "question": f"Which has the number {at}?", "options": ["this", "that"]}
+        | {"answer": "A"}
+        | changed
+        for at, item in enumerate(ids)
+    ]
+
+
+def written(path, lines):
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+@pytest.fixture
+def plain(table, tmp_path):
+    """The scores without texts."""
+    textless = table.changed(items=table.items.drop(columns="text"))
+    return save_scores(textless, tmp_path / "plain.parquet")
+
+
+@pytest.fixture
+def run(cli, plain, table, asked, tmp_path):
+    """Run the endpoint on 8 items, of which the first get the given replies."""
+    cli("start", plain, "-m", "random", "-n", 8, "-o", "chosen")
+    chosen = asked("chosen")["target"]
+    written(tmp_path / "items.jsonl", lines_of([*chosen, *(set(table.item_ids) - set(chosen))]))
+
+    def call(coming, *words, **more):
+        given = ("-m", "random", "-n", 8, "-o", "run", "--model", MODEL)
+        parts = {"coming": tuple(coming), "asked": [], **more}
+        with serving(type("Handler", (Server,), parts)) as url:
+            said = cli("run", "endpoint", plain, "items.jsonl", *given, "--url", url, *words)
+        return said, parts["asked"]
+
+    return call
+
+
+SAID = {
+    ("cut", "thinking", "cut"): "3 of 8 replies were cut at the token limit and are not right",
+    ("filtered",): "1 of 8 replies was stopped by a content filter and is not right",
+    ("right, and cut", "wrong, and whole"): None,
+}
+
+
+@pytest.mark.parametrize("coming", SAID)
+def test_replies_are_counted_beside_the_estimate(run, ok, cli, coming, tmp_path):
+    said = SAID[coming]
+    found, _ = run(coming)
+    assert found.code == 0, found.err
+    shown = [found.out, (tmp_path / "run" / "result.json").read_text()]
+    shown += [
+        run((), "--json", "--accept-changes")[0].out,
+        ok("estimate", "run"),
+        ok("estimate", "run", "--json"),
+    ]
+    for text in shown:
+        flat = " ".join(text.split())
+        assert (" replies " in flat) == (said is not None)
+        assert said is None or said in flat
+    (tmp_path / "run").rename(tmp_path / "before")
+    refused, _ = run(coming, "--strict")
+    assert refused.code == (0 if said is None else 2)
+    if said is not None:
+        assert " replies " in refused.err or "1 of 1 reply" in refused.err
+        assert "leave out --strict" in refused.err
+
+
+def test_what_is_asked_and_what_it_took(run, plain, tmp_path):
+    found, asked = run(("wrong, and whole",), "--live", "--", "--max-tokens", "9")
+    assert found.code == 0, found.err
+    assert "live: http://127.0.0.1:" in found.err
+    assert f"{MODEL}: 8 of 40 items run" in found.out
+    assert "answers: 7 of 8 right" in found.out
+    assert f"{MODEL}: 440 tokens" in found.out
+    assert len(asked) == 8
+    assert "Which has the number 0?\n\nA) this\nB) that" in "".join(asked)
+    again, asked = run(())
+    assert (again.code, asked) == (2, [])
+    assert "server http://127.0.0.1:" in again.err
+    again, asked = run((), "--accept-changes")
+    assert (again.code, asked) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "reply", "n_right"),
+    [
+        ((), "The Fox!", 8),  # exact: up to case, punctuation and articles
+        ((), "It is the fox", 0),
+        (("--scorer", "match"), "It is the fox", 8),
+        (("--scorer", "pattern", "--pattern", r"is the (\w+)"), "It is the FOX, not the dog", 8),
+    ],
+)
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_open_questions_are_asked_as_they_stand(
+    cli, plain, table, tmp_path, words, reply, n_right, form
+):
+    lines = lines_of(table.item_ids, options=None, answer="wolf", also=["fox"])
+    if form == "csv":
+        with (tmp_path / "items.csv").open("w", newline="") as file:
+            rows = csv.DictWriter(file, list(lines[0]))
+            rows.writeheader()
+            rows.writerows([one | {"options": "", "also": '["fox"]'} for one in lines])
+    written(tmp_path / "items.jsonl", lines)
+    right = {"message": {"content": reply}, "finish_reason": "stop"}
+    parts = {"asked": [], "right": lambda self, text: right}
+    given = ("-m", "random", "-n", 8, "-o", "run", "--model", MODEL)
+    with serving(type("Handler", (Server,), parts)) as url:
+        said = cli("run", "endpoint", plain, f"items.{form}", *given, "--url", url, *words)
+    assert said.code == 0, said.err
+    assert f"answers: {n_right} of 8 right" in said.out
+    assert set(parts["asked"]) <= {one["question"] for one in lines}
+
+
+def test_one_task_may_have_options_and_another_none(table, tmp_path):
+    tasks = table.items["task"]
+    lines = [
+        one if tasks[one["id"]] == "task-0" else one | {"options": None}
+        for one in lines_of(table.item_ids)
+    ]
+    textless = table.changed(items=table.items.drop(columns="text"))
+    made, metrics = question_tasks(written(tmp_path / "mixed.jsonl", lines), textless)
+    assert metrics == {"task-0": "choice", "task-1": "exact", "task-2": "exact"}
+    assert [one.name for one in made] == list(metrics)
+    assert [one.choices for one in made[1].dataset] == [None] * len(made[1].dataset)
+
+
+def test_questions_that_are_not_those_of_the_scores_are_refused(
+    cli, scores, plain, table, tmp_path
+):
+    whole, of = lines_of(table.item_ids), table.items["task"]
+
+    def first(**changed):
+        return [whole[0] | changed, *whole[1:]]
+
+    cases = {
+        "the scores have no item 'q0', and several tasks": first(id="q0"),
+        "the item 'item-0' appears twice": [*whole, whole[0]],
+        "and 1 without ('item-0')": first(options=None),
+        "unknown field 'choices'": first(choices=["a"]),
+        "the answer 'C' is none of the 2 options": first(answer="C"),
+        "no question of task 'task-0'": [one for one in whole if of[one["id"]] != "task-0"],
+        "1 item of 5 are no sample of task 'task-0': 'item-0'": whole[1:],
+    }
+    given = ("-m", "random", "-n", 8, "-o", "run", "--model", MODEL, "--url", "http://127.0.0.1:9")
+    for said, case in cases.items():
+        written(tmp_path / "items.jsonl", case)
+        found = cli("run", "endpoint", plain, "items.jsonl", *given)
+        assert (found.code, said in found.err) == (2, True), found.err
+    written(tmp_path / "items.jsonl", whole)
+    found = cli("run", "endpoint", scores, "items.jsonl", *given)
+    assert "with another text than in the scores" in found.err
+    for words, said in (
+        (("--scorer", "exact"), "scorer exact, but"),
+        (("--scorer", "pattern"), "needs a pattern"),
+        (("--pattern", "x"), "no other scorer takes one"),
+        (("--scorer", "pattern", "--pattern", "("), "is no regular expression"),
+        (("--model", "m"), "'m' is no name of a model in Inspect"),
+        (("-t", "a", "-t", "b"), "2 targets for 1 models"),
+        (("--", "task.py"), "the file holds the questions"),
+        (("--", "--limit", "3"), "fewbench chooses them too"),
+    ):
+        found = cli("run", "endpoint", plain, "items.jsonl", *given, *words)
+        assert (found.code, said in found.err) == (2, True), found.err
+
+
+def test_several_models_each_with_a_name(run, tmp_path):
+    found, asked = run((), "--model", f"{MODEL}-2", "-t", "one", "-t", "two")
+    assert found.code == 0, found.err
+    assert "one: 8 of 40 items run" in found.out
+    assert "two: 8 of 40 items run" in found.out
+    assert len(asked) == 16
+
+
+def test_items_of_another_harness_need_a_word(table, tmp_path):
+    path = written(tmp_path / "items.jsonl", lines_of(table.item_ids))
+    items = table.items.drop(columns="text").assign(harness="lm-eval")
+    scores = replace(table, items=items)
+    from fewbench.runners.inspect_samples import match_samples
+
+    (task, *_), _ = question_tasks(path, scores)
+    with pytest.raises(FewbenchError, match=r"come from logs of 'lm-eval'.*accept-differences"):
+        match_samples(scores, "task-0", task.dataset)
+    found, _ = match_samples(scores, "task-0", task.dataset, accept_differences=True)
+    assert list(found) == [one.id for one in task.dataset]
+
+
+def test_the_estimate_is_that_of_the_same_answers(run, plain, tmp_path):
+    found, _ = run(("wrong, and whole", "right, and cut"))
+    assert found.code == 0, found.err
+    kept = json.loads((tmp_path / "run" / "result.json").read_text())
+    first = json.loads((tmp_path / "items.jsonl").read_text().splitlines()[0])["id"]
+    table = load_scores(plain)
+    other = fewbench.run(table, "random", 8, lambda item: float(item != first))
+    estimate = other.targets["target"].estimate
+    assert kept["targets"][MODEL]["estimate"]["score"] == estimate.score

@@ -1,6 +1,0 @@
-"""The tiny model and its server, importable by name."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
