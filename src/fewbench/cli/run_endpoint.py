@@ -32,7 +32,6 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
-    Live,
     Method,
     Minutes,
     Report,
@@ -114,7 +113,6 @@ def endpoint(
     ] = False,
     seed: Seed = 0,
     report: Report = None,
-    live: Live = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -194,7 +192,6 @@ def endpoint(
         accept_changes=accept_changes,
         strict=strict,
         report=report,
-        live=live,
         force=force,
         as_json=as_json,
     )

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.evaluate import MEASURING
-from fewbench.cli.live import followed
 from fewbench.cli.options import AcceptDifferences, Json, ScoresOrPack, Seed, Strict, items_of
 from fewbench.cli.outputs import Force
 from fewbench.cli.progress import status_line
@@ -19,7 +18,6 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
-    Live,
     Method,
     Minutes,
     Notes,
@@ -63,7 +61,6 @@ def inspect(
     strict: Strict = False,
     seed: Seed = 0,
     report: Report = None,
-    live: Live = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -94,7 +91,6 @@ def inspect(
         accept_changes=accept_changes,
         strict=strict,
         report=report,
-        live=live,
         force=force,
         as_json=as_json,
     )
@@ -102,8 +98,7 @@ def inspect(
     told = Notes()
     # On a terminal, Inspect shows the progress itself.
     shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
-    source = settings.scores_path.name
-    with followed(live, output, source) as follow, shown as update:
+    with shown as update:
         result = run_inspect(
             arguments,
             scores,
@@ -114,11 +109,10 @@ def inspect(
             tries=settings.tries,
             quiet=as_json,
             on_notes=told.tell,
-            on_progress=follow.after(ProgressLine(update)),
+            on_progress=ProgressLine(update),
             on_end=lambda: update(MEASURING),
             **settings.of_run(),
         )
-        follow.end(result, scores)
     print_result(result, scores, settings, told)
 
 
