@@ -7,7 +7,7 @@ import pytest
 
 from fewbench.errors import MissingExtraError, StudyError
 from fewbench.methods import find_method
-from fewbench.study import Split, SplitSettings, compare
+from fewbench.study import Split, SplitSettings, cell, compare
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell
 from fewbench.testing import simulate
@@ -85,6 +85,19 @@ def test_cells_of_other_targets_are_not_used():
     splits = [Split(sources, np.array([target])) for target in (4, 5)]
     one, other = (Cell("m", method, 5, "given", of, 0, 0, 0.9, True).key("scores") for of in splits)
     assert one != other
+
+
+def test_an_edit_of_a_checkout_voids_its_cells(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "src" / "fewbench").mkdir(parents=True)
+    monkeypatch.setattr(cell, "PACKAGE", tmp_path / "src" / "fewbench")
+    keys = set()
+    for source in ("a = 1", "a = 2", "a = 1"):
+        (cell.PACKAGE / "x.py").write_text(source)
+        cell.made_with.cache_clear()
+        keys.add(cell.made_with())
+    cell.made_with.cache_clear()
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.999])
