@@ -12,9 +12,10 @@ from pathlib import Path
 
 import fewbench
 from fewbench.report.frame import write_page
+from fewbench.report.sections import render
 from fewbench.study import KINDS, SplitSettings
 from tailoredbench.analysis import analyze
-from tailoredbench.page import render
+from tailoredbench.page import page
 
 
 def main(words: list[str] | None = None) -> None:
@@ -39,7 +40,7 @@ def main(words: list[str] | None = None) -> None:
     for name, said in {**found.findings, **found.absent}.items():
         print(f"{name}: {said}")
     if given.output is not None:
-        write_page(render(found.to_dict(), given.scores.name), given.output)
+        write_page(render(page(found.to_dict(), given.scores.name)), given.output)
 
 
 if __name__ == "__main__":

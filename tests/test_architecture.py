@@ -20,6 +20,7 @@ BASE = {
     "_json",
     "_memory",
     "_names",
+    "_page",
     "_seeds",
     "_text",
     "_files",

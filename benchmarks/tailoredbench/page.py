@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from fewbench._names import counted
+from fewbench._names import counted, fixed
+from fewbench._page import Page, Section, Table
 from fewbench.charts import forms
-from fewbench.report.frame import Charts, Placed
-from fewbench.report.sections import Section, Table, placed, render_sections
-from fewbench.report.words import fixed, points
+from fewbench.report.words import points
 from tailoredbench import charts as figures
 
 RUN = (
@@ -61,16 +60,16 @@ FIGURES = {
 }  # fmt: skip
 
 
-def render(found: dict[str, Any], source: str = "") -> str:
-    """Return the page as text; `found` is `NativeAnalysis.to_dict()`."""
-    charts, facts = Charts(), found["facts"]
+def page(found: dict[str, Any], source: str = "") -> Page:
+    """Return what the analyses show; `found` is `NativeAnalysis.to_dict()`."""
+    facts = found["facts"]
     sections = [
         Section(
             key,
             title,
             [note, f"As {FIGURES[key]} of the paper."],
             said=found["findings"].get(key) or f"Not made: {found['absent'][key]}.",
-            charts=_figures(key, found, charts),
+            charts=_figures(key, found),
             tables=tables_of(key, found),
         )
         for key, (title, note) in SECTIONS.items()
@@ -81,11 +80,14 @@ def render(found: dict[str, Any], source: str = "") -> str:
         f"{counted(facts['repeats'], 'repeat')}."
     )
     shown = {str(key).capitalize(): str(value) for key, value in facts.items()}
-    return render_sections(
-        charts, over="native sources", title=f"Native sources on {source}", answer=_answer(found),
-        lesser=[what], warnings=found["warnings"],
-        sections=[*sections, Section("run", "What was run", [RUN], facts=shown)],
-    )  # fmt: skip
+    return Page(
+        "native sources",
+        f"Native sources on {source}",
+        _answer(found),
+        [what],
+        found["warnings"],
+        [*sections, Section("run", "What was run", [RUN], facts=shown)],
+    )
 
 
 def _answer(found: dict[str, Any]) -> str:
@@ -109,7 +111,7 @@ MEASURES = (
 """Column, caption, title of the axis and factor of what is drawn upwards."""
 
 
-def _figures(key: str, found: dict[str, Any], charts: Charts) -> list[tuple[str, Placed]]:
+def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Any]]:
     part = found[key]
     if not part:
         return []
@@ -130,7 +132,7 @@ def _figures(key: str, found: dict[str, Any], charts: Charts) -> list[tuple[str,
     elif key != "affinity":
         for column, caption, axis, factor in MEASURES:
             made.append((caption, _curve(key, part, column, axis, factor)))
-    return placed(charts, *made)
+    return [(caption, lambda chart=chart: chart) for caption, chart in made]
 
 
 def _curve(key: str, part: dict[str, Any], column: str, axis: str, factor: float) -> Any | None:
@@ -232,7 +234,7 @@ def _by_family(families: list[dict[str, Any]]) -> Table:
 def _table(key: str, head: list[str], rows: list[list[str]]) -> Table:
     title = "The numbers of every family" if key == "affinity" else "The numbers"
     heads = [(name, at > 0) for at, name in enumerate(head)]
-    return Table(f"{key}-numbers", SECTIONS[key][0], heads, rows, "a row", title)
+    return Table(SECTIONS[key][0], heads, rows, "a row", title)
 
 
 def _interval(row: dict[str, Any], key: str, factor: float, places: int) -> str:

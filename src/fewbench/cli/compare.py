@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from fewbench._text import table
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import echo, number, points, say, table
+from fewbench.cli.text import echo, number, points, say
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study import KINDS, Comparison, SplitSettings

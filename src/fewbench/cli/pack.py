@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from fewbench._names import counted
+from fewbench._text import table
 from fewbench._warned import with_warnings
 from fewbench.cli.options import (
     AverageOption,
@@ -20,7 +21,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, status_line
-from fewbench.cli.text import echo, number, say, table
+from fewbench.cli.text import echo, number, say
 from fewbench.errors import PackError
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores.pack_files import SUFFIX

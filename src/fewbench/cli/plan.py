@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from fewbench._text import table
 from fewbench.cli.compare import default_cache
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import echo, number, say, table
+from fewbench.cli.text import echo, number, say
 from fewbench.errors import StudyError
 from fewbench.study import Forecast, Plan
 from fewbench.study import plan as make_plan

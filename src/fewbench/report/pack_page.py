@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from fewbench._names import counted, score_digits
+from fewbench._names import counted, fixed, score_digits
+from fewbench._page import Page, Section, Table
 from fewbench.charts import deciding
 from fewbench.packs import Pack
-from fewbench.report.frame import Charts
 from fewbench.report.plan_page import TARGETS
-from fewbench.report.sections import Section, Table, placed, render_sections
-from fewbench.report.words import fixed, percent
+from fewbench.report.words import percent
 
 MOST_ITEMS = 2000
 HEAD = [
@@ -21,10 +20,10 @@ HEAD = [
 ]  # fmt: skip
 
 
-def render_pack(pack: Pack) -> str:
-    """The page of a pack: what it holds, how good it is, and how to use it."""
-    made, charts = pack.to_dict(), Charts()
-    sections = [_benchmark(at, one, pack, charts) for at, one in enumerate(made["benchmarks"])]
+def page(pack: Pack) -> Page:
+    """What a pack shows: what it holds, how good it is, and how to use it."""
+    made = pack.to_dict()
+    sections = [_benchmark(at, one, pack) for at, one in enumerate(made["benchmarks"])]
     path = quote(str(pack.source if pack.source.suffix else f"{pack.source}.few"))
     about = {
         key.capitalize(): str(made[key]) for key in ("name", "license", "cite") if made.get(key)
@@ -35,12 +34,10 @@ def render_pack(pack: Pack) -> str:
     answer = f"{first['items']:,} of {counted(first['of_items'], 'item')} stand for all"
     if len(made["benchmarks"]) > 1:
         answer = counted(len(made["benchmarks"]), "benchmark") + ", a few items of each"
-    return render_sections(
-        charts, over="pack", title=f"Pack {made['name']}", answer=answer, sections=sections
-    )
+    return Page("pack", f"Pack {made['name']}", answer, sections=sections)
 
 
-def _benchmark(at: int, one: Mapping[str, Any], pack: Pack, charts: Charts) -> Section:
+def _benchmark(at: int, one: Mapping[str, Any], pack: Pack) -> Section:
     rows = one["backtest"]
     span = pack.scores(one["benchmark"]).scale
     bars = [
@@ -50,13 +47,11 @@ def _benchmark(at: int, one: Mapping[str, Any], pack: Pack, charts: Charts) -> S
     ]  # fmt: skip
     tables = []
     if rows:
-        tables.append(Table(f"backtest-{at}", "Backtest", HEAD, [_words(row) for row in rows]))
+        tables.append(Table("Backtest", HEAD, [_words(row) for row in rows]))
     if one["chosen_items"]:
         items = [[str(item)] for item in one["chosen_items"][:MOST_ITEMS]]
         title = f"The {len(one['chosen_items']):,} items"
-        tables.append(
-            Table(f"items-{at}", title, [("Item", False)], items, "an item", folded=title)
-        )
+        tables.append(Table(title, [("Item", False)], items, "an item", folded=title))
     facts = {
         "Method": one["method"], "Items": f"{one['items']:,} of {one['of_items']:,}",
         "Asks": one["asks"], "Tasks": str(one["tasks"]),
@@ -75,7 +70,7 @@ def _benchmark(at: int, one: Mapping[str, Any], pack: Pack, charts: Charts) -> S
     notes += [f"{said[:1].upper()}{said[1:]}." for said in one["notes"]]
     return Section(
         f"benchmark-{at}", one["benchmark"], notes,
-        charts=placed(charts, ("", deciding.errors(bars, span.high - span.low))) if bars else [],
+        charts=[("", lambda: deciding.errors(bars, span.high - span.low))] if bars else [],
         tables=tables, facts=facts,
     )  # fmt: skip
 

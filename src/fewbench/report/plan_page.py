@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
+from fewbench._page import Page, Section, Table
 from fewbench.charts import planning as figures
 from fewbench.charts import theme
-from fewbench.report.frame import Charts, write_page
-from fewbench.report.sections import Section, Table, placed, render_sections
+from fewbench.report.frame import write_page
+from fewbench.report.sections import render
 
 TARGETS = {
     "like": "Like the source models",
@@ -51,12 +53,12 @@ def write_plan(plan: Planned, path: str | os.PathLike[str], source: str = "") ->
     Path
         The file that was written.
     """
-    return write_page(render_plan(plan, source), path)
+    return write_page(render(page(plan, source)), path)
 
 
-def render_plan(plan: Planned, source: str = "") -> str:
-    """The page as text."""
-    made, digits, charts = plan.to_dict(), plan.digits, Charts()
+def page(plan: Planned, source: str = "") -> Page:
+    """What a plan shows."""
+    made, digits = plan.to_dict(), plan.digits
 
     def fixed(value: float | None) -> str:
         return "–" if value is None else f"{value:.{digits}f}"
@@ -86,17 +88,17 @@ def render_plan(plan: Planned, source: str = "") -> str:
             ["By how the target model stands to the source models. The range of the error is its "
              "90% interval over repeats and models of the backtest. The interval is the mean half "
              "width of an estimate’s interval."],
-            tables=[Table("forecasts", "What to run", head, rows)],
+            tables=[Table("What to run", head, rows)],
             commands=[start],
         ),
         Section(
             "items", "Error and items",
             ["Mean absolute error of the methods that were backtested, in percentage points of the "
              "scores’ range, by number of items. Random sampling’s error is exact."],
-            charts=placed(charts, *(
-                (TARGETS[target], figures.error_by_items(curves, target, plan.span))
+            charts=[
+                (TARGETS[target], partial(figures.error_by_items, curves, target, plan.span))
                 for target in dict.fromkeys(row["target"] for row in curves)
-            )),
+            ],
         ),
     ]  # fmt: skip
     if learning is not None:
@@ -110,8 +112,8 @@ def render_plan(plan: Planned, source: str = "") -> str:
                 "sources", "Number of source models",
                 [f"Error of {learning['method']} with {learning['items']} items."],
                 learning["says"],
-                charts=placed(charts, ("", figures.error_by_sources(learning))),
-                tables=[Table("learning", "Number of source models", head, counts)],
+                charts=[("", partial(figures.error_by_sources, learning))],
+                tables=[Table("Number of source models", head, counts)],
             )
         )  # fmt: skip
     notes = [note[0].upper() + note[1:] + "." for note in made["notes"]]
@@ -120,11 +122,10 @@ def render_plan(plan: Planned, source: str = "") -> str:
     sections.append(Section("facts", "What was run", facts=facts))
     names = list(dict.fromkeys(row["method"] for row in curves))
     look = theme.looks(names, figures.RANDOM if figures.RANDOM in names else None)
-    return render_sections(
-        charts,
-        over="plan",
-        title=f"Plan for {source}" if source else "Plan of an evaluation",
-        answer=made["answer"],
+    return Page(
+        "plan",
+        f"Plan for {source}" if source else "Plan of an evaluation",
+        made["answer"],
+        sections=[one for one in sections if one.id != "items" or curves],
         methods=list(look.values()),
-        sections=[one for one in sections if one.id != "items" or one.charts],
     )

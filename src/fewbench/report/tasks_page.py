@@ -10,14 +10,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fewbench._names import counted
+from fewbench._names import counted, fixed
 from fewbench.charts import task_sets as figures
 from fewbench.charts.task_sets import MOST_MODELS, per_cell, strongest
 from fewbench.charts.theme import COLORS
 from fewbench.report.frame import Charts, HasValues, render_page, write_page
-from fewbench.report.sections import placed
 from fewbench.report.tasks_words import at_k, better_where, transfers_said, transfers_table
-from fewbench.report.words import fixed, percent, points
+from fewbench.report.words import percent, points
 
 MAPS = {"sim": "S: how alike tasks are", "le": "S′: the same by eigenmaps"}
 JUDGE = "fewbench tasks judge SELECTION RESULTS"
@@ -64,8 +63,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
         difficulty=_difficulty(found),
         judge=JUDGE,
         judged=_judged(found),
-        judged_figures=placed(
-            charts,
+        judged_figures=charts.placed(
             ("Error, and that of random selections", figures.errors(judgement)),
             ("Full score, and score on these tasks", figures.models(judgement)),
         )
@@ -77,9 +75,8 @@ def render(found: dict[str, Any], source: str = "") -> str:
         often=charts.add(figures.stability(stability["tasks"], names)) if stability else None,
         at_k=at_k(curves, k) if curves else "",
         better=better_where(difference) if difference else "",
-        across=placed(charts, *across),
-        maps=placed(
-            charts,
+        across=charts.placed(*across),
+        maps=charts.placed(
             *(
                 (caption, figures.similarity(found["maps"], key, names))
                 for key, caption in MAPS.items()

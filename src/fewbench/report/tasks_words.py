@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from fewbench._names import fixed
 from fewbench.charts.task_sets import strongest
-from fewbench.report.words import fixed, points
+from fewbench.report.words import points
 
 LISTED = 30
 

@@ -8,13 +8,18 @@ from dataclasses import replace
 
 import pytest
 
+from fewbench.report import sections
 from fewbench.report.frame import body_of, charts_of
 from fewbench.scores import save_scores
 from fewbench.study import SplitSettings
 from fewbench.testing import simulate
 from native_sources import main
+from tailoredbench import page as pages
 from tailoredbench.analysis import analyze
-from tailoredbench.page import render
+
+
+def render(found, source=""):
+    return sections.render(pages.page(found, source))
 
 
 def study(families=("a", "b", "c"), **kind):
@@ -49,14 +54,14 @@ def test_it_is_whole_and_says_the_findings(found, page):
 
 def test_every_question_has_charts_or_a_table(page):
     text = page
-    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', body_of(text), re.S))
-    assert list(sections) == [
+    parts = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', body_of(text), re.S))
+    assert list(parts) == [
         "nearness", "shares", "counts", "items", "spread", "affinity", "absence", "run"
     ]  # fmt: skip
-    for key, part in sections.items():
+    for key, part in parts.items():
         assert part.count('class="chart"') == (0 if key in {"affinity", "run"} else 2), key
         assert ("<details" in part) == (key != "run"), key
-    assert "as found: " in sections["counts"]
+    assert "as found: " in parts["counts"]
     assert charts_of(text).count('"stands for"') > 2
 
 
