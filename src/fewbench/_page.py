@@ -100,7 +100,7 @@ class Shown:
     def __repr__(self) -> str:
         """Return the finding in a line, and each warning in one."""
         page = self.page()
-        line = " ".join([f"{type(self).__name__}: {page.answer}.", *page.lesser[:1]])
+        line = " ".join([f"{type(self).__name__}: {_sentence(page.answer)}", *page.lesser[:1]])
         return with_warnings(line, page.warnings)
 
     def _repr_html_(self) -> str:
@@ -117,7 +117,7 @@ class Shown:
 
 def as_text(page: Page, *details: str) -> str:
     """Return a page for a terminal; of the details those that are named by their ids."""
-    blocks = [[f"{page.answer}.", *map(wrapped, page.lesser)]]
+    blocks = [[wrapped(_sentence(page.answer)), *map(wrapped, page.lesser)]]
     for one in _shown(page, details):
         lines = [wrapped(one.said)] if one.said else []
         for of in one.tables:
@@ -127,7 +127,8 @@ def as_text(page: Page, *details: str) -> str:
         lines += [wrapped(f"{name}: {said}", 2) for name, said in one.facts.items()]
         blocks.append(lines)
     blocks.append([wrapped(f"warning: {said}", 2) for said in page.warnings])
-    blocks.append([f"Next: {said}" for said in page.next])
+    further = [*page.next, *(line for one in _shown(page, details) for line in one.commands)]
+    blocks.append([f"Next: {said}" for said in further])
     return "\n\n".join("\n".join(lines) for lines in blocks if lines).replace("−", "-")
 
 
@@ -144,7 +145,7 @@ def as_markdown(page: Page) -> str:
 
 def as_fragment(page: Page) -> str:
     """Return a page for the cell of a notebook, without its charts."""
-    parts = [f"<p><b>{escape(page.answer)}.</b> {escape(' '.join(page.lesser))}</p>"]
+    parts = [f"<p><b>{escape(_sentence(page.answer))}</b> {escape(' '.join(page.lesser))}</p>"]
     for one in _shown(page):
         for of in one.tables:
             parts.append("<table><thead><tr>")
@@ -159,6 +160,10 @@ def as_fragment(page: Page) -> str:
 
 def _shown(page: Page, details: Sequence[str] = ()) -> Iterator[Section]:
     return (one for one in page.sections if not one.detail or one.id in details)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
 
 
 def _cell(text: str) -> str:

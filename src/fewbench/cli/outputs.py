@@ -15,6 +15,7 @@ from fewbench.errors import FewbenchError
 
 if TYPE_CHECKING:
     from fewbench.decide import Gate, Ranking, Track, Versus
+    from fewbench.study import Plan
 
 FORMATS = (".html", ".md", ".json", ".csv")
 WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
@@ -95,7 +96,7 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 def show(
     page: Page,
-    found: "Versus | Ranking | Track | Gate",
+    found: "Versus | Ranking | Track | Gate | Plan",
     output: Path | None,
     as_json: bool,
     *details: str,

@@ -10,10 +10,14 @@ from fewbench._names import counted, fixed, score_digits
 from fewbench._page import Page, Section, Table
 from fewbench.charts import deciding
 from fewbench.packs import Pack
-from fewbench.report.plan_page import TARGETS
 from fewbench.report.words import percent
 
 MOST_ITEMS = 2000
+TARGETS = {
+    "like": "Like the source models",
+    "family": "Of a new family",
+    "stronger": "Stronger than all source models",
+}
 HEAD = [
     ("Target", False), ("Error", True), ("90% interval", True), ("Random sampling errs", True),
     ("Interval of an estimate", True), ("Holds in", True), ("Targets", True), ("Sources", True),

@@ -86,11 +86,8 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
 def _other(result: Any, source: str) -> str | None:
     from fewbench.audit import Audit
     from fewbench.packs import Pack
-    from fewbench.report import audit_page, pack_page, plan_page
-    from fewbench.study import Plan
+    from fewbench.report import audit_page, pack_page
 
-    if isinstance(result, Plan):
-        return render(plan_page.page(result, source))
     if isinstance(result, Audit):
         return audit_page.render_audit(result.to_dict(), source)
     if isinstance(result, Pack):
