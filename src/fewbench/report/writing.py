@@ -54,6 +54,7 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         from fewbench.report.page import render_comparison
 
         return render_comparison(result)
+    from fewbench.audit import Audit
     from fewbench.evaluation import Estimate, Evaluation
     from fewbench.report.estimate_page import Told, render_estimates
     from fewbench.runners.result import RunResult
@@ -75,21 +76,11 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         and all(isinstance(v, Estimate) for v in result.values())
     ):
         return render_estimates(result, Told(**told))
-    if (page := _other(result, told.get("source", ""))) is not None:
-        return page
+    if isinstance(result, Audit):
+        from fewbench.report.audit_page import render_audit
+
+        return render_audit(result.to_dict(), told.get("source", ""))
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",
     )
-
-
-def _other(result: Any, source: str) -> str | None:
-    from fewbench.audit import Audit
-    from fewbench.packs import Pack
-    from fewbench.report import audit_page, pack_page
-
-    if isinstance(result, Audit):
-        return audit_page.render_audit(result.to_dict(), source)
-    if isinstance(result, Pack):
-        return render(pack_page.page(result))
-    return None
