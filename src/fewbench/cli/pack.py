@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from fewbench._text import table
-from fewbench._warned import with_warnings
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
@@ -21,7 +19,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, status_line
-from fewbench.cli.text import echo, number, say
+from fewbench.cli.text import echo, say
 from fewbench.errors import PackError
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores.pack_files import SUFFIX
@@ -196,25 +194,7 @@ def refresh(
 
     with at_work("estimating again"):
         found = refresh_pack(folder, file, level)
-    if as_json:
-        echo(json.dumps(found.to_dict(), indent=2))
-        return
-    rows = []
-    for target, row in found.to_frame().iterrows():
-        ends = f"{number(row['low'])} .. {number(row['high'])}"
-        before, moved = (_number(row[key], sign=key == "moved") for key in ("before", "moved"))
-        used = f"{found.used[str(target)]} of {found.recorded[str(target)]}"
-        rows.append([str(target), before, number(row["after"]), moved, ends, used])
-    header = ["target", "before", "after", "moved", f"{level:.0%} interval", "answers used"]
-    echo(with_warnings(table(header, rows), found.after.warnings))
-    for note in found.notes:
-        say(f"note: {note}")
-
-
-def _number(value: Any, *, sign: bool = False) -> str:
-    if value is None or value != value:
-        return "–"
-    return f"{value:+.3f}" if sign else number(value)
+    echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
 
 
 def _kilobytes(path: Path) -> str:
