@@ -1,9 +1,10 @@
 # Every target makes its own .venv when there is none. Needs Python >= 3.11 and make.
 PYTHON ?= python3
+SCORES ?= scores.parquet
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: demo test lint docs notebooks package bench zoo clean
+.PHONY: demo test lint docs notebooks package bench native-sources zoo clean
 
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
@@ -28,6 +29,9 @@ package: .venv/ready-dev  ## build wheel and sdist, and try them in an empty env
 
 bench: .venv/ready-dev  ## speed, as ratios against peers and limits
 	$(BIN)/python benchmarks/run.py
+
+native-sources: .venv/ready  ## TailoredBench's analyses of the table SCORES, as a page
+	$(BIN)/python benchmarks/native_sources.py $(SCORES) -o native-sources.html
 
 zoo: .venv/ready  ## make the bundled table again
 	$(BIN)/python scripts/make_zoo.py

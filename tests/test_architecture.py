@@ -20,6 +20,7 @@ BASE = {
     "_json",
     "_memory",
     "_names",
+    "_page",
     "_seeds",
     "_text",
     "_files",
@@ -40,7 +41,7 @@ BELOW = {
         *("study", "charts", "evaluation", "methods", "scores", "algorithms", "executors"),
         "fewbench",
     },
-    "packs": {"packs", "study", "evaluation", "methods", "scores", "executors"},
+    "packs": {"packs", "charts", "study", "evaluation", "methods", "scores", "executors"},
     "decide": {
         *("decide", "charts", "study", "evaluation", "runners", "methods", "scores"),
         "algorithms",

@@ -69,3 +69,34 @@ def score_digits(*scores: float) -> int:
     """
     largest = max((abs(one) for one in scores if math.isfinite(one)), default=0.0)
     return max(0, 3 - max(0, round(math.log10(max(largest, 1e-9)))))
+
+
+def fixed(value: float, places: int = 2) -> str:
+    """A number with a true minus sign, or an en dash when there is none.
+
+    >>> fixed(-0.5, 1), fixed(float("nan"))
+    ('−0.5', '–')
+    """
+    if not math.isfinite(value):
+        return "–"
+    shown = f"{value:.{places}f}"
+    return shown.lstrip("-") if not float(shown) else shown.replace("-", "−")
+
+
+def signed(value: float, places: int = 2) -> str:
+    """A difference: `fixed`, with a plus sign where it is above 0.
+
+    >>> signed(0.5, 1), signed(-0.5, 1), signed(0.0, 1)
+    ('+0.5', '−0.5', '0.0')
+    """
+    shown = fixed(value, places)
+    return f"+{shown}" if value > 0 and shown.strip("0.") else shown
+
+
+def p_value(value: float) -> str:
+    """A p value with three decimals.
+
+    >>> p_value(0.03), p_value(0.00002)
+    ('0.030', '<0.001')
+    """
+    return "<0.001" if value < 0.001 else fixed(value, 3)

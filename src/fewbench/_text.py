@@ -1,4 +1,4 @@
-"""Text on its way out: secrets are masked, and what would steer a terminal is written out.
+"""Text on its way out: aligned, wrapped, secrets masked, what would steer a terminal written out.
 
 What the command line prints passes `plain` (`fewbench.cli.text`); text in files passes
 `masked_bytes` (`fewbench._files`, `fewbench._journal`).
@@ -6,7 +6,8 @@ What the command line prints passes `plain` (`fewbench.cli.text`); text in files
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 
 SECRET = re.compile(
     r"(^|_)(API_KEY|SECRET_ACCESS_KEY|(ACCESS|AUTH|SESSION|HF|HUB|GITHUB|GH)_TOKEN)$", re.IGNORECASE
@@ -17,6 +18,7 @@ MASK = "(the key)"
 STEERS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
 )
+WIDEST = 100
 _KNOWN: dict[str, str] = {}
 
 
@@ -64,3 +66,38 @@ def plain(text: str) -> str:
     """
     shown = STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", masked(text))
     return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: int | Sequence[bool] = 1
+) -> str:
+    """Align columns to the left, the first `left` ones or those that it names, or to the right.
+
+    Examples
+    --------
+    >>> print(table(["name", "n"], [["a", "10"], ["bcd", "2"]]))
+    name   n
+    a     10
+    bcd    2
+    """
+    is_left = [at < left for at in range(len(header))] if isinstance(left, int) else left
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if is_left[column] else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def wrapped(line: str, indent: int = 0, width: int = WIDEST) -> str:
+    """Break a line between words; further lines are indented."""
+    return textwrap.fill(
+        line,
+        max(width, indent + 20),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

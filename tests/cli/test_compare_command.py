@@ -6,9 +6,10 @@ from importlib import import_module
 
 import pytest
 
+from fewbench._text import table
 from fewbench.cli.compare import parse_budgets
 from fewbench.cli.options import split_names
-from fewbench.cli.text import number, points, table
+from fewbench.cli.text import number, points
 from fewbench.errors import FewbenchError, MethodError
 
 QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]

@@ -123,9 +123,8 @@ def test_replies_are_counted_beside_the_estimate(run, ok, cli, coming, tmp_path)
 
 
 def test_what_is_asked_and_what_it_took(run, plain, tmp_path):
-    found, asked = run(("wrong, and whole",), "--live", "--", "--max-tokens", "9")
+    found, asked = run(("wrong, and whole",), "--", "--max-tokens", "9")
     assert found.code == 0, found.err
-    assert "live: http://127.0.0.1:" in found.err
     assert f"{MODEL}: 8 of 40 items run" in found.out
     assert "answers: 7 of 8 right" in found.out
     assert f"{MODEL}: 440 tokens" in found.out

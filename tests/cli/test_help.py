@@ -6,7 +6,7 @@ from fewbench.cli.app import COMMANDS, load_command
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if name not in {"transfer", "tasks", "study", "run", "pack"}]
+    "name", [name for name in COMMANDS if name not in {"transfer", "tasks", "run", "pack"}]
 )
 def test_examples_stand_on_lines_of_their_own(ok, name):
     out = ok(name, "--help")

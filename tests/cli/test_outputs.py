@@ -19,7 +19,6 @@ LINES = {
     "audit s.parquet --families -o {}.parquet ": "out.probabilities.npy",
     f"compare s.parquet -m random -n 4 {QUICK} -o {{}}.json": "out.json",
     f"compare s.parquet -m random -n 4 {QUICK} --report {{}}.html": "out.html",
-    "study native-sources s.parquet -n 10 --repeats 1 -o {}.html": "out.html",
     "select s.parquet -m random -n 4 -o {}.json": "out.json",
     f"{SELECTION} -o {{}}.json": "out.json",
     f"{SELECTION} --report {{}}.html": "out.html",
@@ -43,7 +42,7 @@ def test_a_file_is_not_replaced_and_this_is_said_before_the_work(cli, inputs, mo
     there = inputs / LINES[line]
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
-    for reader in ("audit", "compare", "study", "select", "tasks"):  # nothing is read
+    for reader in ("audit", "compare", "select", "tasks"):  # nothing is read
         monkeypatch.setattr(import_module(f"fewbench.cli.{reader}"), "load", pytest.fail)
     monkeypatch.setattr(import_module("fewbench.cli.import_"), "read", pytest.fail)
     said = cli(*line.format("out").split())
@@ -62,7 +61,6 @@ def test_force_replaces(ok, inputs):
     ("line", "path"),
     [
         ("select s.parquet -m random -n 4 -o s.parquet", "s.parquet"),
-        ("study native-sources s.parquet -n 10 -o s.parquet", "s.parquet"),
         (f"compare s.parquet -m random -n 4 {QUICK} -o s.parquet", "s.parquet"),
         (f"compare s.parquet -m random -n 4 --cache s.parquet {QUICK[:-11]}", "s.parquet"),
         (f"{SELECTION} -o m.csv", "m.csv"),

@@ -24,8 +24,9 @@ def scores(tmp_path):
 
 def test_pack_start_tell_estimate_refresh(cli, ok, scores, tmp_path):
     said = ok("pack", scores, "-m", "random-ridge", "-n", 9, "-o", "a.few", "--license", "MIT")
-    assert "random-ridge      9  60" in said
-    assert "stronger than all source models" in said
+    assert "Method: random-ridge\nItems: 9 of 60\n" in said
+    assert "Stronger than all source models" in said
+    assert "Next: fewbench start a.few -o run" in said
     shown = json.loads(ok("pack", "show", "a.few", "--json"))
     assert (shown["license"], shown["benchmarks"][0]["items"]) == ("MIT", 9)
     assert shown["bytes"] < 60_000
@@ -53,7 +54,9 @@ def test_pack_start_tell_estimate_refresh(cli, ok, scores, tmp_path):
 
 def test_mistakes(cli, ok, scores):
     made = ("pack", scores, "-m", "random", "-n", 5, "--no-backtest", "--by", "task", "-o", "a.few")
-    assert "task-1" in ok(*made)
+    said = ok(*made)
+    assert "task-1" in said
+    assert "Next: fewbench start a.few:task-0 -o run" in said
     ok("start", "a.few:task-1", "-o", "run")
     assert len(ok("ask", "run").split()) == 5
     assert load_scores("a.few:task-1").n_items == 41

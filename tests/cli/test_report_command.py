@@ -1,4 +1,4 @@
-"""Pages from the command line: --report of estimate and run, --live, view."""
+"""Pages from the command line: --report of estimate and run, view."""
 
 import json
 import re
@@ -29,11 +29,10 @@ def test_commands_write_it_with_what_the_run_cost(ok, cli, tmp_path, monkeypatch
         "    print(json.dumps(told), flush=True)\n"
     )
     told = cli(
-        "run", "command", "scores.parquet", "-m", "random", "-n", "12", "-o", "run", "--live",
+        "run", "command", "scores.parquet", "-m", "random", "-n", "12", "-o", "run",
         "--report", "run.html", "--", sys.executable, "answer.py",
     )  # fmt: skip
     assert told.code == 0, told.err
-    assert re.search(r"live: http://127\.0\.0\.1:\d+/\S{20,}/", told.err)
     ok("estimate", "run", "--report", "estimate.html")
     for name in ("run.html", "estimate.html"):
         said = plain(body_of(tmp_path.joinpath(name).read_text("utf-8")))

@@ -68,7 +68,7 @@ def test_reasons_are_plain_in_python_too(monkeypatch):
 
 def test_keys_that_programs_repeat_are_masked(cli, scores, monkeypatch, tmp_path):
     monkeypatch.setenv("MY_API_KEY", KEY)
-    words = ("--report", "page.html", "--live")
+    words = ("--report", "page.html")
     said = run(cli, scores, *words)
     again = run(cli, scores, *words, "--force", "--json")
     assert (said.code, again.code) == (0, 0), again.err

@@ -44,8 +44,8 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     ok("track", "follow", "--add", "last", told(4, items), *ONE)
     step = ("--step", "last=500")
     text = ok("track", "follow", *step, "--change", "0.1", "-o", "curve.csv")
-    assert text.startswith("best: last (")
-    assert "the next checkpoint needs about " in text
+    assert text.startswith("last is the best with probability ")
+    assert "Items that the next checkpoint needs: about " in text
     with open(tmp_path / "curve.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["checkpoint"] for row in rows] == ["step-100", "step-200", "last"]
@@ -72,5 +72,5 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
 def test_checkpoints_in_the_scores_file(ok, tmp_path):
     path = save_scores(TABLE, tmp_path / "all.parquet")
     text = ok("track", path, "--run", "run")
-    assert "real changes (at 90% for all 5 together, Holm):" in text
+    assert " of 5 tested changes are real (at 90%, all together)." in text
     assert "known" in text

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fewbench
+from fewbench._page import as_markdown
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.errors import looks_of
@@ -69,8 +70,10 @@ def test_conditions_and_codes(sources, targets, play):
     for verdict, one in found.items():
         assert one.verdict == verdict
         assert one.exit_code == {"pass": 0, "fail": 1, "undecided": 3}[verdict]
-        assert verdict in repr(one)
-        assert verdict in one.to_markdown()
+        words = {"pass": "passes", "fail": "fails", "undecided": "undecided"}[verdict]
+        assert words in repr(one)
+        assert words in str(one)
+        assert f"| {verdict} |" in as_markdown(one.page())
         assert len(one.to_frame()) == 1
     assert found["undecided"].checks[0].items_needed > 60
     both = fewbench.gate(evaluation, at_least=1.0, not_below=baseline, margin=0.5)
@@ -111,5 +114,5 @@ def test_mistakes_and_names_that_hold_markup(sources, play, targets):
     for said, given in wrong.items():
         with pytest.raises(FewbenchError, match=said):
             fewbench.gate(evaluation, **given)
-    text = fewbench.gate(evaluation, at_least=0.5).to_markdown()
+    text = as_markdown(fewbench.gate(evaluation, at_least=0.5).page())
     assert "a\\|b&lt;c&gt;" in text

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewbench
-from fewbench.decide.operands import contrast, fixed, operand, task_contrasts
+from fewbench.decide.operands import at_score, contrast, operand, task_contrasts
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.contrast import look_bounds
@@ -84,7 +84,7 @@ def test_equal_models_are_seldom_told_apart(method, play):
             if n == 40:
                 once.append(told_apart(contrast(*sides)))
                 numbers += [
-                    told_apart(contrast(one, fixed(float(full[i]), sources)))
+                    told_apart(contrast(one, at_score(float(full[i]), sources)))
                     for one, i in zip(sides, pair, strict=True)
                 ]
     # Of 60, at a true level of 10 %: 11 or more in 5 % of studies.

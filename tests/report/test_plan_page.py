@@ -7,17 +7,17 @@ from html import unescape
 import numpy as np
 
 import fewbench
-from fewbench.report import write_plan
+from fewbench.report.sections import render
 from fewbench.scores import Scale
 from fewbench.testing import simulate
 
 
-def test_everything_that_the_plan_says(balanced, body, tmp_path):
+def test_everything_that_the_plan_says(balanced, body):
     rng = np.random.default_rng(0)
     right = rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 120)) > rng.normal(size=120)
     table = replace(simulate(60, 120, seed=0), values=right.astype(float), scale=Scale(0, 100))
     made = fewbench.plan(table, budget=15, methods=["greedy-ridge", "random"], repeats=3)
-    text = body(write_plan(made, tmp_path / "plan.html", "a <table>").read_text("utf-8"))
+    text = body(render(made.page("a <table>")))
     balanced(text)
     plain = " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
     assert "Plan for a <table>" in plain
@@ -26,6 +26,6 @@ def test_everything_that_the_plan_says(balanced, body, tmp_path):
     for note in made.notes:
         assert note[1:] in plain
     for words in ("Like the source models", "Of a new family", "Stronger than all source models"):
-        assert plain.count(words) == 2  # a row and a picture
+        assert plain.count(words) == 3  # a row, its reason and a picture
     assert "NaN" not in text
     assert "None" not in text

@@ -11,9 +11,9 @@ import pytest
 
 import fewbench
 from fewbench import Track
+from fewbench._names import signed
 from fewbench.decide.track_result import Change, Point
 from fewbench.evaluation.estimate import Interval
-from fewbench.report.words import signed
 from fewbench.report.writing import render_report
 from fewbench.testing import simulate
 

@@ -325,7 +325,8 @@ def test_the_first_plan_of_a_large_table_takes_less_than_half_a_minute():
 
 
 def test_it_shows_itself(by_error):
-    assert repr(by_error).startswith(by_error.answer)
+    assert repr(by_error).startswith(f"Plan: {by_error.answer}")
+    assert str(by_error).startswith(by_error.answer[:50])
     assert "<table" in by_error._repr_html_()
     assert by_error.to_frame().loc["like", "method"] == "greedy-ridge"
     made = json.loads(by_error.to_json())

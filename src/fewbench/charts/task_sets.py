@@ -1,9 +1,12 @@
-"""Charts of a selection of tasks: its error, that of chance, more tasks or fewer, resampling."""
+"""Charts of a selection of tasks: its error, that of chance, resampling, maps of the tasks."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from fewbench.charts import forms, theme
 from fewbench.charts.labels import spread
@@ -11,6 +14,7 @@ from fewbench.charts.theme import LIGHT, finished, finite
 
 MOST_MODELS, MOST_TASKS = 40, 16
 LINES = 300.0
+MOST_CELLS = 90  # along a side: with more tasks a cell is the mean of several
 
 
 def error_curves(found: Mapping[str, Any], k: int | None) -> Any | None:
@@ -172,3 +176,83 @@ def stability(tasks: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> Any 
     # The axis is the same whatever the shares, so that a short bar means seldom.
     return forms.bars(rows, "share of resamples", f"How often tasks are chosen again. {told}.",
                       high=1.08)  # fmt: skip
+
+
+def similarity(found: Mapping[str, Any], key: str, chosen: Sequence[str]) -> Any | None:
+    """How alike tasks are, in the order of their clusters; the chosen ones have bold names.
+
+    `found` has `tasks` and the matrices `sim` and `le` or None.
+    """
+    if found.get(key) is None:
+        return None
+    tasks, matrix = found["tasks"], np.array(found[key], dtype=float)
+    np.fill_diagonal(matrix, np.nan)  # which would hide the rest
+    blocks = [tasks[at : at + per_cell(tasks)] for at in range(0, len(tasks), per_cell(tasks))]
+    names = [one[0] if len(one) == 1 else f"{one[0]} … {one[-1]}" for one in blocks]
+    starts = np.cumsum([0, *map(len, blocks[:-1])])
+    sums, counts = (
+        np.add.reduceat(np.add.reduceat(part, starts), starts, axis=1)
+        for part in (np.nan_to_num(matrix), ~np.isnan(matrix) * 1)
+    )
+    cells = [
+        (names[i], names[j], sums[i, j] / counts[i, j])
+        for i, j in zip(*np.nonzero(counts), strict=True)
+    ]
+    bold = [name for name, one in zip(names, blocks, strict=True) if {*one} & {*chosen}]
+    return _heat(cells, names, bold, f"{len(tasks)} tasks in the order of their clusters")
+
+
+def per_cell(tasks: Sequence[str]) -> int:
+    """Return how many tasks a row of `similarity` stands for."""
+    return -(-len(tasks) // MOST_CELLS)
+
+
+def transfers(found: Mapping[str, Any], chosen: Sequence[str]) -> Any | None:
+    """The strongest transfers, from the exemplars of a row's task to the questions of a column's.
+
+    `found` has `tasks` and `arcs`: source, target and value.
+    """
+    tasks, arcs = found["tasks"], strongest(found)
+    cells = [(tasks[i], tasks[j], value) for i, j, value in arcs]
+    names = [tasks[at] for at in sorted({at for arc in arcs for at in arc[:2]})]
+    told = f"The {len(arcs)} strongest transfers between {len(tasks)} tasks"
+    return _heat(cells, names, chosen, told)
+
+
+def strongest(found: Mapping[str, Any]) -> list[tuple[int, int, float]]:
+    """Return the strongest transfers first, as many as fill a map."""
+    known = [(int(i), int(j), float(v)) for i, j, v in found["arcs"] if v is not None]
+    kept: list[tuple[int, int, float]] = []
+    seen = set[int]()
+    for i, j, value in sorted(known, key=lambda arc: (-arc[2], arc[0], arc[1])):
+        if len(seen | {i, j}) <= MOST_CELLS:
+            seen |= {i, j}
+            kept.append((i, j, value))
+    return kept
+
+
+def _heat(
+    cells: Sequence[tuple[str, str, float]], names: Sequence[str], bold: Sequence[str], told: str
+) -> Any | None:
+    """A shaded cell for each value; the extreme hundredths are shaded like their neighbors."""
+    import altair as alt
+
+    if not cells:
+        return None
+    low, high = np.percentile([value for *_, value in cells], [1, 99])
+    ends = [low, high] if high > low else [low - 1, low + 1]
+    values = [{"row": a, "column": b, "value": finite(v, 3)} for a, b, v in cells]
+    mark = alt.expr(f"indexof({json.dumps(list(bold))}, datum.value) >= 0 ? 700 : 400")
+    axis: dict[str, Any] = {
+        "title": None, "labelFontSize": 10, "labelLimit": 150, "labelPadding": 3, "ticks": False,
+        "labelColor": LIGHT["ink"], "labelFontWeight": mark, "domain": False, "labelOverlap": False,
+    }  # fmt: skip
+    chart = alt.Chart(theme.rows(values)).mark_rect(color=LIGHT["m1"]).encode(
+        x=alt.X("column:N", sort=list(names), axis=None),
+        y=alt.Y("row:N", sort=list(names), axis=alt.Axis(**axis)),
+        opacity=alt.Opacity("value:Q", legend=None, scale=alt.Scale(
+            domain=ends, range=[0.1, 1], clamp=True)),
+        tooltip=["row:N", "column:N", "value:Q"],
+    )  # fmt: skip
+    said = f"{told}; shades from {low:.2f} to {high:.2f}."
+    return finished(chart, said, 13 * len(names) + 20)

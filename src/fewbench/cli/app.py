@@ -58,7 +58,6 @@ COMMANDS = {
         "Compare methods on models with known full scores.",
     ),
     "plan": ("plan:plan", "Plan how many items to run and with which method."),
-    "study": ("study:study", "Analyze single methods (TailoredBench)."),
     "pack": (
         "pack:pack",
         "Make a pack: a benchmark's few items in one file.",

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from fewbench._names import counted, some
+from fewbench._text import WIDEST, wrapped
 from fewbench.audit import DROPS, Audit, Finding, drop, with_families
 from fewbench.audit import audit as run_audit
 from fewbench.cli.options import AverageOption, Json, ScoresPath, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import WIDEST, echo, say, wrapped
+from fewbench.cli.text import echo, say
 from fewbench.errors import FewbenchError
 from fewbench.scores import save_scores
 

@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from fewbench._text import table
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import echo, number, points, say, table
+from fewbench.cli.text import echo, number, points, say
 from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study import KINDS, Comparison, SplitSettings
@@ -77,8 +78,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="Cache for finished results: a file, a folder (FOLDER/) or a URL such as "
-            "s3://bucket/cells (default: a file in your cache directory).",
+            help="Cache for finished results: a file or a folder (FOLDER/) (default: a file in "
+            "your cache directory).",
         ),
     ] = None,
     use_cache: Annotated[
@@ -108,7 +109,7 @@ def compare(
     group          whole families (or another column, --group-by) are targets
     """
     check_outputs(output, report, inputs=[scores_path], force=force)
-    if cache is not None and "://" not in cache and not is_folder(cache):
+    if cache is not None and not is_folder(cache):
         check_outputs(Path(cache), inputs=[scores_path], force=True)  # it grows
     scores = load(scores_path, average)
     kinds = split_names(",".join(split or ["random"]))

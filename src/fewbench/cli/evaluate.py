@@ -9,6 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from fewbench._names import counted, some
+from fewbench._text import table
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
@@ -25,7 +26,7 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_output_folder, check_outputs
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import echo, number, say, table
+from fewbench.cli.text import echo, number, say
 from fewbench.errors import EvaluationError, MethodError
 from fewbench.evaluation import Estimate, Evaluation, Stop
 from fewbench.evaluation.estimate import Interval

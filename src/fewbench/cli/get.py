@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from fewbench._names import counted
+from fewbench._text import WIDEST, table
 from fewbench.cli.audit import describe
 from fewbench.cli.options import Cluster, Filter, Json, Metric
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, progress_bar
-from fewbench.cli.text import WIDEST, echo, say, table
+from fewbench.cli.text import echo, say
 from fewbench.errors import PublicError
 from fewbench.public import (
     PublicFiles,

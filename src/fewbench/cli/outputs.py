@@ -1,7 +1,7 @@
 """Check output paths before the work, and write results; --force replaces files."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,17 +9,24 @@ import typer
 
 from fewbench._files import written_whole
 from fewbench._names import as_cell
-from fewbench.cli.text import say
+from fewbench._page import Page, as_markdown, as_text
+from fewbench.cli.text import echo, say
 from fewbench.errors import FewbenchError
 
 if TYPE_CHECKING:
-    from fewbench.decide import Ranking, Track, Versus
+    from fewbench.decide import Gate, Ranking, Track, Versus
+    from fewbench.study import Plan
 
+FORMATS = (".html", ".md", ".json", ".csv")
+WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
 
 def check_outputs(
-    *outputs: Path | None, inputs: Iterable[Path | None] = (), force: bool = False
+    *outputs: Path | None,
+    inputs: Iterable[Path | None] = (),
+    force: bool = False,
+    formats: Sequence[str] = (),
 ) -> None:
     """Check the files that a command will write.
 
@@ -31,17 +38,23 @@ def check_outputs(
         Files and folders that the command reads. They are never replaced.
     force : bool
         Whether to replace other files.
+    formats : sequence of str
+        How the files' names may end; none for any.
 
     Raises
     ------
     FewbenchError
-        If a path is a folder, an input, named twice, exists, or cannot be written.
+        If a path is of no such format, a folder, an input, named twice, exists, or cannot be
+        written.
     """
     read = [path for path in inputs if path is not None]
     seen: dict[str, Path] = {}
     for output in outputs:
         if output is None:
             continue
+        if formats and output.suffix not in formats:
+            ends = f"{', '.join(formats[:-1])} or {formats[-1]}"
+            raise FewbenchError(f"cannot write {output}", hint=f"name a file that ends in {ends}")
         if output.is_dir():
             raise FewbenchError(f"{output} is a folder", hint="name a file to write")
         _check_place(output)
@@ -81,19 +94,39 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
             raise FewbenchError(f"{folder} is an input", hint="name another folder with -o")
 
 
-def write_result(found: "Versus | Ranking | Track", output: Path | None) -> None:
-    """Write what was found as a page (.html), .json, or a table (any other file)."""
+def show(
+    page: Page,
+    found: "Versus | Ranking | Track | Gate | Plan",
+    output: Path | None,
+    as_json: bool,
+    *details: str,
+) -> None:
+    """Print a result, and write it as its file's name says.
+
+    Parameters
+    ----------
+    page : Page
+        What `found` shows.
+    output : Path or None
+        Its ending is one of `FORMATS`.
+    as_json : bool
+        Whether JSON is printed in place of text.
+    *details : str
+        Details of the page to print.
+    """
+    echo(found.to_json() if as_json else as_text(page, *details))
     if output is None:
         return
     with written_whole(output) as temporary:
         if output.suffix == ".html":
-            from fewbench.report.writing import render_report
+            from fewbench.report.sections import render
 
-            temporary.write_text(render_report(found), encoding="utf-8")
-        elif output.suffix == ".json":
-            temporary.write_text(found.to_json() + "\n", encoding="utf-8")
-        else:
+            temporary.write_text(render(page), encoding="utf-8")
+        elif output.suffix == ".csv":
             found.to_frame().reset_index().map(as_cell).to_csv(temporary, index=False)
+        else:
+            text = as_markdown(page) if output.suffix == ".md" else found.to_json() + "\n"
+            temporary.write_text(text, encoding="utf-8")
     say(f"wrote {output}")
 
 

@@ -1,14 +1,13 @@
 """fewbench pack: a benchmark's few items, with all that estimates need, in one file."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from fewbench._names import counted
-from fewbench._warned import with_warnings
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
@@ -20,20 +19,13 @@ from fewbench.cli.options import (
 )
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, status_line
-from fewbench.cli.text import echo, number, say, table
+from fewbench.cli.text import echo, say
 from fewbench.errors import PackError
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores.pack_files import SUFFIX
 
 if TYPE_CHECKING:
     from fewbench.packs import Pack
-
-MOST_LISTED = 30
-RELATIONS = {
-    "like": "like the source models",
-    "family": "of a new family",
-    "stronger": "stronger than all source models",
-}
 
 
 class _MakesByDefault(TyperGroup):
@@ -151,8 +143,7 @@ def make(
         echo(json.dumps(_with_size(made, output), indent=2))
         return
     echo(f"wrote {output} ({_kilobytes(output)})")
-    echo(describe(made))
-    say(f"Next: fewbench start {_used_as(made, output)} -o run")
+    echo(str(replace(made, source=output)))
 
 
 @pack.command()
@@ -181,7 +172,7 @@ def show(
         echo(json.dumps(_with_size(opened, opened.source), indent=2))
         return
     echo(f"{file} ({_kilobytes(opened.source)})")
-    echo(describe(opened))
+    echo(str(opened))
 
 
 @pack.command()
@@ -203,30 +194,7 @@ def refresh(
 
     with at_work("estimating again"):
         found = refresh_pack(folder, file, level)
-    if as_json:
-        echo(json.dumps(found.to_dict(), indent=2))
-        return
-    rows = []
-    for target, row in found.to_frame().iterrows():
-        ends = f"{number(row['low'])} .. {number(row['high'])}"
-        before, moved = (_number(row[key], sign=key == "moved") for key in ("before", "moved"))
-        used = f"{found.used[str(target)]} of {found.recorded[str(target)]}"
-        rows.append([str(target), before, number(row["after"]), moved, ends, used])
-    header = ["target", "before", "after", "moved", f"{level:.0%} interval", "answers used"]
-    echo(with_warnings(table(header, rows), found.after.warnings))
-    for note in found.notes:
-        say(f"note: {note}")
-
-
-def _number(value: Any, *, sign: bool = False) -> str:
-    if value is None or value != value:
-        return "–"
-    return f"{value:+.3f}" if sign else number(value)
-
-
-def _with_ends(row: dict[str, Any]) -> str:
-    low, high = _number(row["error_low"]), _number(row["error_high"])
-    return f"{_number(row['error'])} ({low} .. {high})"
+    echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
 
 
 def _kilobytes(path: Path) -> str:
@@ -235,59 +203,3 @@ def _kilobytes(path: Path) -> str:
 
 def _with_size(made: "Pack", path: Path) -> dict[str, Any]:
     return {"file": str(path), "bytes": path.stat().st_size, **made.to_dict()}
-
-
-def _used_as(made: "Pack", path: Path) -> str:
-    return str(path) if len(made.names) == 1 else f"{path}:{made.names[0]}"
-
-
-def describe(made: "Pack") -> str:
-    """Return what is in a pack, as a few lines of text."""
-    record = made.record
-    lines = [
-        f"{record.name}, made {record.created} by fewbench {record.version}",
-        f"license: {record.license or 'not stated'}; cite: {record.cite or 'not stated'}",
-        "source models: " + ("anonymous" if record.is_anonymous else "named"),
-        "",
-    ]
-    frame = made.to_frame().reset_index()
-    header = ["benchmark", "method", "items", "of", "tasks", "source models", "their scores"]
-    rows = [
-        [
-            str(row["benchmark"]),
-            str(row["method"]),
-            f"{row['items']:,}",
-            f"{row['of_items']:,}",
-            str(row["tasks"]),
-            f"{row['source_models']:,}",
-            f"{number(row['source_scores_low'])} .. {number(row['source_scores_high'])}",
-        ]
-        for _, row in frame[:MOST_LISTED].iterrows()
-    ]
-    lines.append(table(header, rows, left=2))
-    if len(frame) > MOST_LISTED:
-        lines.append(f"and {len(frame) - MOST_LISTED:,} more (--json lists all)")
-    for part in made.parts[:MOST_LISTED]:
-        lines += _backtest(part.record.name if len(made.parts) > 1 else "", part.record.backtest)
-        lines += [f"note: {note}" for note in part.record.notes]
-    return "\n".join(lines)
-
-
-def _backtest(name: str, rows: list[dict[str, Any]]) -> list[str]:
-    if not rows:
-        return []
-    header = ["targets", "error", "random errs", "90% interval ±", "holds", "targets a repeat"]
-    shown = [
-        [
-            RELATIONS.get(str(row["target"]), str(row["target"])),
-            _with_ends(row),
-            _number(row["random_error"]),
-            _number(row["half_width"]),
-            "–" if row["coverage"] is None else f"{row['coverage']:.0%}",
-            f"{row['targets']:.0f}",
-        ]
-        for row in rows
-    ]
-    repeats = counted(int(rows[0]["repeats"]), "repeat")
-    title = f"backtest on held-out source models, {repeats}" + (f": {name}" if name else "")
-    return ["", title, table(header, shown)]

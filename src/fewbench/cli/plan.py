@@ -1,8 +1,6 @@
 """fewbench plan: which method, how many items, what to expect."""
 
-import math
 import os
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +8,12 @@ import typer
 
 from fewbench.cli.compare import default_cache
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
-from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.outputs import FORMATS, Force, check_outputs, show
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import echo, number, say, table
-from fewbench.errors import StudyError
-from fewbench.study import Forecast, Plan
+from fewbench.cli.text import echo
+from fewbench.study import Plan
 from fewbench.study import plan as make_plan
 from fewbench.study.forecast import TARGETS
-
-FORMATS = (".html", ".json")
 
 
 def plan(
@@ -95,9 +90,7 @@ def plan(
     family    of a new family (whole families are held out)
     stronger  stronger than all source models (the strongest are held out)
     """
-    if output is not None and output.suffix not in FORMATS:
-        raise StudyError(f"cannot write {output}", hint="name a file that ends in .html or .json")
-    check_outputs(output, inputs=[scores_path], force=force)
+    check_outputs(output, inputs=[scores_path], force=force, formats=FORMATS)
     scores = load(scores_path, average)
     with progress_bar("backtesting") as progress:
         made = make_plan(
@@ -119,109 +112,8 @@ def plan(
             progress=progress,
             on_first=None if as_json else lambda first: echo(_early(first)),
         )
-    echo(made.to_json() if as_json else describe(made, str(scores_path), cost_column))
-    if output is None:
-        return
-    if output.suffix == ".json":
-        made.save_json(output)
-    else:
-        from fewbench.report import write_plan
-
-        write_plan(made, output, scores_path.name)
-    say(f"wrote {output}")
+    show(made.page(str(scores_path), cost_column or "items"), made, output, as_json)
 
 
 def _early(first: Plan) -> str:
     return f"First answer, from a few held-out models: {first.answer}\nJudging it on others …\n"
-
-
-def describe(made: Plan, path: str = "SCORES", unit: str | None = None) -> str:
-    """Return a plan as text: the answer, how sure it is, and a table."""
-    first = made.forecasts[0]
-    lines = [made.answer, *_sure(made, first), "", _table(made)]
-    better = [one for one in made.forecasts if one.is_better]
-    if better and len(better) < len(made.forecasts):
-        for one in made.forecasts:
-            if not one.is_better:
-                lines.append(f"targets {TARGETS[one.target][1]}: {one.reason}")
-    lines += ["", _cost(made, first, unit)]
-    if made.learning is not None:
-        lines += ["", made.learning.says, _sources(made)]
-    lines += ["", *(f"note: {note}" for note in made.notes)]
-    if first.items < made.n_items:
-        lines.append(
-            f"Next: fewbench start {shlex.quote(path)} --method {shlex.quote(first.method)} "
-            f"--budget {first.items} -o DIR"
-        )
-    return "\n".join(lines)
-
-
-def _sure(made: Plan, one: Forecast) -> list[str]:
-    """Say how sure the answer is, and what random sampling would need."""
-    d, said = made.digits, []
-    if one.is_better:
-        said.append(
-            f"How sure: the error is between {number(one.error_low, d)} and "
-            f"{number(one.error_high, d)} (90% interval)"
-        )
-        low, high = one.items_low, one.items_high
-        if low is not None and high is not None and low < high:
-            said[-1] += f"; {low:,} to {high:,} items may be needed"
-        said[-1] += "."
-        needs = f"{one.random_items:,} items"
-        if one.random_items >= made.n_items:
-            needs = f"all {made.n_items:,} items"
-        how = " if both models run the same items" if made.goal == "difference" else ""
-        said.append(f"Plain random sampling needs {needs} for the same{how}.")
-    else:
-        said.append(f"Use plain random sampling: {one.reason}.")
-    if made.goal == "budget":
-        said[-1] += f" With {one.items:,} items it errs by {number(one.random_error, d)}."
-    return said
-
-
-def _table(made: Plan) -> str:
-    d = made.digits
-    squared = "vs random, squared" if made.goal == "difference" else "vs random"
-    header = ["target model", "method", "items", "error [90%]", f"interval {made.level:.0%}"]
-    header += [f"{squared} [90%]", "random needs"]
-    rows = []
-    for one in made.forecasts:
-        error, ratio = number(one.error, d), number(one.ratio, 2)
-        if one.error_low < one.error_high:
-            error += f" [{number(one.error_low, d)}, {number(one.error_high, d)}]"
-            ratio += f" [{number(one.ratio_low, 2)}, {number(one.ratio_high, 2)}]"
-        width = "–" if math.isnan(one.half_width) else f"±{number(one.half_width, d)}"
-        row = [TARGETS[one.target][1], one.method, f"{one.items:,}", error, width, ratio]
-        rows.append([*row, f"{one.random_items:,}"])
-    return table(header, rows, left=2)
-
-
-def _cost(made: Plan, one: Forecast, unit: str | None) -> str:
-    """Say what a run costs, and when the source models' full runs have paid."""
-    if one.cost is None or one.full_cost is None or one.random_cost is None:
-        return ""
-    of = "items" if unit is None else unit
-    said = f"Cost of a run: {one.cost:,.6g} of {one.full_cost:,.6g} {of}"
-    said += f" ({one.cost / one.full_cost:.1%} of a full run)"
-    if not one.is_better:
-        return f"{said}."
-    said += f"; random sampling {one.random_cost:,.6g}."
-    if one.breakeven is not None:
-        said += (
-            f" If you ran the {made.n_models:,} source models yourself, they have paid after "
-            f"{one.breakeven:,} new models that are not run in full"
-        )
-        if one.breakeven_random is not None:
-            said += f", or after {one.breakeven_random:,} in place of random sampling"
-        said += "."
-    return said
-
-
-def _sources(made: Plan) -> str:
-    learning = made.learning
-    if learning is None:
-        return ""
-    counts = [f"{n:,}" for n in learning.sources]
-    errors = [number(one.value * made.span, made.digits) for one in learning.errors]
-    return table(["source models", *counts], [["error", *errors]])

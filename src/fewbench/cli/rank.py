@@ -5,18 +5,14 @@ from typing import Annotated
 
 import typer
 
-from fewbench._names import counted, some
 from fewbench.cli.options import Json, open_evaluation
-from fewbench.cli.outputs import Force, check_outputs, write_result
+from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.cli.progress import at_work
 from fewbench.cli.sides import ONE_LOOK
-from fewbench.cli.text import echo, number, say, table
+from fewbench.cli.text import say
 from fewbench.cli.versus import MEASURING
-from fewbench.decide import Ranking
 from fewbench.decide import rank as rank_targets
 from fewbench.errors import EvaluationError
-
-FORMATS = (".json", ".csv", ".html")
 
 
 def rank(
@@ -53,9 +49,7 @@ def rank(
     scores: Annotated[
         Path | None, typer.Option("--scores", help="Scores file, if it was moved.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write: .html, .json or .csv.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=f"{WRITES}.")] = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:
@@ -72,11 +66,7 @@ def rank(
     """
     if ask and further is None:
         raise EvaluationError("how many items to ask for?", hint="add --next, as in --next 50")
-    if output is not None and output.suffix not in FORMATS:
-        raise EvaluationError(
-            f"cannot write {output}", hint="name a file that ends in .html, .json or .csv"
-        )
-    check_outputs(output, inputs=[scores, *folders], force=force)
+    check_outputs(output, inputs=[scores, *folders], force=force, formats=FORMATS)
     evaluations = [open_evaluation(folder, scores) for folder in folders]
     with at_work(MEASURING):
         found = rank_targets(
@@ -93,36 +83,4 @@ def rank(
             evaluation.ask_more(own)
         if not sequential:
             say(ONE_LOOK)
-    echo(found.to_json() if as_json else describe(found))
-    write_result(found, output)
-
-
-def describe(found: Ranking) -> str:
-    """Return a ranking as text."""
-    best = some([one.target for one in found.targets[: found.top]])
-    settled = "settled" if found.is_settled else "not settled"
-    lines = [
-        f"best{'' if found.top == 1 else f' {found.top}'}: {best} ({settled} at {found.level:.0%})",
-        "",
-    ]
-    wanted = "P(best)" if found.top == 1 else f"P(best {found.top})"
-    rows = [
-        [
-            one.target,
-            str(one.rank),
-            f"{one.rank_low} .. {one.rank_high}",
-            number(one.score),
-            number(one.chance_top, 2),
-            f"{one.items_run:,}",
-            str(len(one.level_with)),
-        ]
-        for one in found.targets
-    ]
-    header = ["target", "rank", f"ranks at {found.level:.0%}", "score", wanted, "items"]
-    lines.append(table([*header, "level with"], rows))
-    lines.append("level with: number of targets that may be as good, at this level for all pairs")
-    if found.next_targets:
-        lines.append(f"Next: run more items of {' and '.join(found.next_targets)}")
-    for target, items in found.next_items.items():
-        lines.append(f"{target}, {counted(len(items), 'item')} next: {', '.join(items)}")
-    return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])
+    show(found.page(), found, output, as_json)

@@ -17,7 +17,6 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
-    Live,
     Method,
     Minutes,
     Output,
@@ -76,7 +75,6 @@ def command(
     accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     report: Report = None,
-    live: Live = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -104,7 +102,6 @@ def command(
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
         report=report,
-        live=live,
         force=force,
         as_json=as_json,
     )

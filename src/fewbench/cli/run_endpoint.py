@@ -16,7 +16,6 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
-    Live,
     Method,
     Minutes,
     Output,
@@ -72,7 +71,6 @@ def endpoint(
     strict: Strict = False,
     seed: Seed = 0,
     report: Report = None,
-    live: Live = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -111,7 +109,6 @@ def endpoint(
         accept_changes=accept_changes,
         strict=strict,
         report=report,
-        live=live,
         force=force,
         as_json=as_json,
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbench.cli.evaluate import MEASURING
-from fewbench.cli.live import followed
 from fewbench.cli.options import AcceptDifferences, Json, ScoresOrPack, Seed, Strict, items_of
 from fewbench.cli.outputs import Force
 from fewbench.cli.progress import status_line
@@ -21,7 +20,6 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
-    Live,
     Method,
     Minutes,
     Notes,
@@ -68,7 +66,6 @@ def inspect(
     strict: Strict = False,
     seed: Seed = 0,
     report: Report = None,
-    live: Live = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -99,7 +96,6 @@ def inspect(
         accept_changes=accept_changes,
         strict=strict,
         report=report,
-        live=live,
         force=force,
         as_json=as_json,
     )
@@ -115,8 +111,7 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
     told = Notes()
     # On a terminal, Inspect shows the progress itself.
     shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
-    source = settings.scores_path.name
-    with followed(settings.live, settings.folder, source) as follow, shown as update:
+    with shown as update:
         result = run(
             scores,
             settings.method,
@@ -125,11 +120,10 @@ def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
             tries=settings.tries,
             quiet=settings.as_json,
             on_notes=told.tell,
-            on_progress=follow.after(ProgressLine(update)),
+            on_progress=ProgressLine(update),
             on_end=lambda: update(MEASURING),
             **settings.of_run(),
         )
-        follow.end(result, scores)
     print_result(result, scores, settings, told)
 
 

@@ -22,7 +22,6 @@ from fewbench.cli.running import (
     HalfWidth,
     Items,
     Level,
-    Live,
     Method,
     Minutes,
     Output,
@@ -59,7 +58,6 @@ def lm_eval(
     accept_changes: AcceptChanges = False,
     seed: Seed = 0,
     report: Report = None,
-    live: Live = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -90,7 +88,6 @@ def lm_eval(
         accept_fractions=accept_fractions,
         accept_changes=accept_changes,
         report=report,
-        live=live,
         force=force,
         as_json=as_json,
     )

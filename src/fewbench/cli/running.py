@@ -10,7 +10,6 @@ import typer
 from pydantic import ValidationError
 
 from fewbench.cli.evaluate import MEASURING, describe
-from fewbench.cli.live import followed
 from fewbench.cli.options import load
 from fewbench.cli.outputs import check_output_folder, check_outputs
 from fewbench.cli.progress import status_line
@@ -91,12 +90,6 @@ AcceptChanges = Annotated[
 Report = Annotated[
     Path | None, typer.Option(help="Write the estimates as an HTML page to this file.")
 ]
-Live = Annotated[
-    bool,
-    typer.Option(
-        "--live", help="Serve a page on this machine that follows the run; prints its address."
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,6 @@ class Settings:
     accept_changes: bool = False
     strict: bool = False
     report: Path | None = None
-    live: bool = False
     force: bool = False
     as_json: bool = False
 
@@ -173,10 +165,7 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
     from fewbench.runners.driving import run_with
 
     told = Notes()
-    with (
-        followed(settings.live, settings.folder, settings.scores_path.name) as follow,
-        status_line(f"running {runner.name}") as update,
-    ):
+    with status_line(f"running {runner.name}") as update:
         result = run_with(
             runner,
             scores,
@@ -185,11 +174,10 @@ def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
             targets=settings.targets,
             tries=settings.tries,
             on_notes=told.tell,
-            on_progress=follow.after(ProgressLine(update)),
+            on_progress=ProgressLine(update),
             on_end=lambda: update(MEASURING),
             **settings.of_run(),
         )
-        follow.end(result, scores)
     print_result(result, scores, settings, told)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from fewbench.cli.text import number, table, wrapped
+from fewbench._text import table, wrapped
+from fewbench.cli.text import number
 
 MEANINGS = {
     "gain": "increase in the coverage of all tasks",

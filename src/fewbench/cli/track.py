@@ -14,10 +14,10 @@ from fewbench.cli.options import (
     ScoreColumn,
     load,
 )
-from fewbench.cli.outputs import Force, check_outputs, write_result
+from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import echo, number, say, table
-from fewbench.decide import Track, add_checkpoint
+from fewbench.cli.text import echo, say
+from fewbench.decide import add_checkpoint
 from fewbench.decide import track as follow
 from fewbench.decide.track_folder import is_tracked, open_folder
 from fewbench.errors import AnswersError, EvaluationError
@@ -27,7 +27,6 @@ from fewbench.readers import Columns, are_logs, read
 from fewbench.scores import Scores
 
 MEASURING = "measuring the method's error on held-out source models …"
-FORMATS = (".json", ".csv", ".html")
 
 
 def track(
@@ -77,7 +76,7 @@ def track(
     scores: MovedScores = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write: .html, .json or .csv."),
+        typer.Option("--output", "-o", help=f"{WRITES}."),
     ] = None,
     average: AverageOption = None,
     as_json: Json = False,
@@ -110,12 +109,7 @@ def track(
         return
     if answers is not None:
         raise AnswersError("answers of which checkpoint?", hint="name it with --add NAME")
-    if output is not None and output.suffix not in FORMATS:
-        raise EvaluationError(
-            f"cannot write {output}",
-            hint="name a file that ends in .html, .json or .csv",
-        )
-    check_outputs(output, inputs=[scores, path], force=force)
+    check_outputs(output, inputs=[scores, path], force=force, formats=FORMATS)
     given: Scores | Path = path
     moved = None if scores is None else load(scores, average)
     if not followed:
@@ -135,8 +129,7 @@ def track(
             half_width=half_width,
             change=change,
         )
-    echo(found.to_json() if as_json else describe(found))
-    write_result(found, output)
+    show(found.page(), found, output, as_json)
 
 
 def _named_steps(given: list[str] | None) -> dict[str, float]:
@@ -220,53 +213,3 @@ def _tell(evaluation: Evaluation, told: Scores, name: str) -> int:
     if unasked > 0:
         say(f"note: {counted(unasked, 'item')} not used: not asked for")
     return taken
-
-
-def describe(found: Track) -> str:
-    """Return a curve as text: the best checkpoint, the curve, the changes."""
-    best = found[found.best]
-    lines = [
-        f"best: {found.best} ({number(best.score)}), the best of {len(found.points)} with "
-        f"probability {number(best.chance_best, 2)}",
-        "",
-    ]
-    header = ["checkpoint", "step", "score", f"{found.level:.0%} interval", "items", "P(best)"]
-    rows = [
-        [
-            one.checkpoint,
-            f"{one.step:,.10g}",
-            number(one.score),
-            "known" if one.is_known else f"{one.interval.low:.3f} .. {one.interval.high:.3f}",
-            f"{one.items_run:,}",
-            number(one.chance_best, 2),
-        ]
-        for one in found.points
-    ]
-    lines.append(table(header, rows))
-    lines += ["intervals hold for each checkpoint by itself", ""]
-    lines += _changes(found)
-    if found.items_needed is not None:
-        lines.append(
-            f"the next checkpoint needs about {found.items_needed:,} of {found.items_total:,} items"
-        )
-    return "\n".join([*lines, *(f"warning: {said}" for said in found.warnings)])
-
-
-def _changes(found: Track) -> list[str]:
-    real = found.real_changes
-    n = len(found.changes)
-    said = f"real changes (at {found.level:.0%} for all {n} together, Holm):"
-    if not real:
-        return [f"{said} none"]
-    rows = [
-        [
-            f"{one.before} → {one.after}",
-            f"{one.difference:+.3f}",
-            f"{one.interval.low:.3f} .. {one.interval.high:.3f}",
-            f"{one.p_adjusted:.3f}",
-            one.verdict,
-        ]
-        for one in real
-    ]
-    header = ["change", "difference", f"{found.level:.0%} interval", "adjusted p", "verdict"]
-    return [said, table(header, rows)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbench._names import counted
-from fewbench.cli.text import table
+from fewbench._text import table
 from fewbench.tasks.measurement.cost import break_even
 
 if TYPE_CHECKING:

@@ -1,17 +1,18 @@
 """Gate: whether a model passes a threshold or holds up to a baseline."""
 
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._names import counted
-from fewbench._warned import as_html, in_cell, issue, with_warnings
+from fewbench._names import counted, fixed, score_digits
+from fewbench._page import Page, Section, Shown, Table
+from fewbench._warned import in_cell, issue
+from fewbench.charts import deciding
 from fewbench.decide.operands import (
     Given,
     Operand,
+    at_score,
     contrast,
-    fixed,
     labels,
     looks,
     operand,
@@ -20,6 +21,7 @@ from fewbench.decide.operands import (
 )
 from fewbench.decide.random_pairs import items_if_known, items_needed
 from fewbench.decide.versus import check_margin
+from fewbench.decide.versus_result import needed
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 from fewbench.evaluation.evaluation import Evaluation
@@ -71,7 +73,7 @@ class Check(BaseModel):
     items_if_known: int | None = None
 
 
-class Gate(BaseModel):
+class Gate(Shown, BaseModel):
     """Whether a target passes.
 
     Attributes
@@ -128,51 +130,50 @@ class Gate(BaseModel):
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    def to_markdown(self) -> str:
-        """Return a summary for the page of a CI run."""
+    def page(self, folder: str = "DIR") -> Page:
+        """Return the verdict, the checks, and what would decide them.
+
+        `folder` is the evaluation's, for the command to run next.
+        """
+        digits = score_digits(*(one.value for one in self.checks))
+        head = [("Condition", False), ("Value", True), ("Interval", True), ("Bound", True)]
         rows = [
-            f"| {_cell(one.rule)} | {one.value:.4g} | {one.interval.low:.4g} .. "
-            f"{one.interval.high:.4g} | {one.verdict} |"
+            [
+                *(one.rule, fixed(one.value, digits), one.interval.said(digits)),
+                *(fixed(one.bound, digits), one.verdict),
+            ]
             for one in self.checks
         ]
-        lines = [
-            f"### fewbench gate: {self.verdict}",
-            "",
-            f"{_cell(self.target)}: {self.items_run:,} of {counted(self.items_total, 'item')} run",
-            "",
-            f"| condition | value | {self.checks[0].level:.0%} interval | verdict |",
-            "|---|---|---|---|",
-            *rows,
-        ]
-        if self.warnings:
-            lines += ["", *(f"- warning: {_cell(one)}" for one in self.warnings)]
-        return "\n".join(lines) + "\n"
-
-    @property
-    def _line(self) -> str:
-        said = "; ".join(
-            f"{one.rule}: {one.value:.4g} ({one.interval.low:.4g} .. {one.interval.high:.4g})"
-            for one in self.checks
+        answer = {
+            "pass": f"{self.target} passes",
+            "fail": f"{self.target} fails",
+            "undecided": f"It is undecided whether {self.target} passes",
+        }[self.verdict]
+        together = f" ({', '.join(map(str, self.looks))} answers)"
+        lesser = (
+            f"{self.items_run:,} of {counted(self.items_total, 'item')} run. At most "
+            f"{(1 - self.level) / 2:.0%} of the models that should not pass do"
+            f"{f', over all looks together{together}' if self.looks else ''}."
         )
-        return f"Gate: {self.target}: {self.verdict} ({said})"
-
-    def __repr__(self) -> str:
-        """Return the verdict with each check in a line, and the warnings."""
-        return with_warnings(self._line, self.warnings)
-
-    def __str__(self) -> str:
-        """Return the same as `repr`."""
-        return repr(self)
-
-    def plot(self) -> Any:
-        """Return an Altair chart of the checks."""
-        from fewbench.charts.deciding import checks
-
-        return checks(self)
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().drop(columns="warnings").to_html()
-        return f"<p>{escape(self._line)}</p>{table}{as_html(self.warnings)}"
+        facts, further = {}, []
+        if self.verdict == "undecided":
+            if most := max(one.items_needed or 0 for one in self.checks):
+                facts["If the value stays"] = needed(most, self.items_total)
+            if any(one.items_if_known for one in self.checks):
+                known = max(one.items_if_known or one.items_needed or 0 for one in self.checks)
+                facts["If the baseline ran all items once"] = f"about {known:,} items decide it"
+            further = ["start an evaluation with a larger budget: all asked items are answered"]
+            if self.items_open:
+                further = [f"fewbench ask {folder} --target {self.target}"]
+        checks = Section(
+            "checks",
+            "Checks",
+            ["A check passes if the whole interval meets its bound, and fails if none of it does."],
+            charts=[("Each value minus its bound", lambda: deciding.checks(self))],
+            tables=[Table("Checks", [*head, ("Verdict", False)], rows)],
+            facts=facts,
+        )
+        return Page("gate", self.target, answer, [lesser], self.warnings, [checks], further)
 
 
 def gate(
@@ -244,7 +245,7 @@ def gate(
     each = 1 - (1 - level) / n_checks
     checks, sides = [], [own]
     if at_least is not None:
-        bound = fixed(float(scale.to_unit(at_least)), scores)
+        bound = at_score(float(scale.to_unit(at_least)), scores)
         words = "at most" if scale.lower_is_better else "at least"
         check = _Check(own, bound, scores, each, sequential)
         checks.append(check.result(f"score {words} {at_least:g}", 0.0, at_least, is_score=True))
@@ -327,8 +328,3 @@ class _Check:
 
 def _open(own: Operand) -> int:
     return 0 if own.evaluation is None else len(own.evaluation.ask().get(own.name, ()))
-
-
-def _cell(text: str) -> str:
-    """Return a text that is safe in a cell of a Markdown table."""
-    return escape(" ".join(text.split()), quote=False).replace("|", "\\|").replace("`", "'")

@@ -249,7 +249,7 @@ def _known(name: str, scores: Scores) -> Operand:
     return Operand(name, estimates, items, values[items], notes=notes)
 
 
-def fixed(score: float, scores: Scores) -> Operand:
+def at_score(score: float, scores: Scores) -> Operand:
     """Return an operand that is a fixed score in [0, 1], for the full score only."""
     nothing = np.empty(0, dtype=np.intp)
     return Operand(f"{score:g}", np.full(1 + len(scores.tasks), score), nothing, np.empty(0))

@@ -3,14 +3,16 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._names import some
+from fewbench._names import counted, fixed, score_digits, some
+from fewbench._page import Page, Section, Shown, Table
 from fewbench._types import FloatArray
-from fewbench._warned import as_html, in_cell, issue, with_warnings
+from fewbench._warned import in_cell, issue
+from fewbench.charts import deciding
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.next_items import next_items as choose_next
 from fewbench.decide.operands import Given, Operand, contrast, operand, scores_of, warnings_of
@@ -60,7 +62,7 @@ class Ranked(BaseModel):
     items_run: int
 
 
-class Ranking(BaseModel):
+class Ranking(Shown, BaseModel):
     """Targets from the best to the worst.
 
     Attributes
@@ -104,24 +106,46 @@ class Ranking(BaseModel):
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    def __repr__(self) -> str:
-        """Return the table and the warnings as text."""
-        table = self.to_frame().drop(columns="warnings").to_string(float_format="%.3g")
-        return with_warnings(f"Ranking at {self.level:.0%}:\n{table}", self.warnings)
-
-    def __str__(self) -> str:
-        """Return the same as `repr`."""
-        return repr(self)
-
-    def plot(self) -> Any:
-        """Return an Altair chart of the ranks with their ranges."""
-        from fewbench.charts.deciding import ranks
-
-        return ranks(self)
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().drop(columns="warnings").to_html()
-        return f"{table}{as_html(self.warnings)}"
+    def page(self) -> Page:
+        """Return who ranks first, the ranks of all with their ranges, and what to run next."""
+        digits = score_digits(*(one.score for one in self.targets))
+        head = [("Target", False), ("Rank", True), ("Range", True), ("Score", True)]
+        head += [("P(best)", True), (f"P(top {self.top})", True), ("Items run", True)]
+        head.append(("May be level with", False))
+        rows = [
+            [
+                *(one.target, str(one.rank), f"{one.rank_low} to {one.rank_high}"),
+                *(fixed(one.score, digits), f"{one.chance_best:.2f}", f"{one.chance_top:.2f}"),
+                *(f"{one.items_run:,}", some(one.level_with)),
+            ]
+            for one in self.targets
+        ]
+        if self.top == 1:  # both columns say the same
+            head, rows = head[:5] + head[6:], [row[:5] + row[6:] for row in rows]
+        best = ", ".join(one.target for one in self.targets[: self.top])
+        which = "target is" if self.top == 1 else f"{self.top} targets are"
+        settled = "settled" if self.is_settled else "not settled"
+        lesser = [f"Which {which} the best of {len(rows)} is {settled} at {self.level:.0%}."]
+        answer = f"{best} ranks first" if self.top == 1 else f"First are {best}"
+        among = "the best" if self.top == 1 else f"among the best {self.top}"
+        ranks = Section(
+            "ranks",
+            "Ranks",
+            [f"The ranges of all ranks hold together at {self.level:.0%}."],
+            charts=[(f"Targets that may be {among} are colored", lambda: deciding.ranks(self))],
+            tables=[Table("Ranks", head, rows, "a target")],
+        )
+        items = {f"{name}, {counted(len(own), 'item')}": ", ".join(own)
+                 for name, own in self.next_items.items()}  # fmt: skip
+        return Page(
+            "rank",
+            f"{len(rows)} targets",
+            answer if self.is_settled else f"{answer} so far",
+            lesser,
+            self.warnings,
+            [ranks, *([Section("next", "Next items", facts=items)] if items else [])],
+            [f"run more items of {' and '.join(self.next_targets)}"] if self.next_targets else [],
+        )
 
 
 def rank(

@@ -1,11 +1,13 @@
 """What `track` returns: the points of a run's curve, and the changes between them."""
 
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._warned import as_html, in_cell, with_warnings
+from fewbench._names import fixed, p_value, score_digits, signed
+from fewbench._page import Page, Section, Shown, Table
+from fewbench._warned import in_cell
+from fewbench.charts.estimating import tracked
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 
@@ -67,7 +69,7 @@ class Change(BaseModel):
     verdict: Verdict
 
 
-class Track(BaseModel):
+class Track(Shown, BaseModel):
     """A run's checkpoints in order of their steps.
 
     Attributes
@@ -143,8 +145,6 @@ class Track(BaseModel):
 
         Diamonds are checkpoints that ran all items. EvaluationError below two checkpoints.
         """
-        from fewbench.charts.estimating import tracked
-
         if (chart := tracked(self.curve())) is None:
             raise EvaluationError("no curve of one checkpoint", hint="add a second checkpoint")
         return chart
@@ -167,24 +167,87 @@ class Track(BaseModel):
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    @property
-    def _line(self) -> str:
-        best = self[self.best]
-        said = f"{best.score:.4g}, P(best) = {best.chance_best:.2f}"
-        return f"Track of {self.run}: best {self.best} ({said})"
-
-    def __repr__(self) -> str:
-        """Return the best checkpoint, the table and the warnings as text."""
-        table = self.to_frame().drop(columns="warnings").to_string(float_format="%.4g")
-        return with_warnings(f"{self._line}\n{table}", self.warnings)
-
-    def __str__(self) -> str:
-        """Return the same as `repr`."""
-        return repr(self)
-
-    def _repr_html_(self) -> str:
-        tables = "".join(
-            frame.drop(columns="warnings").to_html()
-            for frame in (self.to_frame(), self.changes_frame())
+    def page(self) -> Page:
+        """Return the best checkpoint, the scores by step, and what changed."""
+        best, last = self[self.best], self.points[-1]
+        digits = score_digits(*(one.score for one in self.points))
+        head = [("Checkpoint", False), ("Step", True), ("Score", True), ("Interval", True)]
+        head += [("Items run", True), ("P(best)", True)]
+        rows = [
+            [
+                *(one.checkpoint, f"{one.step:,.10g}", fixed(one.score, digits)),
+                "known" if one.is_known else one.interval.said(digits),
+                *(f"{one.items_run:,}", f"{one.chance_best:.2f}"),
+            ]
+            for one in self.points
+        ]
+        drawn = f"The line is the estimate, the band its {self.level:.0%} interval"
+        if any(one.is_known for one in self.points):
+            drawn += "; diamonds are checkpoints that ran all items"
+        facts = {
+            "Source models": f"{self.sources:,}, with the checkpoints that ran all items",
+            "Items of the benchmark": f"{self.items_total:,}",
+        }
+        if self.items_needed is not None:
+            facts["Items that the next checkpoint needs"] = f"about {self.items_needed:,}"
+        lesser = []
+        if last is not best:
+            ends = f"{self.level:.0%} interval {last.interval.said(digits)}"
+            score = fixed(last.score, digits)
+            known = "known" if last.is_known else ends
+            lesser.append(f"The last one, {last.checkpoint}, scores {score} ({known}).")
+        real = len(self.real_changes)
+        lesser.append(
+            f"{real} of {len(self.changes)} tested changes {'is' if real == 1 else 'are'} real "
+            f"(at {self.level:.0%}, all together)."
+            if self.changes
+            else "One checkpoint has no change to test."
         )
-        return f"<p>{escape(self._line)}</p>{tables}{as_html(self.warnings)}"
+        course = Section(
+            "course",
+            "Score by step",
+            ["Each interval holds for its checkpoint by itself."],
+            charts=[(drawn, lambda: tracked(self.curve()))],
+            tables=[Table("Checkpoints", head, rows, "a checkpoint")],
+        )
+        return Page(
+            "track",
+            self.run or "A training run",
+            f"{best.checkpoint} is the best with probability {best.chance_best:.2f}: it scores "
+            f"{fixed(best.score, digits)}",
+            lesser,
+            self.warnings,
+            [
+                course,
+                *([self._changes(digits)] if self.changes else []),
+                Section("basis", "What it rests on", facts=facts),
+            ],
+        )
+
+    def _changes(self, digits: int) -> Section:
+        head = [("From", False), ("To", False), ("Difference", True), ("Interval", True)]
+        head += [("adjusted p", True), ("Verdict", False)]
+
+        def table(title: str, changes: tuple[Change, ...], folded: str = "") -> Table:
+            rows = [
+                [
+                    *(one.before, one.after, signed(one.difference, digits)),
+                    *(one.interval.said(digits), p_value(one.p_adjusted), one.verdict),
+                ]
+                for one in changes
+            ]
+            return Table(title, head, rows, "a checkpoint or verdict", folded)
+
+        tables = [table("Real changes", self.real_changes)] if self.real_changes else []
+        if len(self.real_changes) < len(self.changes):
+            tables.append(table("All changes", self.changes, f"All {len(self.changes)} changes"))
+        return Section(
+            "changes",
+            "Changes",
+            [
+                "Each checkpoint against the last one before it that ran all items, or else "
+                "against the one before; the last one also against the first and against the best "
+                "before it. p values are adjusted by Holm for the number of changes."
+            ],
+            tables=tables,
+        )

@@ -1,18 +1,22 @@
 """What `versus` returns: the difference of two models, its tasks and the items that decide it."""
 
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fewbench._warned import as_html, in_cell, with_warnings
+from fewbench._names import fixed, p_value, score_digits, signed
+from fewbench._page import Page, Section, Shown, Table
+from fewbench._warned import in_cell
+from fewbench.charts import deciding
 from fewbench.decide.random_pairs import RandomPairs
 from fewbench.evaluation.estimate import Interval
-from fewbench.study.multiple import Adjust
+from fewbench.evaluation.intervals import basis
+from fewbench.study.multiple import ADJUSTS, Adjust
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN_NEXT = 5
 Verdict = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 
 
@@ -51,7 +55,7 @@ class ItemDifference(BaseModel):
     b: float
 
 
-class Versus(BaseModel):
+class Versus(Shown, BaseModel):
     """The difference of two models' full scores, on the user's scale.
 
     Attributes
@@ -179,28 +183,107 @@ class Versus(BaseModel):
         """Return everything as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    @property
-    def _line(self) -> str:
-        ends = f"{self.interval.low:.4g} .. {self.interval.high:.4g}"
-        return (
-            f"Versus: {self.answer} (difference {self.difference:.4g}, {self.level:.0%} interval "
-            f"{ends}, P({self.a} is better) = {self.chance_a_better:.2f})"
+    def page(self) -> Page:
+        """Return the finding, the differences, the items that differ and what they rest on."""
+        digits = score_digits(self.score_a, self.score_b)
+        tasks = [
+            [
+                *(one.task, signed(one.difference, digits)),
+                "–" if one.interval is None else one.interval.said(digits),
+                *(p_value(one.p_value), p_value(one.p_adjusted), one.verdict),
+            ]
+            for one in self.tasks
+        ]
+        head = [("Task", False), ("Difference", True), ("Interval", True), ("p", True)]
+        head += [("adjusted p", True), ("Verdict", False)]
+        notes = [f"{self.a} minus {self.b}. An interval that excludes 0 decides."]
+        if tasks:
+            notes.append(
+                "The verdicts on tasks use p values that are adjusted for their number "
+                f"({ADJUSTS[self.adjust]})."
+            )
+        sections = [
+            Section(
+                "difference",
+                "Difference",
+                notes,
+                charts=[("", lambda: deciding.differences(self))],
+                tables=[Table("Tasks", head, tasks, "a task")] if tasks else [],
+            ),
+            Section("basis", "What it rests on", facts=self._facts(digits)),
+        ]
+        if self.deciding:
+            head = [("Item", False), ("Task", False), (self.a, True), (self.b, True)]
+            rows = [[one.item, one.task, f"{one.a:.4g}", f"{one.b:.4g}"] for one in self.deciding]
+            of_items = Table("Items that differ", head, rows, "an item or task")
+            note = "Items that both answered with different scores."
+            sections.append(
+                Section("items", "Items that differ", [note], tables=[of_items], detail=True)
+            )
+        if self.next_items:
+            listed = [", ".join(self.next_items)]
+            sections.append(Section("next", "Next items for both", lines=listed, detail=True))
+        answer = self.answer
+        if self.verdict == "undecided":
+            answer = f"It is undecided whether {self.a} or {self.b} is better"
+        sure = f"{self.a} is better with probability {self.chance_a_better:.2f}"
+        if self.kind == "known":
+            sure = "both scores are known, so it has no error on these items"
+        return Page(
+            "versus",
+            f"{self.a} against {self.b}",
+            answer,
+            [
+                f"The difference is {signed(self.difference, digits)} ({self.level:.0%} interval "
+                f"{self.interval.said(digits)}); {sure}."
+            ],
+            self.warnings,
+            sections,
         )
 
-    def __repr__(self) -> str:
-        """Return the verdict, the difference and its interval in a line, and the warnings."""
-        return with_warnings(self._line, self.warnings)
+    def _facts(self, digits: int) -> dict[str, str]:
+        """Return what the difference rests on."""
+        facts = {
+            f"Score of {self.a}": fixed(self.score_a, digits),
+            f"Score of {self.b}": fixed(self.score_b, digits),
+            "Items": f"{self.a} {self.items_a:,}, {self.b} {self.items_b:,}, both "
+            f"{self.items_common:,}, of {self.items_total:,}",
+            f"{self.level:.0%} interval": basis(self.kind, self.sources),
+        }
+        if self.looks:
+            facts["Holds at all looks together"] = f"{', '.join(map(str, self.looks))} answers"
+        if self.margin is not None:
+            within = {True: "yes", False: "not sure", None: "not sure"}
+            less = f"less than {self.margin:g}"
+            facts[f"{self.a} is worse by {less}, or better"] = within[self.not_worse]
+            facts[f"The two differ by {less}"] = within[self.equivalent]
+        if (plain := self.random) is not None:
+            facts[f"Random sampling of the same {plain.items:,} items would give"] = (
+                f"±{fixed(plain.half_width, digits)}; for an interval as narrow as this one it "
+                f"needs {plain.items_needed:,} items"
+            )
+        if self.items_needed is not None:
+            facts["If the difference stays"] = needed(self.items_needed, self.items_total)
+        if self.items_if_known is not None:
+            facts[f"If {self.b} ran all items once"] = (
+                f"about {self.items_if_known:,} items of {self.a} would decide it"
+            )
+        if n := len(self.deciding):
+            for_a = sum(one.a > one.b for one in self.deciding)
+            facts["Items that differ"] = (
+                f"{n:,} of {self.items_common:,}: {self.a} scores higher on {for_a:,}, {self.b} "
+                f"on {n - for_a:,}"
+            )
+        if self.next_items:
+            shown = self.next_items[:SHOWN_NEXT]
+            more = len(self.next_items) - len(shown)
+            said = f" and {more:,} more" if more else ""
+            facts["Next items for both"] = f"{', '.join(shown)}{said}"
+        return facts
 
-    def __str__(self) -> str:
-        """Return the same as `repr`."""
-        return repr(self)
 
-    def plot(self) -> Any:
-        """Return an Altair chart of the differences, overall and by task."""
-        from fewbench.charts.deciding import differences
-
-        return differences(self)
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().drop(columns="warnings").to_html()
-        return f"<p>{escape(self._line)}</p>{table}{as_html(self.warnings)}"
+def needed(items: int, n_items: int) -> str:
+    """Say how many items decide."""
+    if items >= n_items:
+        return f"only all {n_items:,} items decide it"
+    return f"about {items:,} of {n_items:,} items decide it"

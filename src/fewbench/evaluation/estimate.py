@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
-from fewbench._names import counted, some
+from fewbench._names import counted, fixed, some
 from fewbench._warned import as_html, in_cell, with_warnings
 from fewbench.errors import EvaluationError
 from fewbench.methods.subset import Provenance
@@ -22,6 +22,10 @@ class Interval(BaseModel):
 
     low: float
     high: float
+
+    def said(self, digits: int) -> str:
+        """Return the ends in words."""
+        return f"{fixed(self.low, digits)} to {fixed(self.high, digits)}"
 
 
 class RankInterval(BaseModel):

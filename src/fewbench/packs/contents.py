@@ -1,15 +1,18 @@
 """A pack in memory: what is in it, what from, and how good it is."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pandas as pd
 
-from fewbench._names import counted
+from fewbench._names import counted, fixed, score_digits
+from fewbench._page import Page, Section, Shown, Table
+from fewbench.charts import deciding
 from fewbench.errors import PackError
 from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.packed import known_errors, provenance_of, subset_of
@@ -27,9 +30,20 @@ from fewbench.scores.pack_files import (
 )
 from fewbench.scores.packed import PackedScores
 
+MOST_ITEMS = 2000
+TARGETS = {
+    "like": "Like the source models",
+    "family": "Of a new family",
+    "stronger": "Stronger than all source models",
+}
+HEAD = [
+    ("Target", False), ("Error", True), ("90% interval", True), ("Random sampling errs", True),
+    ("Interval of an estimate", True), ("Holds in", True), ("Targets", True), ("Sources", True),
+]  # fmt: skip
 
-@dataclass(frozen=True, eq=False)
-class Pack:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pack(Shown):
     """One or several benchmarks, each with a method, its items and what its estimates need.
 
     Made by `fewbench.pack` or `fewbench.open_pack`.
@@ -148,18 +162,98 @@ class Pack:
             parts.append(row | more)
         return head | {"benchmarks": parts}
 
-    def __repr__(self) -> str:
-        """Return the name, and a line for each benchmark."""
-        lines = [f"Pack {self.record.name}: {counted(len(self.parts), 'benchmark')}"]
-        lines += [
-            f"{row['benchmark']}: {row['items']:,} of {row['of_items']:,} items, method "
-            f"{row['method']}, {counted(row['source_models'], 'source model')}"
-            for row in self._rows[:10]
-        ]
-        return "\n".join(lines + ["…"] * (len(self.parts) > 10))
+    def page(self) -> Page:
+        """Return what the pack holds, how good it is, and how to use it."""
+        made = self.to_dict()
+        rows = made["benchmarks"]
+        path = str(self.source if self.source.suffix else f"{self.source}{SUFFIX}")
+        path = quote(path if len(rows) == 1 else f"{path}:{self.names[0]}")
+        facts = {
+            "License": made["license"] or "not stated",
+            "Cite": made["cite"] or "not stated",
+            "Source models": "anonymous" if made["is_anonymous"] else "named",
+        }
+        use = [f"fewbench start {path} -o run", f"fewbench run command {path} -o run -- PROGRAM"]
+        answer = f"{rows[0]['items']:,} of {counted(rows[0]['of_items'], 'item')} stand for all"
+        overview = []
+        if len(rows) > 1:
+            answer = f"{counted(len(rows), 'benchmark')}, a few items of each"
+            head = [("Benchmark", False), ("Method", False), ("Items", True), ("Of", True)]
+            cells = [
+                [row["benchmark"], row["method"], f"{row['items']:,}", f"{row['of_items']:,}"]
+                for row in rows
+            ]
+            listed = Table("Benchmarks", head, cells, "a benchmark")
+            overview.append(Section("benchmarks", "Benchmarks", tables=[listed]))
+        sections = [self._benchmark(at, row) for at, row in enumerate(rows)]
+        return Page(
+            "pack",
+            f"Pack {made['name']}",
+            answer,
+            [f"{made['name']}, made {made['created']} by fewbench {made['version']}."],
+            sections=[*overview, *sections, Section("use", "Use it", facts=facts, commands=use)],
+        )
 
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
+    def _benchmark(self, at: int, one: Mapping[str, Any]) -> Section:
+        rows, scale = one["backtest"], self.scores(one["benchmark"]).scale
+        bars = [
+            {"name": _target(row), "value": row["error"], "color": "m0"}
+            | {"low": row.get("error_low"), "high": row.get("error_high")}
+            for row in rows
+        ]
+        tables = [Table("Backtest", HEAD, [_words(row) for row in rows])] if rows else []
+        if one["chosen_items"]:
+            items = [[str(item)] for item in one["chosen_items"][:MOST_ITEMS]]
+            title = f"The {len(one['chosen_items']):,} items"
+            tables.append(Table(title, [("Item", False)], items, "an item", folded=title))
+        facts = {
+            "Method": one["method"],
+            "Items": f"{one['items']:,} of {one['of_items']:,}",
+            "Asks": one["asks"],
+            "Tasks": str(one["tasks"]),
+            "Source models": f"{one['source_models']:,}, full scores from "
+            f"{one['source_scores_low']:.4g} to {one['source_scores_high']:.4g}",
+            "Seed": str(one["seed"]),
+            "Fingerprint": one["fingerprint"],
+            "fewbench": one["version"],
+        }
+        notes = ["It was not backtested."]
+        if rows:
+            level = rows[0].get("level")
+            notes = [
+                "Mean error of the method on held-out source models, for three kinds of target. "
+                "Read the line that your model is like.",
+                f"Means over {counted(int(rows[0]['repeats']), 'repeat')}"
+                f"{f'; intervals are stated at {level:.0%}' if level else ''}.",
+            ]
+        notes += [f"{said[:1].upper()}{said[1:]}." for said in one["notes"]]
+        return Section(
+            f"benchmark-{at}",
+            one["benchmark"],
+            notes,
+            charts=[("", lambda: deciding.errors(bars, scale.high - scale.low))] if bars else [],
+            tables=tables,
+            facts=facts,
+            detail=len(self.parts) > 1,
+        )
+
+
+def _target(row: Mapping[str, Any]) -> str:
+    return TARGETS.get(str(row["target"]), str(row["target"]))
+
+
+def _words(row: Mapping[str, Any]) -> list[str]:
+    digits = score_digits(row["error"])
+    low, high = row.get("error_low"), row.get("error_high")
+    half, holds = row.get("half_width"), row.get("coverage")
+    return [
+        *(_target(row), fixed(row["error"], digits)),
+        "–" if low is None or high is None else f"{fixed(low, digits)} to {fixed(high, digits)}",
+        fixed(row["random_error"], digits),
+        "–" if half is None or half != half else f"±{fixed(half, digits)}",
+        "–" if holds is None else f"{holds:.0%}",
+        *(f"{row['targets']:,.0f}", f"{row['sources']:,.0f}"),
+    ]
 
 
 def open_pack(path: str | os.PathLike[str]) -> Pack:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from fewbench._warned import as_html, in_cell, issue, with_warnings
+from fewbench._names import counted, fixed, score_digits, signed
+from fewbench._page import Page, Section, Shown, Table
+from fewbench._warned import in_cell, issue
 from fewbench.errors import FewbenchError, PackError
 from fewbench.evaluation import Estimates, Evaluation
 from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Told, kept_replies
@@ -18,8 +20,8 @@ from fewbench.scores import Scale
 from fewbench.scores.packed import PackedScores
 
 
-@dataclass(frozen=True, eq=False)
-class Refreshed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Refreshed(Shown):
     """Estimates of an old run by its own sources and by a newer pack.
 
     Attributes
@@ -65,14 +67,23 @@ class Refreshed:
             "notes": list(self.notes),
         }
 
-    def __repr__(self) -> str:
-        """Return the table, and the warnings of the newer estimates."""
-        table = self.to_frame().drop(columns="warnings").to_string()
-        return with_warnings(table, self.after.warnings)
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().drop(columns="warnings").to_html()
-        return f"{table}{as_html(self.after.warnings)}"
+    def page(self) -> Page:
+        """Return the targets before and after, and what to know of the comparison."""
+        digits = score_digits(*(one.score for one in self.after.values()))
+        rows = []
+        for name, new in self.after.items():
+            old = None if self.before is None else self.before.get(name)
+            before = moved = "–"
+            if old is not None:
+                before, moved = fixed(old.score, digits), signed(new.score - old.score, digits)
+            row = [name, before, fixed(new.score, digits), moved, new.interval.said(digits)]
+            rows.append([*row, f"{self.used[name]} of {self.recorded[name]}"])
+        head = [("Target", False), ("Before", True), ("After", True), ("Moved", True)]
+        head += [("Interval", True), ("Answers used", True)]
+        targets = Table("Targets", head, rows, "a target")
+        section = Section("targets", "Estimates", tables=[targets], lines=self.notes)
+        answer = f"{counted(len(rows), 'target')} estimated again with a newer pack"
+        return Page("pack refresh", "A newer pack", answer, (), self.after.warnings, [section])
 
 
 def refresh_pack(

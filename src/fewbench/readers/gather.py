@@ -1,7 +1,7 @@
 """Read files into runs, on several processors, and report the errors of each.
 
-With a folder, the runs of each unit are kept there as a part, so that a stopped import continues: 8
-bytes with the length of a JSON header, the header, then the columns.
+With a folder, the runs of each unit are kept there as a part, so that a stopped import continues:
+an Arrow file of one row, a list per column of a run, and the rest of the runs as metadata.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from fewbench.readers.files import state_of
 from fewbench.readers.harness import Harness, Run, Unit, Wants
 from fewbench.readers.harnesses import HARNESSES
 
-FORMAT = 3
+FORMAT = 4
 SUFFIX = ".part"
 Pairs = tuple[tuple[str, Any], ...]
 Damaged = Literal["stop", "skip", "rows"]
@@ -35,24 +35,30 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns(Mapping[str, NDArray[Any]]):
-    """Columns of a run in a part, loaded on access; `places` has name, type, shape, first byte."""
+    """Columns of run number `run` in a part, loaded on access; `shapes` by name."""
 
     path: Path
-    places: tuple[tuple[str, str, tuple[int, ...], int], ...]
+    run: int
+    shapes: Mapping[str, Sequence[int]]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Read a column."""
-        for known, kind, shape, start in self.places:
-            if known == name:
-                count = int(np.prod(shape))
-                return np.fromfile(self.path, kind, count, offset=start).reshape(shape)
-        raise KeyError(name)
+        found = _opened(self.path).get_batch(0).column(f"{self.run}/{name}").values
+        values = found.to_numpy(zero_copy_only=False)
+        kind = str if values.dtype == object else values.dtype
+        return np.asarray(values.astype(kind)).reshape(self.shapes[name])
 
     def __iter__(self) -> Iterator[str]:
-        return (place[0] for place in self.places)
+        return iter(self.shapes)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.shapes)
+
+
+def _opened(path: Path) -> Any:
+    from pyarrow import ipc, memory_map
+
+    return ipc.open_file(memory_map(str(path)))
 
 
 def part_of(unit: Unit, harness: str, wants: Wants, folder: Path) -> Path:
@@ -65,39 +71,31 @@ def part_of(unit: Unit, harness: str, wants: Wants, folder: Path) -> Path:
 
 def save_part(runs: list[Run], path: Path) -> None:
     """Write the runs of a unit, whole or not at all."""
-    headers, blocks, start = [], [], 0
-    for run in runs:
-        places = []
+    import pyarrow as pa
+
+    headers, arrays = [], {}
+    for at, run in enumerate(runs):
         for name, column in run.columns.items():
-            block = np.ascontiguousarray(column)
-            places.append([name, block.dtype.str, block.shape, start])
-            blocks.append(block)
-            start += block.nbytes
+            flat = pa.array(column.ravel(), pa.large_string() if column.dtype.kind == "U" else None)
+            arrays[f"{at}/{name}"] = pa.LargeListArray.from_arrays([0, len(flat)], flat)
         header = {field.name: getattr(run, field.name) for field in fields(run)}
-        header |= {"path": str(run.path), "columns": places, "numeric": sorted(run.numeric)}
-        headers.append(header)
-    said = json.dumps(headers).encode()
-    with written_whole(path) as temporary, temporary.open("wb") as file:
-        file.write(len(said).to_bytes(8, "big") + said)
-        for block in blocks:
-            file.write(block.tobytes())
+        header["columns"] = {name: column.shape for name, column in run.columns.items()}
+        headers.append(header | {"path": str(run.path), "numeric": sorted(run.numeric)})
+    batch = pa.record_batch(arrays, metadata={"runs": json.dumps(headers)})
+    with written_whole(path) as temporary, pa.ipc.new_file(temporary, batch.schema) as file:
+        file.write(batch)
 
 
 def load_part(path: Path) -> list[Run]:
     """Read the runs of a part; columns stay on disk until used."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "big")
-        headers = json.loads(file.read(size))
-    return [_run(header, path, 8 + size) for header in headers]
+    headers = json.loads(_opened(path).schema.metadata[b"runs"])
+    return [_run(header, path, at) for at, header in enumerate(headers)]
 
 
-def _run(header: dict[str, Any], path: Path, first: int) -> Run:
-    places = tuple(
-        (name, kind, tuple(shape), first + start) for name, kind, shape, start in header["columns"]
-    )
+def _run(header: dict[str, Any], path: Path, at: int) -> Run:
     header |= {
         "path": Path(header["path"]),
-        "columns": StoredColumns(path, places),
+        "columns": StoredColumns(path, at, header["columns"]),
         "numeric": frozenset(header["numeric"]),
         "metrics": _shared(tuple(header["metrics"])),
         "notes": _shared(tuple(header["notes"])),

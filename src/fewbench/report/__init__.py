@@ -1,9 +1,7 @@
 """Self-contained HTML pages: comparisons, estimates, plans, audits, task selections and others."""
 
 from fewbench.report.audit_page import write_audit
-from fewbench.report.native_page import write_native
-from fewbench.report.plan_page import write_plan
 from fewbench.report.tasks_page import write_tasks
 from fewbench.report.writing import write_report
 
-__all__ = ["write_audit", "write_native", "write_plan", "write_report", "write_tasks"]
+__all__ = ["write_audit", "write_report", "write_tasks"]

@@ -11,11 +11,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from fewbench._names import counted
+from fewbench._names import counted, fixed
 from fewbench.charts import auditing as figures
 from fewbench.charts.auditing import MARKED
 from fewbench.report.frame import Charts, HasValues, render_page, write_page
-from fewbench.report.words import fixed, tick
+from fewbench.report.words import tick
 
 MOST_ROWS = 60
 MOST_COLUMNS = 24  # with turned headings as many fit the page

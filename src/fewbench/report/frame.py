@@ -57,6 +57,11 @@ class Charts:
         self.specs[name] = spec
         return Placed(name, told, int(spec.get("height", 200)))
 
+    def placed(self, *made: tuple[str, Any | None]) -> list[tuple[str, Placed]]:
+        """Add charts with captions, without those that could not be made."""
+        added = [(caption, self.add(one)) for caption, one in made]
+        return [(caption, one) for caption, one in added if one is not None]
+
     def to_json(self) -> str:
         """Return configuration and charts; safe inside a script element."""
         made = json.dumps(

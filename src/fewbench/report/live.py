@@ -30,12 +30,11 @@ from fewbench.scores import Scores
 
 HOST = "127.0.0.1"
 LARGEST = 100_000_000  # bytes of a file that is copied to be looked at
-LINGER = 5.0  # seconds that the end of a run waits for the page to fetch its last state
 EVERY = 1.0  # seconds between looks at a folder
 
 
 class LivePage:
-    """One page, served until it is closed; `is_open` says whether anyone has opened it.
+    """One page, served until it is closed.
 
     Parameters
     ----------
@@ -58,8 +57,6 @@ class LivePage:
         self._token = secrets.token_urlsafe(24)
         self._lock = threading.Lock()
         self._page, self._state, self._version = "", b"", 0
-        self._is_done, self.is_open = False, False
-        self._has_fetched = threading.Event()
         try:
             self._server = ThreadingHTTPServer((HOST, port), _handler(self))
         except OSError as error:
@@ -85,22 +82,13 @@ class LivePage:
         """Show a page without an estimate."""
         self.show(render_page("waiting.html.j2", live=True, version=self.version, state=state))
 
-    def show(self, page: str, *, is_done: bool = False) -> None:
+    def show(self, page: str) -> None:
         """Show a page that was rendered with `version`."""
         with self._lock:
             self._version += 1
-            self._page, self._is_done = page, is_done
-            made = {
-                "version": self._version, "is_done": is_done,
-                "body": body_of(page), "charts": charts_of(page),
-            }  # fmt: skip
+            self._page = page
+            made = {"version": self._version, "body": body_of(page), "charts": charts_of(page)}
             self._state = json.dumps(made).encode()
-            self._has_fetched.clear()
-
-    def linger(self, most: float) -> None:
-        """Wait until an open page has fetched the last state, at most so many seconds."""
-        if self.is_open:
-            self._has_fetched.wait(most)
 
     def close(self) -> None:
         """Stop serving."""
@@ -124,7 +112,6 @@ class LivePage:
         ):
             return HTTPStatus.FORBIDDEN, "text/plain", b"forbidden"
         with self._lock:
-            self.is_open = True
             if rest == "":
                 return HTTPStatus.OK, "text/html; charset=utf-8", self._page.encode()
             if rest != "state":
@@ -132,8 +119,6 @@ class LivePage:
             asked = parse_qs(parts.query).get("after", ["0"])[0]
             if re.fullmatch(r"\d{1,12}", asked) and int(asked) >= self._version:
                 return HTTPStatus.NO_CONTENT, "text/plain", b""
-            if self._is_done:
-                self._has_fetched.set()
             return HTTPStatus.OK, "application/json", self._state
 
 
@@ -272,13 +257,13 @@ def _look(
         history.add(one)
     told = Told(
         scores=evaluation.scores, evaluation=evaluation, folder=str(folder),
-        history=history.points, source=folder.name, state=state_of(evaluation),
+        history=history.points, source=folder.name, state=_state_of(evaluation),
     )  # fmt: skip
     page.show(render_estimates(estimates, told, version=page.version))
     return evaluation
 
 
-def state_of(evaluation: Evaluation) -> str:
+def _state_of(evaluation: Evaluation) -> str:
     """Return how far an evaluation is, in a few words."""
     counts = evaluation.to_frame()
     answered, asked = int(counts["answered"].sum()), int(counts["asked"].sum())

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewbench.report.words import fixed, percent, points, seconds
+from fewbench._names import fixed
+from fewbench.report.words import percent, points, seconds
 
 
 @dataclass(frozen=True)

@@ -207,9 +207,9 @@ function live(place) {
         }
         window.scrollTo(0, scroll);
       }
-      place.textContent = fresh && fresh.is_done ? "The run has ended." : "Live: updates as answers come.";
-      if (!(fresh && fresh.is_done)) again();
-    }).catch(() => { place.textContent = "The run has ended, or its server was stopped."; });
+      place.textContent = "Live: updates as answers come.";
+      again();
+    }).catch(() => { place.textContent = "The server was stopped."; });
   }
   poll();
 }

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fewbench._names import fixed
 from fewbench.charts.theme import Look
 from fewbench.report.metrics import Metric, headline, is_side_column, metric
 from fewbench.report.results import Cell, Results
-from fewbench.report.words import fixed, level_with_best, points
+from fewbench.report.words import level_with_best, points
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fewbench._names import counted
+from fewbench._names import counted, fixed
 from fewbench.charts import task_sets as figures
-from fewbench.charts.task_sets import MOST_MODELS
+from fewbench.charts.task_sets import MOST_MODELS, per_cell, strongest
+from fewbench.charts.theme import COLORS
 from fewbench.report.frame import Charts, HasValues, render_page, write_page
-from fewbench.report.sections import placed
-from fewbench.report.tasks_map import (
-    maps,
-    shape,
-    strongest,
-    swatch,
-    transfer_arcs,
-    transfers_said,
-    transfers_table,
-)
-from fewbench.report.tasks_words import at_k, better_where
-from fewbench.report.words import fixed, percent, points
+from fewbench.report.tasks_words import at_k, better_where, transfers_said, transfers_table
+from fewbench.report.words import percent, points
 
+MAPS = {"sim": "S: how alike tasks are", "le": "S′: the same by eigenmaps"}
 JUDGE = "fewbench tasks judge SELECTION RESULTS"
 
 
@@ -71,8 +63,7 @@ def render(found: dict[str, Any], source: str = "") -> str:
         difficulty=_difficulty(found),
         judge=JUDGE,
         judged=_judged(found),
-        judged_figures=placed(
-            charts,
+        judged_figures=charts.placed(
             ("Error, and that of random selections", figures.errors(judgement)),
             ("Full score, and score on these tasks", figures.models(judgement)),
         )
@@ -84,11 +75,18 @@ def render(found: dict[str, Any], source: str = "") -> str:
         often=charts.add(figures.stability(stability["tasks"], names)) if stability else None,
         at_k=at_k(curves, k) if curves else "",
         better=better_where(difference) if difference else "",
-        across=placed(charts, *across),
-        maps=maps(found["maps"], names) if found["maps"] else [],
+        across=charts.placed(*across),
+        maps=charts.placed(
+            *(
+                (caption, figures.similarity(found["maps"], key, names))
+                for key, caption in MAPS.items()
+            ),
+        )
+        if found["maps"]
+        else [],
         mapped=_mapped(found["maps"]),
         alike=_alike(found) if found["maps"] else "",
-        arcs=transfer_arcs(transfers, names) if transfers else None,
+        arcs=charts.add(figures.transfers(transfers, names)) if transfers else None,
         transferred=transfers_said(transfers) if transfers else "",
         drawn=len(strongest(transfers)) if transfers else 0,
         strongest=transfers_table(transfers) if transfers else None,
@@ -114,9 +112,14 @@ def _row(chosen: dict[str, Any]) -> dict[str, Any]:
         "gain": "–" if gain is None else fixed(gain, 3),
         "stands_for": "–" if stands_for is None else f"{stands_for:,}",
         "cluster": "–" if cluster is None else str(cluster),
-        "swatch": "" if cluster is None else swatch(cluster),
+        "look": _look(cluster),
         "stability": "–" if stability is None else percent(stability),
     }
+
+
+def _look(cluster: int | None) -> dict[str, str]:
+    """The color of a cluster, the same in every table."""
+    return {"color": "ref" if cluster is None else f"m{cluster % COLORS}", "shape": "square"}
 
 
 def _total(chosen: list[dict[str, Any]]) -> int | None:
@@ -138,7 +141,7 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
     chosen = set(cluster["chosen"])
     return {
         "name": str(cluster["cluster"]),
-        "swatch": swatch(cluster["cluster"]),
+        "look": _look(cluster["cluster"]),
         "size": counted(len(cluster["tasks"]), "task"),
         "tasks": [(task, task in chosen) for task in cluster["tasks"]],
         "none": not chosen,
@@ -146,14 +149,11 @@ def _cluster(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mapped(found: dict[str, Any] | None) -> str:
-    """The caption of the maps, if not every task has its own named cell."""
+    """The caption of the maps, if not every task has its own cell."""
     if not found:
         return ""
-    size = shape(len(found["tasks"]))
-    each = size.each
-    said = [] if size.named else ["Only chosen tasks are named, as far as there is space."]
-    said += [f"Each cell is the mean of {each} × {each} pairs of tasks."] if each > 1 else []
-    return " ".join(said)
+    each = per_cell(found["tasks"])
+    return f"Each cell is the mean of {each} × {each} pairs of tasks." if each > 1 else ""
 
 
 def _fact(key: str) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from fewbench._names import fixed
+from fewbench.charts.task_sets import strongest
 from fewbench.report.words import points
+
+LISTED = 30
 
 
 def better_where(found: dict[str, Any]) -> str:
@@ -48,3 +53,30 @@ def at_k(found: dict[str, Any], k: int | None) -> str:
     told = [] if mine is None else [(found["chosen"], mine[at])]
     said = ", ".join(f"{m} {points(v, 1)}%" for m, v in [*told, *others] if v is not None)
     return f"At k = {k}: {said}." if said else ""
+
+
+def transfers_table(found: dict[str, Any]) -> dict[str, Any]:
+    """The strongest transfers in words."""
+    tasks = found["tasks"]
+    rows = [[tasks[i], tasks[j], fixed(v, 3)] for i, j, v in strongest(found)[:LISTED]]
+    return {"header": ["Exemplars of", "help on", "above the column’s mean"], "rows": rows}
+
+
+def transfers_said(found: dict[str, Any]) -> str:
+    """Where strong transfers begin, and how many of them stay within a cluster."""
+    every = [(int(i), int(j)) for i, j, _ in found["arcs"]]
+    tasks, clusters = found["tasks"], found["clusters"]
+    if not every:
+        return "No transfer is stronger than the others."
+    first = Counter(i for i, _ in every).most_common(2)
+    begin = " and ".join(f"{tasks[i]} ({n})" for i, n in first)
+    inside = sum(clusters[i] == clusters[j] for i, j in every) / len(every)
+    sizes = Counter(clusters)
+    pairs = len(tasks) * (len(tasks) - 1)
+    chance = sum(n * (n - 1) for n in sizes.values()) / pairs
+    if len(every) == 1:
+        return f"The strongest transfer is from {tasks[every[0][0]]} to {tasks[every[0][1]]}."
+    words = f"The {len(every):,} strongest transfers begin most often at {begin}."
+    if len(sizes) > 1:
+        words += f" {100 * inside:.0f}% stay within a cluster; {100 * chance:.0f}% would by chance."
+    return words

@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fewbench._page import Shown
 from fewbench.errors import FewbenchError
 from fewbench.report.frame import write_page
+from fewbench.report.sections import render
 
 
 def write_report(
@@ -46,10 +48,13 @@ def write_report(
 
 def render_report(result: Any, *, level: float | None = None, **told: Any) -> str:
     """Return the page of a result as text; see `write_report`."""
+    if isinstance(result, Shown):
+        return render(result.page())
     if hasattr(result, "cells") and hasattr(result, "estimates"):
         from fewbench.report.page import render_comparison
 
         return render_comparison(result)
+    from fewbench.audit import Audit
     from fewbench.evaluation import Estimate, Evaluation
     from fewbench.report.estimate_page import Told, render_estimates
     from fewbench.runners.result import RunResult
@@ -71,33 +76,11 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         and all(isinstance(v, Estimate) for v in result.values())
     ):
         return render_estimates(result, Told(**told))
-    if (page := _other(result, told.get("source", ""))) is not None:
-        return page
+    if isinstance(result, Audit):
+        from fewbench.report.audit_page import render_audit
+
+        return render_audit(result.to_dict(), told.get("source", ""))
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",
     )
-
-
-def _other(result: Any, source: str) -> str | None:
-    from fewbench.audit import Audit
-    from fewbench.decide import Gate, Ranking, Track, Versus
-    from fewbench.packs import Pack
-    from fewbench.report import audit_page, decide_pages, pack_page, plan_page
-    from fewbench.study import Plan
-
-    if isinstance(result, Plan):
-        return plan_page.render_plan(result, source)
-    if isinstance(result, Audit):
-        return audit_page.render_audit(result.to_dict(), source)
-    if isinstance(result, Versus):
-        return decide_pages.render_versus(result)
-    if isinstance(result, Ranking):
-        return decide_pages.render_ranking(result)
-    if isinstance(result, Gate):
-        return decide_pages.render_gate(result)
-    if isinstance(result, Pack):
-        return pack_page.render_pack(result)
-    if isinstance(result, Track):
-        return decide_pages.render_track(result)
-    return None

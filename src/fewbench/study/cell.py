@@ -3,6 +3,9 @@
 import base64
 import hashlib
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -10,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from fewbench._seeds import child_seed
 from fewbench._threads import one_thread
 from fewbench._types import BoolArray, FloatArray
+from fewbench._version import __version__
 from fewbench.errors import FewbenchError, StudyError, first_line
 from fewbench.evaluation.auto import Auto, choose_method
 from fewbench.evaluation.contrast import Contrast, held_out_correlation, sample_correlation
@@ -18,9 +22,11 @@ from fewbench.evaluation.intervals import Judge, Scored, Uncertainty
 from fewbench.evaluation.replay import Replay, replay
 from fewbench.methods import Answers, Method, find_method
 from fewbench.scores import Scores
-from fewbench.study.code import code_of
 from fewbench.study.metrics import point_metrics
 from fewbench.study.splits import Split
+
+PACKAGE = Path(__file__).parents[1]
+LIBRARIES = ["numpy", "scipy", "pandas", "scikit-learn", "POT", "umap-learn", "bm25s", "model2vec"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +65,27 @@ class Cell:
         """Return a hash of all that the result depends on."""
         digest = hashlib.sha256()
         parts = (fingerprint, self.method.describe(), self.budget, self.repeat, self.seed)
-        code = code_of(self.method, intervals=self.level is not None)
-        digest.update(repr((*parts, self.level, self.pairs, code)).encode())
+        digest.update(repr((*parts, self.level, self.pairs, made_with())).encode())
         if self.held is not None:
             digest.update(self.held.errors.tobytes() + self.held.units.tobytes())
         digest.update(self.split.sources.astype(np.int64).tobytes() + b"|")
         digest.update(self.split.targets.astype(np.int64).tobytes())
         return digest.hexdigest()[:32]
+
+
+@cache
+def made_with() -> str:
+    """Return a hash of the versions of fewbench and its libraries; of a checkout, of its code."""
+    digest = hashlib.sha256(__version__.encode())
+    for name in LIBRARIES:
+        try:
+            digest.update(f" {name} {version(name)}".encode())
+        except PackageNotFoundError:
+            continue
+    if (PACKAGE.parents[1] / "pyproject.toml").is_file():
+        for path in sorted(PACKAGE.rglob("*.py")):
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 class CellResult(BaseModel):

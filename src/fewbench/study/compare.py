@@ -74,7 +74,7 @@ def compare(
         `workers` processes), `dask://HOST:PORT`, `ray://HOST:PORT`, a Dask client, or an executor
         of concurrent.futures.
     cache : path, optional
-        File, folder or fsspec URL of finished cells, from which a stopped study continues (see
+        File or folder of finished cells, from which a stopped study continues (see
         `study.cache.Cache`). Your own methods always run again, because their name does not show
         changes of their code.
     progress : callable, optional

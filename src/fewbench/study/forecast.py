@@ -2,18 +2,19 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from html import escape
-from pathlib import Path
+from functools import partial
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fewbench._files import written_whole
-from fewbench._names import counted
+from fewbench._names import counted, fixed
+from fewbench._page import Page, Section, Shown, Table
+from fewbench.charts import planning as figures
+from fewbench.charts import theme
 from fewbench.errors import StudyError
 from fewbench.study.learning_curve import LearningCurve
 from fewbench.study.splits import SplitSettings
@@ -93,8 +94,8 @@ class Forecast:
     breakeven_random: int | None
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Shown):
     """How many items to run, with which method.
 
     Attributes
@@ -170,27 +171,148 @@ class Plan:
         """Return one row per relation of the target to the sources."""
         return pd.DataFrame([asdict(one) for one in self.forecasts]).set_index("target")
 
-    def __repr__(self) -> str:
-        """Return the answer and the table."""
-        columns = ["method", "items", "error", "half_width", "ratio", "random_items"]
-        return f"{self.answer}\n{self.to_frame()[columns].to_string()}"
-
     def plot(self, target: str | None = None) -> Any:
         """Return an Altair chart of the error by number of items.
 
         `target` is like, family or stronger (default: that of the answer).
         """
-        from fewbench.charts.planning import error_by_items
-
         rows = self.to_dict()["curves"]
         known = list(dict.fromkeys(row["target"] for row in rows))
         wanted = self.forecasts[0].target if target is None else target
         if wanted not in known:
             raise StudyError(f"no errors for targets {wanted!r}", hint=f"use {' or '.join(known)}")
-        return error_by_items(rows, wanted, self.span)
+        return figures.error_by_items(rows, wanted, self.span)
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.answer)}</p>{self.to_frame().to_html()}"
+    def page(self, source: str = "", unit: str = "items") -> Page:
+        """Return what to run, how sure that is, and the errors it rests on.
+
+        `source` is the path of the scores, and `unit` that of the costs.
+        """
+        made, first = self.to_dict(), self.forecasts[0]
+        curves, learning = made["curves"], made["learning"]
+        facts = {"Cost of a run": said} if (said := self._cost(first, unit)) else {}
+        start = f"fewbench start {quote(source or 'SCORES')} --method {quote(first.method)} "
+        start += f"--budget {first.items} -o DIR"
+        targets = dict.fromkeys(row["target"] for row in curves)
+        sections = [
+            Section(
+                "run",
+                "What to run",
+                [
+                    "By how the target model stands to the source models. Brackets are 90% "
+                    "intervals over repeats and models of the backtest. The interval is the mean "
+                    "half width of an estimate’s interval."
+                ],
+                tables=[Table("What to run", *self._table())],
+                lines=[f"{_title(one.target)}: {one.reason}" for one in self.forecasts],
+                facts=facts,
+                commands=[start] if first.items < self.n_items else [],
+            ),
+            Section(
+                "items",
+                "Error and items",
+                [
+                    "Mean absolute error of the methods that were backtested, in percentage points "
+                    "of the scores’ range, by number of items. Random sampling’s error is exact."
+                ],
+                charts=[
+                    (_title(one), partial(figures.error_by_items, curves, one, self.span))
+                    for one in targets
+                ],
+                detail=True,
+            ),
+        ]
+        if learning is not None:
+            rows = [
+                [f"{one['sources']:,}", *self._words(one["error"], one["low"], one["high"])]
+                for one in learning["sources"]
+            ]
+            head = [("Source models", False), ("Error", True), ("90% interval", True)]
+            title = "Number of source models"
+            sections.append(
+                Section(
+                    "sources",
+                    title,
+                    [f"Error of {learning['method']} with {learning['items']} items."],
+                    learning["says"],
+                    charts=[("", partial(figures.error_by_sources, learning))],
+                    tables=[Table(title, head, rows)],
+                )
+            )
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        run = {key.capitalize(): value for key, value in self.facts.items()}
+        sections.append(Section("notes", "What to know", lines=notes))
+        sections.append(Section("facts", "What was run", facts=run, detail=True))
+        names = list(dict.fromkeys(row["method"] for row in curves))
+        look = theme.looks(names, figures.RANDOM if figures.RANDOM in names else None)
+        return Page(
+            "plan",
+            f"Plan for {source}" if source else "Plan of an evaluation",
+            self.answer,
+            self._sure(first),
+            sections=[one for one in sections if one.id != "items" or targets],
+            methods=list(look.values()),
+        )
+
+    def _words(self, value: float, low: float | None, high: float | None) -> tuple[str, str]:
+        """Return an error and its interval in words."""
+        if low is None or high is None or low == high:
+            return fixed(value, self.digits), "–"
+        return fixed(value, self.digits), f"{fixed(low, self.digits)} to {fixed(high, self.digits)}"
+
+    def _sure(self, one: Forecast) -> list[str]:
+        """Say how sure the answer is, and what random sampling would need."""
+        d, said = self.digits, [f"Use plain random sampling: {one.reason}."]
+        if one.is_better:
+            ends = f"between {one.error_low:.{d}f} and {one.error_high:.{d}f} (90% interval)"
+            said = [f"How sure: the error is {ends}"]
+            low, high = one.items_low, one.items_high
+            if low is not None and high is not None and low < high:
+                said[-1] += f"; {low:,} to {high:,} items may be needed"
+            every = "all " if one.random_items >= self.n_items else ""
+            needs = f"{every}{min(one.random_items, self.n_items):,} items"
+            how = " if both models run the same items" if self.goal == "difference" else ""
+            said[-1] += "."
+            said.append(f"Plain random sampling needs {needs} for the same{how}.")
+        if self.goal == "budget":
+            said[-1] += f" With {one.items:,} items it errs by {one.random_error:.{d}f}."
+        return said
+
+    def _table(self) -> tuple[list[tuple[str, bool]], list[list[str]]]:
+        squared = "vs random, squared" if self.goal == "difference" else "vs random"
+        head = [("Target model", False), ("Method", False), ("Items", True)]
+        head += [("Error [90%]", True), (f"Interval {self.level:.0%}", True)]
+        head += [(f"{squared} [90%]", True), ("Random needs", True)]
+        rows = []
+        for one in self.forecasts:
+            d = self.digits
+            error, ratio = fixed(one.error, d), fixed(one.ratio)
+            if one.error_low < one.error_high:
+                error += f" [{fixed(one.error_low, d)}, {fixed(one.error_high, d)}]"
+                ratio += f" [{fixed(one.ratio_low)}, {fixed(one.ratio_high)}]"
+            width = "–" if math.isnan(one.half_width) else f"±{fixed(one.half_width, d)}"
+            row = [_title(one.target), one.method, f"{one.items:,}", error, width, ratio]
+            rows.append([*row, f"{one.random_items:,}"])
+        return head, rows
+
+    def _cost(self, one: Forecast, unit: str) -> str:
+        """Say what a run costs, and when the source models' full runs have paid."""
+        if one.cost is None or one.full_cost is None or one.random_cost is None:
+            return ""
+        said = f"{one.cost:,.6g} of {one.full_cost:,.6g} {unit}"
+        said += f" ({one.cost / one.full_cost:.1%} of a full run)"
+        if not one.is_better:
+            return f"{said}."
+        said += f"; random sampling {one.random_cost:,.6g}."
+        if one.breakeven is not None:
+            said += (
+                f" If you ran the {self.n_models:,} source models yourself, they have paid after "
+                f"{one.breakeven:,} new models that are not run in full"
+            )
+            if one.breakeven_random is not None:
+                said += f", or after {one.breakeven_random:,} in place of random sampling"
+            said += "."
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; undefined numbers are None."""
@@ -224,10 +346,10 @@ class Plan:
         """Return the plan as indented JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
-    def save_json(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file, whole or not at all."""
-        with written_whole(Path(path)) as temporary:
-            temporary.write_text(self.to_json() + "\n", encoding="utf-8")
+
+def _title(target: str) -> str:
+    words = TARGETS[target][1]  # type: ignore[index]
+    return f"{words[0].upper()}{words[1:]}"
 
 
 def _plain(value: Any) -> Any:

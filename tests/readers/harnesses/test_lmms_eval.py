@@ -15,7 +15,6 @@ from fewbench.readers.join.table import join
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LOGS = FIXTURES / "lmms_eval" / "0.7.3"
-OLD = FIXTURES / "lmms_eval" / "0.2.0"
 TOY = json.loads((FIXTURES / "lm_eval" / "toy.json").read_text())
 A, B = "toy/model-a", "toy/model-b"
 STRICT, FLEXIBLE = "strict-match", "flexible-extract"
@@ -186,8 +185,9 @@ class TestThroughTheOneDoor:
         assert reading.scores.values[1].tolist() == [*capitals(B), 1, 1, 0, 0, *sums(B, STRICT)]
 
     def test_named(self):
-        scores = read(OLD / "limited", form="lmms-eval", metric="exact_match", filter=STRICT).scores
-        assert scores.values.tolist() == [[*capitals(B)[:3], *sums(B, STRICT)[:3]]]
+        logs = LOGS / "limited"
+        scores = read(logs, form="lmms-eval", metric="exact_match", filter=STRICT).scores
+        assert scores.values.tolist() == [[*capitals(B)[2:5], *sums(B, STRICT)[2:5]]]
 
 
 class TestMetrics:
@@ -289,68 +289,6 @@ class TestMistakes:
         written.results().write_text("[]")
         with pytest.raises(ReaderError, match=r"_results\.json: not a JSON object"):
             written.runs()
-
-
-class TestOldForm:
-    """TASK.json, until 0.2.1."""
-
-    def test_scores(self):
-        units = LmmsEval().find(files(OLD / "out"))
-        assert len(units) == 7  # and no results.json
-        runs = {
-            (run.model, run.task, run.filter): run
-            for run in runs_of(OLD / "out")
-            if dict(run.settings).get("corrected") is None
-        }
-        assert len(runs) == 8
-        for model in (A, B):
-            numbers = runs[model, "toy_capitals", None].numbers("exact_match")
-            assert numbers.tolist() == capitals(model)
-            for filter in (STRICT, FLEXIBLE):
-                run = runs[model, "toy_sums", filter]
-                assert run.numbers("exact_match").tolist() == sums(model, filter)
-                assert (run.total, run.version, run.is_whole) == (8, "2.0", True)
-                assert run.higher_is_better == {"exact_match": True}
-
-    def test_joins_with_the_new_form(self):
-        old = [run for run in runs_of(OLD / "limited") if run.task == "toy_capitals"]
-        new = [run for run in runs_of(LOGS / "out") if (run.model, run.task) == (A, "toy_capitals")]
-        scores = join([*new, *old]).scores
-        assert scores.model_ids == [A, B]
-        assert scores.values[0].tolist() == capitals(A)
-        assert scores.values[1, :3].tolist() == capitals(B)[:3]
-        assert np.isnan(scores.values[1, 3:]).all()
-        assert old[0].total is None
-        assert np.array_equal(old[0].columns["prompt"], new[0].columns["prompt"][:3])
-
-    def test_a_second_run_in_another_folder_is_told(self):
-        with pytest.raises(ReaderError, match="two scores on item"):
-            join([run for run in runs_of(OLD / "out") if run.task == "toy_sums"], filter=FLEXIBLE)
-
-    @pytest.fixture
-    def copied(self, tmp_path):
-        (path,) = (OLD / "limited").rglob("toy_sums.json")
-        return Path(shutil.copy(path, tmp_path))
-
-    def test_torn(self, copied):
-        copied.write_bytes(copied.read_bytes()[:-50])
-        with pytest.raises(ReaderError, match=r"toy_sums\.json: not whole JSON"):
-            runs_of(copied.parent)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"model_configs": None}, "no 'args' and 'model_configs'"),
-            ({"model_configs": {}}, "no task"),
-            ({"logs": {}}, "'logs' is no list"),
-            ({"logs": []}, "empty"),
-            ({"logs": [{"doc_id": 0}]}, "entry 1: no 'target'"),
-        ],
-    )
-    def test_something_else(self, copied, change, message):
-        copied.write_text(json.dumps(json.loads(copied.read_text()) | change))
-        with pytest.raises(ReaderError, match=rf"toy_sums\.json.*{message}"):
-            runs_of(copied.parent)
 
 
 class TestKey:

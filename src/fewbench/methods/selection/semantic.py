@@ -141,7 +141,7 @@ def checked(values: Any, where: str) -> FloatArray:
 
 
 def read_vectors(path: str | os.PathLike[str]) -> Vectors:
-    """Read embeddings from a .npz with arrays `items` and `embeddings`, or a .npy in item order.
+    """Read embeddings from a .npz with arrays `items` and `embeddings`.
 
     A file is read again only if it has changed. MethodError if there is no such file.
     """
@@ -150,7 +150,7 @@ def read_vectors(path: str | os.PathLike[str]) -> Vectors:
         now = source.stat()
     except OSError as error:
         raise MethodError(
-            f"{source}: no such file", hint="embeddings=FILE.npz or FILE.npy, from this folder"
+            f"{source}: no such file", hint="embeddings=FILE.npz, from this folder"
         ) from error
     return _read(source, now.st_mtime_ns, now.st_size)
 
@@ -163,17 +163,15 @@ def _read(source: Path, changed: int, size: int) -> Vectors:
         raise MethodError(f"{source}: cannot be read ({error.strerror})") from error
     digest = hashlib.sha256(content).hexdigest()[:12]
     try:
-        found = np.load(io.BytesIO(content), allow_pickle=False)
-        arrays = {"": found} if isinstance(found, np.ndarray) else {n: found[n] for n in found}
+        with np.load(io.BytesIO(content), allow_pickle=False) as found:
+            arrays = dict(found)
     except Exception as error:  # numpy's parsers let through errors of all kinds
         reason = first_line(error)
         if "pickle" in reason or "Object arrays" in reason:
             reason = "it holds no plain numbers and texts"
         raise MethodError(
-            f"{source}: cannot be read as .npz or .npy ({reason})", hint=f"{ARRAYS}; ids as text"
+            f"{source}: cannot be read as .npz ({reason})", hint=f"{ARRAYS}; ids as text"
         ) from error
-    if "" in arrays:
-        return Vectors(arrays[""], where=str(source), digest=digest)
     lacking = sorted({"items", "embeddings"} - set(arrays))
     if lacking:
         raise MethodError(
@@ -277,8 +275,8 @@ class Semantic:
     Embeddings come from `embeddings`, else from `model`, else from the items' column `text` by
     TF-IDF and truncated SVD. The sources do not affect the choice.
 
-    - `embeddings`: A .npz with arrays `items` (ids) and `embeddings` (n × d); a .npy or an array in
-      the order of the items; or a function from a list of texts to n × d numbers. The last few
+    - `embeddings`: A .npz with arrays `items` (ids) and `embeddings` (n × d); an array in the order
+      of the items; or a function from a list of texts to n × d numbers. The last few
       results of a hashable function are kept.
     - `model`: Local folder of a model2vec model; needs the extra `text`. Not with `embeddings`.
     - `dimensions`: Dimensions kept by the SVD.

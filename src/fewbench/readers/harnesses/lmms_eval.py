@@ -1,16 +1,16 @@
-"""lmms-eval: TIME_samples_TASK.jsonl with TIME_results.json; until 0.2.1 TASK.json."""
+"""lmms-eval: TIME_samples_TASK.jsonl with TIME_results.json."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fewbench._names import some
 from fewbench.errors import ReaderError
-from fewbench.readers.files import JsonLines, at, head, load_json, object_at
+from fewbench.readers.files import JsonLines, object_at
 from fewbench.readers.harness import Rows, Run, Unit, Wants, empty
 from fewbench.readers.harnesses.lm_eval.run_results import Results, model_of_others
 from fewbench.readers.values import as_number, content_id, describe, field_value, is_position
@@ -29,7 +29,7 @@ NO_RESULTS = (
 
 
 class LmmsEval:
-    """Read logs of lmms-eval 0.1 to 0.7.3 (`--log_samples`); 0.2.3 writes lm-eval's files.
+    """Read logs of lmms-eval 0.2.4 to 0.7.3 (`--log_samples`); 0.2.3 writes lm-eval's files.
 
     An item is identified by its position and target. Nothing else works: since 0.4 the document is
     not logged and `doc_hash` is constant, and prompts lack the picture and differ between models.
@@ -38,7 +38,7 @@ class LmmsEval:
     """
 
     name = "lmms-eval"
-    files = "TIME_samples_TASK.jsonl (TASK.json until 0.2.1), written with --log_samples"
+    files = "TIME_samples_TASK.jsonl, written with --log_samples"
 
     def find(self, files: Sequence[Path]) -> list[Unit]:
         """Return the sample files, each with the results of its run beside it."""
@@ -47,8 +47,6 @@ class LmmsEval:
         for path in files:
             name = SAMPLES.fullmatch(path.name)
             if not name:
-                if _is_old(path):
-                    units.append(Unit(path))
                 continue
             folder = path.parent
             if folder not in listed:
@@ -72,7 +70,7 @@ class LmmsEval:
             raise empty(unit.path)
         filters = results.filters(task) if results else []
         parts = _parts(samples, task)
-        notes = [*(log.rows.notes if isinstance(log.rows, JsonLines) else ())]
+        notes = [*log.rows.notes]
         if results is None:
             notes.append(NO_RESULTS)
             model = model_of_others(unit)
@@ -105,8 +103,7 @@ class _Log:
     task: str
     stamp: str
     results: Results | None
-    rows: Iterable[tuple[int, Any]]
-    place_word: str = "line"
+    rows: JsonLines
 
 
 @dataclass(frozen=True)
@@ -123,10 +120,8 @@ class _Sample:
     @property
     def prompt(self) -> str:
         prompt = self.row.get("input")
-        if prompt is None:  # until 0.2.1
-            requests = self.row.get("arguments")
-            first = requests[0] if isinstance(requests, list) and requests else None
-            prompt = first[0] if isinstance(first, list) and first else ""
+        if prompt is None:
+            return ""
         return prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
 
     def content(self, key: str | None) -> str:
@@ -137,43 +132,18 @@ class _Sample:
         return field_value(there, key, self.where)
 
 
-def _is_old(path: Path) -> bool:
-    if path.suffix != ".json":
-        return False
-    start = head(path)
-    return b'"args"' in start[:40] and b'"log_samples_suffix"' in start
-
-
 def _open(unit: Unit, salvage: bool) -> _Log:
     name = SAMPLES.fullmatch(unit.path.name)
-    if name:
-        same_run = [path for path in unit.beside if path.name == name["stamp"] + RESULTS]
-        results = Results.read(same_run[0]) if same_run else None
-        return _Log(unit.path, name["task"], name["stamp"], results, JsonLines(unit.path, salvage))
-    data = load_json(unit.path)
-    parts = [data.get(key) for key in ("args", "model_configs")] if isinstance(data, dict) else []
-    if not all(isinstance(part, dict) for part in parts) or not isinstance(data, dict):
-        raise ReaderError(f"{unit.path}: not a log of lmms-eval: no 'args' and 'model_configs'")
-    config = data["model_configs"]
-    task, rows = config.get("task"), data.get("logs")
-    if not isinstance(task, str) or not isinstance(rows, list):
-        raise ReaderError(f"{unit.path}: not a log of lmms-eval: no task, or 'logs' is no list")
-    listed = [one for one in config.get("metric_list") or () if isinstance(one, dict)]
-    told = {
-        "config": data["args"],
-        "configs": {task: config},
-        "versions": {task: at(config, "metadata", "version")},
-        "higher_is_better": {
-            task: {str(x.get("metric")): x.get("higher_is_better") for x in listed}
-        },
-    }
-    results = Results(unit.path, told)
-    return _Log(unit.path, task, str(data.get("time", "")), results, enumerate(rows, 1), "entry")
+    assert name, unit.path
+    same_run = [path for path in unit.beside if path.name == name["stamp"] + RESULTS]
+    results = Results.read(same_run[0]) if same_run else None
+    rows = JsonLines(unit.path, salvage)
+    return _Log(unit.path, name["task"], name["stamp"], results, rows)
 
 
 def _samples(log: _Log, score_key: str) -> Iterator[_Sample]:
     for place, row in log.rows:
-        where = f"{log.path}, {log.place_word} {place}"
+        where = f"{log.path}, line {place}"
         if not isinstance(row, dict):
             raise ReaderError(f"{where}: not a JSON object")
         doc_id = row.get("doc_id")
@@ -243,7 +213,7 @@ def _by_filter(
                 hint="add the run's TIME_results.json to the folder",
             )
         if time == len(found):
-            found.append(Rows(log.path, log.place_word))
+            found.append(Rows(log.path))
         found[time].append(
             sample.content(key),
             sample.scores,

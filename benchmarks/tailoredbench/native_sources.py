@@ -19,7 +19,7 @@ from fewbench.errors import StudyError
 from fewbench.scores import Scores
 from fewbench.study.inference import two_way
 from fewbench.study.splits import Split
-from fewbench.study.tailoredbench.trials import Trial, open_trial
+from tailoredbench.trials import Trial, open_trial
 
 LEAST_SOURCES = 4  # that can be halved
 LEAST_MODELS = 2  # that span a map

@@ -14,13 +14,12 @@ from fewbench._threads import one_thread
 from fewbench._version import __version__
 from fewbench.errors import MethodError, StudyError
 from fewbench.evaluation.opening import check_budget
-from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import find_method
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import Scores
 from fewbench.study.inference import model_groups, too_few_repeats
 from fewbench.study.splits import Split, SplitSettings, count_twins, make_split
-from fewbench.study.tailoredbench.native_sources import (
+from tailoredbench.native_sources import (
     WITH,
     WITHOUT,
     Affinity,
@@ -32,7 +31,7 @@ from fewbench.study.tailoredbench.native_sources import (
     spread,
     without_family,
 )
-from fewbench.study.tailoredbench.trials import (
+from tailoredbench.trials import (
     CHOSEN,
     Performance,
     Trial,
@@ -84,21 +83,6 @@ class NativeAnalysis:
     absent: dict[str, str]
     warnings: list[str]
     facts: dict[str, Any]
-
-    def plot(self) -> Any:
-        """Return an Altair chart of how far items are from their medoids, by sources and targets.
-
-        StudyError if the distances could not be measured.
-        """
-        from fewbench.charts.native import distances
-
-        spread = self.to_dict()["spread"]
-        chart = distances(spread) if spread else None
-        if chart is None:
-            raise StudyError(
-                "no distances to draw", hint=self.absent.get("spread", "use more source models")
-            )
-        return chart
 
     @property
     def findings(self) -> dict[str, str]:
@@ -201,9 +185,6 @@ def analyze(
     repeats: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
-    *,
-    workers: int = 1,
-    executor: Executor = None,
 ) -> NativeAnalysis:
     """Analyze TailoredBench's native sources: which they are, and how useful they are.
 
@@ -223,28 +204,13 @@ def analyze(
         Random seed.
     progress : callable, optional
         Called with the numbers of finished repeats and of all.
-    workers : int
-        Processes; each makes some of the repeats.
-    executor : Executor, optional
-        Where to run, as for `compare`.
 
     Raises
     ------
     MethodError
         If the method is not TailoredBench, or the budget does not fit.
     StudyError
-        If the models cannot be split, or a repeat ends its process each time.
-    ClusterError
-        If the cluster cannot be reached or is lost.
-
-    Examples
-    --------
-    >>> from fewbench.testing import simulate
-    >>> found = analyze(simulate(40, 80), budget=15, repeats=1)
-    >>> found.nearness.steps.index.tolist()
-    ['0–20%', '20–40%', '40–60%', '60–80%', '80–100%']
-    >>> list(found.absent)
-    ['absence']
+        If the models cannot be split.
     """
     chosen = find_method(method) if isinstance(method, str) else method
     if not isinstance(chosen, Tailored):
@@ -269,19 +235,15 @@ def analyze(
     ]
     made: dict[str, list[Any]] = {}
     failed: dict[str, str] = {}
-    with open_pool(executor, workers) as pool:
-        shared = scores.changed() if pool.has_workers else scores
-        for repeat, found in enumerate(pool.in_order(_parts_of, shared, jobs)):
-            if isinstance(found, Lost):
-                raise StudyError(f"repeat {repeat}: {found.reason}", hint="use one worker")
-            for name, part in found.items():
-                made.setdefault(name, [])
-                if isinstance(part, str):
-                    failed[name] = part
-                else:
-                    made[name].append(part)
-            if progress is not None:
-                progress(repeat + 1, repeats)
+    for repeat, job in enumerate(jobs):
+        for name, part in _parts_of(scores, job).items():
+            made.setdefault(name, [])
+            if isinstance(part, str):
+                failed[name] = part
+            else:
+                made[name].append(part)
+        if progress is not None:
+            progress(repeat + 1, repeats)
     absent = {name: reason for name, reason in failed.items() if not made[name]}
     tables = {
         name: pd.concat(of_repeats, ignore_index=True)

@@ -10,9 +10,9 @@ from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
-from fewbench.study.tailoredbench.native_sources import coreset, item_map, spread
-from fewbench.study.tailoredbench.trials import open_trial
 from fewbench.testing import simulate
+from tailoredbench.native_sources import coreset, item_map, spread
+from tailoredbench.trials import open_trial
 
 from .conftest import planted
 

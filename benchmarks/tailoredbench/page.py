@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from fewbench._names import counted
+from fewbench._names import counted, fixed
+from fewbench._page import Page, Section, Table
 from fewbench.charts import forms
-from fewbench.charts import native as figures
-from fewbench.report.frame import Charts, HasValues, Placed, render_page, write_page
-from fewbench.report.sections import Table, placed
-from fewbench.report.words import fixed, points
+from fewbench.report.words import points
+from tailoredbench import charts as figures
 
-MOST = 8
-"""Most families in the grid."""
+RUN = (
+    "Bands, and intervals in the tables, are 90% intervals, repeats and models resampled; with "
+    "fewer than 3 repeats there are none. Errors are in percentage points (pp) of the scores’ "
+    "range. “Clearly” means that the interval of a difference leaves out zero."
+)
 SECTIONS = {
     "nearness": (
         "Are nearer sources better natives?",
@@ -47,8 +45,8 @@ SECTIONS = {
     ),
     "affinity": (
         "Are native sources of the target’s own family?",
-        "Each row is a family of targets: the mean number of native sources from each family, and "
-        "in small print the number expected by chance. Darker means more than chance, up to twice.",
+        "Each row is a family of targets: the mean number of native sources of that family, the "
+        "number expected by chance, and the number among the sources nearest in full score.",
     ),
     "absence": (
         "What is lost without sources of the target’s family?",
@@ -62,53 +60,33 @@ FIGURES = {
 }  # fmt: skip
 
 
-def write_native(analysis: HasValues, path: str | os.PathLike[str], source: str = "") -> Path:
-    """Write a study of native sources as one self-contained HTML file and return its path.
-
-    Parameters
-    ----------
-    analysis : object
-        What `fewbench.study.tailoredbench.analyze` returned.
-    path : str or os.PathLike
-        An existing file is replaced only once the new one is complete.
-    source : str
-        The name of the scores, for the title.
-    """
-    return write_page(render(analysis.to_dict(), source), path)
-
-
-def render(found: dict[str, Any], source: str = "") -> str:
-    """The page as text."""
-    charts = Charts()
+def page(found: dict[str, Any], source: str = "") -> Page:
+    """Return what the analyses show; `found` is `NativeAnalysis.to_dict()`."""
+    facts = found["facts"]
     sections = [
-        {
-            "key": key,
-            "title": title,
-            "note": note,
-            "paper": FIGURES[key],
-            "finding": found["findings"].get(key),
-            "absent": found["absent"].get(key),
-            "figures": _figures(key, found, charts),
-            "tables": tables_of(key, found),
-        }
+        Section(
+            key,
+            title,
+            [note, f"As {FIGURES[key]} of the paper."],
+            said=found["findings"].get(key) or f"Not made: {found['absent'][key]}.",
+            charts=_figures(key, found),
+            tables=tables_of(key, found),
+        )
         for key, (title, note) in SECTIONS.items()
     ]
-    facts = found["facts"]
-    return render_page(
-        "native.html.j2",
-        charts,
-        title=f"Native sources on {source}" if source else "Native sources of TailoredBench",
-        answer=_answer(found),
-        what=(
-            f"{facts['method']} with {facts['budget']} items per target: {facts['sources']} "
-            f"sources and {facts['targets']} targets on {facts['items']:,} items, "
-            f"{facts['split']} split, "
-            f"{counted(facts['repeats'], 'repeat')}."
-        ),
-        warnings=found["warnings"],
-        sections=sections,
-        grid=family_grid(found["affinity"]) if found["affinity"] else None,
-        facts={str(key).capitalize(): str(value) for key, value in facts.items()},
+    what = (
+        f"{facts['method']} with {facts['budget']} items per target: {facts['sources']} sources "
+        f"and {facts['targets']} targets on {facts['items']:,} items, {facts['split']} split, "
+        f"{counted(facts['repeats'], 'repeat')}."
+    )
+    shown = {str(key).capitalize(): str(value) for key, value in facts.items()}
+    return Page(
+        "native sources",
+        f"Native sources on {source}",
+        _answer(found),
+        [what],
+        found["warnings"],
+        [*sections, Section("run", "What was run", [RUN], facts=shown)],
     )
 
 
@@ -133,7 +111,7 @@ MEASURES = (
 """Column, caption, title of the axis and factor of what is drawn upwards."""
 
 
-def _figures(key: str, found: dict[str, Any], charts: Charts) -> list[tuple[str, Placed]]:
+def _figures(key: str, found: dict[str, Any]) -> list[tuple[str, Any]]:
     part = found[key]
     if not part:
         return []
@@ -154,7 +132,7 @@ def _figures(key: str, found: dict[str, Any], charts: Charts) -> list[tuple[str,
     elif key != "affinity":
         for column, caption, axis, factor in MEASURES:
             made.append((caption, _curve(key, part, column, axis, factor)))
-    return placed(charts, *made)
+    return [(caption, lambda chart=chart: chart) for caption, chart in made]
 
 
 def _curve(key: str, part: dict[str, Any], column: str, axis: str, factor: float) -> Any | None:
@@ -176,38 +154,6 @@ def _curve(key: str, part: dict[str, Any], column: str, axis: str, factor: float
     if key == "shares":
         title = "share of the native sources kept"
     return forms.course([point(step, str(step["step"])) for step in steps], title, axis)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The larger families' native sources; `more` families are left out of it."""
-
-    columns: list[tuple[str, int]]
-    rows: list[tuple[str, int, list[tuple[str, str, float, bool]]]]
-    more: int
-
-
-def family_grid(affinity: dict[str, Any]) -> Grid:
-    """Mean number of native sources of each family, the shade by how far it is above chance."""
-    pairs = {(p["family"], p["source_family"]): p for p in affinity["pairs"]}
-    targets = {p["family"]: p["targets"] for p in affinity["pairs"]}
-    sources = {p["source_family"]: p["sources"] for p in affinity["pairs"]}
-    both = sorted(
-        {*targets} & {*sources}, key=lambda f: (-min(targets[f], sources[f]), -sources[f], f)
-    )
-    shown = both[:MOST]
-    rows = []
-    for family in shown:
-        cells = []
-        for other in shown:
-            pair = pairs[family, other]
-            ratio = pair["natives"] / pair["chance"] if pair["chance"] else 1.0
-            shade = min(max(math.log2(max(ratio, 1e-9)), 0.0), 1.0)
-            cells.append((fixed(pair["natives"], 1), fixed(pair["chance"], 1), shade,
-                          family == other))  # fmt: skip
-        rows.append((family, targets[family], cells))
-    columns = [(family, round(sources[family])) for family in shown]
-    return Grid(columns, rows, len({*targets} | {*sources}) - len(shown))
 
 
 def tables_of(key: str, found: dict[str, Any]) -> list[Table]:
@@ -288,7 +234,7 @@ def _by_family(families: list[dict[str, Any]]) -> Table:
 def _table(key: str, head: list[str], rows: list[list[str]]) -> Table:
     title = "The numbers of every family" if key == "affinity" else "The numbers"
     heads = [(name, at > 0) for at, name in enumerate(head)]
-    return Table(f"{key}-numbers", SECTIONS[key][0], heads, rows, "a row", title)
+    return Table(SECTIONS[key][0], heads, rows, "a row", title)
 
 
 def _interval(row: dict[str, Any], key: str, factor: float, places: int) -> str:

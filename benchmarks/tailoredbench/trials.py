@@ -99,14 +99,6 @@ def open_trial(scores: Scores, split: Split, method: Tailored, budget: int, seed
     ------
     MethodError
         If the budget or a setting of the method does not fit.
-
-    Examples
-    --------
-    >>> from fewbench.testing import simulate
-    >>> trial = open_trial(simulate(30, 80), Split(np.arange(24), np.arange(24, 30)),
-    ...                    Tailored(), budget=15, seed=0)
-    >>> len(trial.probe), trial.order.shape
-    (10, (6, 24))
     """
     check_budget(budget, scores.n_items)
     sources, targets = scores.take(split.sources), scores.take(split.targets)
@@ -175,13 +167,7 @@ def _drawn(seed: int, natives: IntArray, share: float) -> IntArray:
 
 
 def counts_to_try(n_sources: int) -> list[int]:
-    """Numbers of native sources from few to all.
-
-    Examples
-    --------
-    >>> counts_to_try(75)
-    [2, 5, 10, 20, 30, 45, 60, 75]
-    """
+    """Numbers of native sources from few to all."""
     return sorted({max(1, round(share * n_sources)) for share in SHARES_OF_ALL})
 
 
@@ -283,16 +269,6 @@ def measure(
         each repeat has the same weight.
     groups : mapping of str, optional
         The group of each target that is resampled as one (see `model_groups`).
-
-    Examples
-    --------
-    >>> runs = pd.DataFrame({"step": ["a"] * 3 + ["b"] * 3, "repeat": 0, "target": list("xyz") * 2,
-    ...                      "truth": [.1, .2, .3] * 2, "estimate": [.1, .2, .3, .3, .2, .1]})
-    >>> measure(runs, "a").steps[["mae", "kendall_tau", "kendall_tau_gap"]].round(2)
-           mae  kendall_tau  kendall_tau_gap
-    step
-    a     0.00          1.0              0.0
-    b     0.13         -1.0             -2.0
     """
     first = runs[runs["step"] == against]
     repeats = [part for _, part in first.groupby("repeat", sort=False)]

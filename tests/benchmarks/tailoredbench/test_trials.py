@@ -14,7 +14,8 @@ from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import Split
 from fewbench.study.metrics import point_metrics
-from fewbench.study.tailoredbench.trials import (
+from fewbench.testing import simulate
+from tailoredbench.trials import (
     by_count,
     by_nearness,
     by_share,
@@ -22,7 +23,6 @@ from fewbench.study.tailoredbench.trials import (
     measure,
     open_trial,
 )
-from fewbench.testing import simulate
 
 from .conftest import halves, planted
 

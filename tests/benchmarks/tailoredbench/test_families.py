@@ -8,14 +8,14 @@ import pytest
 
 from fewbench.errors import StudyError
 from fewbench.methods.adaptive.tailored import Tailored
-from fewbench.study.tailoredbench.native_sources import (
+from tailoredbench.native_sources import (
     affinity,
     families_of,
     families_to_try,
     native_families,
     without_family,
 )
-from fewbench.study.tailoredbench.trials import measure, open_trial
+from tailoredbench.trials import measure, open_trial
 
 from .conftest import halves, planted, without
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,8 @@ from fewbench.errors import MethodError, StudyError
 from fewbench.methods.adaptive.tailored import Tailored
 from fewbench.scores import from_arrays
 from fewbench.study import SplitSettings, compare
-from fewbench.study.tailoredbench import analyze
 from fewbench.testing import simulate
+from tailoredbench.analysis import analyze
 
 from .conftest import planted, without
 
@@ -75,12 +74,10 @@ def test_the_same_seed_gives_the_same():
     assert one["counts"] != other["counts"]
 
 
-def test_progress_comes_to_an_end_and_workers_change_nothing():
+def test_progress_comes_to_an_end():
     told, scores = [], simulate(40, 60)
-    alone = analyze(scores, budget=15, repeats=2, progress=lambda *at: told.append(at))
+    analyze(scores, budget=15, repeats=2, progress=lambda *at: told.append(at))
     assert told == [(1, 2), (2, 2)]
-    with ThreadPoolExecutor(1) as thread:
-        assert analyze(scores, budget=15, repeats=2, executor=thread).to_dict() == alone.to_dict()
 
 
 def test_roles_tell_the_split_and_families_may_be_missing():

@@ -1,0 +1,1 @@
+"""Analyses of TailoredBench: which sources are native, and how useful they are."""

@@ -1,0 +1,171 @@
+"""A result as a page: said once, shown as text, Markdown, in a notebook, or as an HTML file."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from fewbench._text import table, wrapped
+from fewbench._warned import as_html, with_warnings
+from fewbench.errors import FewbenchError
+
+Chart = Callable[[], Any]
+"""Makes an Altair chart when it is drawn, or None."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of words.
+
+    Parameters
+    ----------
+    title : str
+    head : sequence of (str, bool)
+        Titles, and whether the column holds numbers.
+    rows : sequence of sequence of str
+    what : str
+        What a reader filters for, such as "a task".
+    folded : str
+        Title under which a page folds the table away; by default the table is shown.
+    """
+
+    title: str
+    head: Sequence[tuple[str, bool]]
+    rows: Sequence[Sequence[str]]
+    what: str = ""
+    folded: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A subject of a page; what is empty is left out.
+
+    `charts` are captions with functions that make charts. A `detail` is not printed as text unless
+    its id is named.
+    """
+
+    id: str
+    title: str
+    notes: Sequence[str] = ()
+    said: str = ""
+    charts: Sequence[tuple[str, Chart]] = ()
+    tables: Sequence[Table] = ()
+    lines: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    commands: Sequence[str] = ()
+    detail: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a result shows: a finding in a sentence, what to doubt, and sections.
+
+    Parameters
+    ----------
+    command : str
+        The command that makes such a result.
+    title, answer : str
+        What the page is about, and the finding.
+    lesser : sequence of str
+        Sentences below the finding.
+    warnings : sequence of str
+    sections : sequence of Section
+    next : sequence of str
+        What to run next.
+    methods : sequence of Look
+        Methods that can be switched off and isolated in all charts; see `fewbench.charts.theme`.
+    """
+
+    command: str
+    title: str
+    answer: str
+    lesser: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+    next: Sequence[str] = ()
+    methods: Sequence[Any] = ()
+
+
+class Shown:
+    """A result that shows itself, by its `page`."""
+
+    def page(self) -> Page:
+        """Return what there is to show."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return the page as text."""
+        return as_text(self.page())
+
+    def __repr__(self) -> str:
+        """Return the finding in a line, and each warning in one."""
+        page = self.page()
+        line = " ".join([f"{type(self).__name__}: {_sentence(page.answer)}", *page.lesser[:1]])
+        return with_warnings(line, page.warnings)
+
+    def _repr_html_(self) -> str:
+        return as_fragment(self.page())
+
+    def plot(self) -> Any:
+        """Return the first chart of the page, as an Altair chart; FewbenchError without any."""
+        for section in self.page().sections:
+            for _, make in section.charts:
+                if (chart := make()) is not None:
+                    return chart
+        raise FewbenchError(f"no chart of this {type(self).__name__}", hint="print the result")
+
+
+def as_text(page: Page, *details: str) -> str:
+    """Return a page for a terminal; of the details those that are named by their ids."""
+    blocks = [[wrapped(_sentence(page.answer)), *map(wrapped, page.lesser)]]
+    for one in _shown(page, details):
+        lines = [wrapped(one.said)] if one.said else []
+        for of in one.tables:
+            if not of.folded:
+                lines.append(table([x for x, _ in of.head], of.rows, [not n for _, n in of.head]))
+        lines += [wrapped(line) for line in (*one.notes, *one.lines)]
+        lines += [wrapped(f"{name}: {said}", 2) for name, said in one.facts.items()]
+        blocks.append(lines)
+    blocks.append([wrapped(f"warning: {said}", 2) for said in page.warnings])
+    further = [*page.next, *(line for one in _shown(page, details) for line in one.commands)]
+    blocks.append([f"Next: {said}" for said in further])
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines).replace("−", "-")
+
+
+def as_markdown(page: Page) -> str:
+    """Return a page for the summary of a CI run, or an issue."""
+    lines = [f"### fewbench {page.command}: {_cell(page.answer)}", *map(_cell, page.lesser)]
+    for one in _shown(page):
+        for of in one.tables:
+            rows = [[x for x, _ in of.head], ["---"] * len(of.head), *of.rows]
+            lines.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows))
+    lines += [f"- warning: {_cell(said)}" for said in page.warnings]
+    return "\n\n".join(lines) + "\n"
+
+
+def as_fragment(page: Page) -> str:
+    """Return a page for the cell of a notebook, without its charts."""
+    parts = [f"<p><b>{escape(_sentence(page.answer))}</b> {escape(' '.join(page.lesser))}</p>"]
+    for one in _shown(page):
+        for of in one.tables:
+            parts.append("<table><thead><tr>")
+            parts += [f"<th>{escape(name)}</th>" for name, _ in of.head]
+            parts.append("</tr></thead><tbody>")
+            for row in of.rows:
+                parts.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>")
+            parts.append("</tbody></table>")
+        parts += [f"<div>{escape(k)}: {escape(v)}</div>" for k, v in one.facts.items()]
+    return "".join([*parts, as_html(page.warnings)])
+
+
+def _shown(page: Page, details: Sequence[str] = ()) -> Iterator[Section]:
+    return (one for one in page.sections if not one.detail or one.id in details)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _cell(text: str) -> str:
+    """Return a text that is safe in Markdown, also in a cell of a table."""
+    return escape(" ".join(text.split()), quote=False).replace("|", "\\|").replace("`", "'")
