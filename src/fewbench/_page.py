@@ -126,7 +126,7 @@ def as_text(page: Page, *details: str) -> str:
         lines += [wrapped(line) for line in (*one.notes, *one.lines)]
         lines += [wrapped(f"{name}: {said}", 2) for name, said in one.facts.items()]
         blocks.append(lines)
-    blocks.append([wrapped(f"warning: {said}", 2) for said in page.warnings])
+    blocks.append([f"warning: {said}" for said in page.warnings])
     further = [*page.next, *(line for one in _shown(page, details) for line in one.commands)]
     blocks.append([f"Next: {said}" for said in further])
     return "\n\n".join("\n".join(lines) for lines in blocks if lines).replace("−", "-")

@@ -150,11 +150,16 @@ class Gate(Shown, BaseModel):
             "undecided": f"It is undecided whether {self.target} passes",
         }[self.verdict]
         together = f" ({', '.join(map(str, self.looks))} answers)"
-        lesser = (
+        values = "; ".join(
+            f"{one.rule}: {fixed(one.value, digits)} ({one.interval.said(digits)})"
+            for one in self.checks
+        )
+        lesser = [
+            f"{values}.",
             f"{self.items_run:,} of {counted(self.items_total, 'item')} run. At most "
             f"{(1 - self.level) / 2:.0%} of the models that should not pass do"
-            f"{f', over all looks together{together}' if self.looks else ''}."
-        )
+            f"{f', over all looks together{together}' if self.looks else ''}.",
+        ]
         facts, further = {}, []
         if self.verdict == "undecided":
             if most := max(one.items_needed or 0 for one in self.checks):
@@ -173,7 +178,7 @@ class Gate(Shown, BaseModel):
             tables=[Table("Checks", [*head, ("Verdict", False)], rows)],
             facts=facts,
         )
-        return Page("gate", self.target, answer, [lesser], self.warnings, [checks], further)
+        return Page("gate", self.target, answer, lesser, self.warnings, [checks], further)
 
 
 def gate(

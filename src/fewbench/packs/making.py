@@ -112,8 +112,7 @@ def pack(
     --------
     >>> from fewbench.testing import simulate
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
-    Pack benchmark: 1 benchmark
-    benchmark: 10 of 80 items, method greedy-ridge, 30 source models
+    Pack: 10 of 80 items stand for all. benchmark, made ...
     """
     check_is_scores(scores)
     if isinstance(scores, PackedScores):
