@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fewbench._names import counted
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import Past, bound_score, fit_tasks, places
 from fewbench.evaluation.estimate import Estimate, Interval, RandomSampling, RankInterval
 from fewbench.evaluation.intervals import Judge, Scored
+from fewbench.evaluation.opening import Stop
 from fewbench.evaluation.sampling import error_within, sampling_effect
-from fewbench.methods import Answers, Prediction, Provenance
+from fewbench.methods import Answers, Method, Prediction, Provenance, Record
+from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores
 
 OUTSIDE = (
@@ -105,3 +108,72 @@ def make_estimate(
 def _interval(scores: Scores, low: float, high: float) -> Interval:
     low, high = scores.scale.interval_from_unit(low, high)
     return Interval(low=low, high=high)
+
+
+def progress_notes(
+    record: Record,
+    target: str,
+    budget: int,
+    stop: Stop,
+    method: Method,
+    *,
+    is_waiting: bool,
+    affordable: bool,
+) -> list[str]:
+    """Return warnings if the estimate rests on fewer answers than asked.
+
+    `is_waiting` for other targets' answers; `affordable` if the cost allows a further item.
+    """
+    answered, asked = len(record.answered(target)), len(record.asked(target))
+    left = len(record.open(target))
+    skipped = asked - answered - left
+    found = []
+    if left and stop.half_width is not None:
+        found.append(
+            f"{answered} of at most {asked} items answered: the interval's width decides when "
+            "to stop"
+        )
+    elif left and stop.cost is not None and not affordable:
+        found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
+    elif left and method.asks_once:
+        found.append(
+            f"{answered} of {asked} items answered: the estimate uses {answered}; record the "
+            f"missing {counted(left, 'answer')}, or skip items without an answer (fewbench "
+            "tell --skip ID)"
+        )
+    elif left or is_waiting:
+        found.append(
+            f"{answered} of {budget} items answered: the method asks for more items before "
+            "its estimate is final"
+        )
+    elif method.whole_budget and asked < budget:
+        found.append(f"only {asked} of {budget} items were asked: the others were lost or changed")
+    if skipped:
+        found.append(
+            f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "
+            "for it, the estimate is too high"
+        )
+    return found
+
+
+def method_notes(judge: Judge) -> list[str]:
+    """Return warnings about the method on these sources."""
+    if judge.method.plain_sampling:
+        return []
+    scores, held, found = judge.scores, judge.errors(), []
+    error, random = held.mean_error, held.mean_random
+    if error is not None and random is not None and error >= random > 0:
+        span = scores.scale.high - scores.scale.low
+        found.append(
+            f"on held-out source models this method's mean error is {error * span:.3g}, that of "
+            f"random sampling {random * span:.3g}: use random, or compare methods (fewbench "
+            "compare)"
+        )
+    alpha = reliability(scores)
+    if scores.n_models > 2 and alpha < RELIABLE:
+        found.append(
+            f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
+            "1), so they do not show how a better model answers. Use random if the target is "
+            "better"
+        )
+    return found

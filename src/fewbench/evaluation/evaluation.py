@@ -12,16 +12,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fewbench._names import counted, some
+from fewbench._names import some
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
 from fewbench._warned import issue
-from fewbench.errors import AnswersError, EvaluationError, ScoresError
-from fewbench.evaluation.answers import AnswerBook, Taken, match_models
+from fewbench.errors import AnswersError, EvaluationError
+from fewbench.evaluation.answers import Taken, match_models
 from fewbench.evaluation.auto import check_given, choose_for
 from fewbench.evaluation.estimate import Estimates
-from fewbench.evaluation.journal import Asked, Entry, Header, Journal, Skipped, Told, kept_replies
+from fewbench.evaluation.journal import Header, Journal, kept_replies
+from fewbench.evaluation.ledger import Ledger
 from fewbench.evaluation.opening import (
     COST,
     FEWEST,
@@ -40,7 +41,6 @@ from fewbench.methods import (
     Method,
     Prediction,
     Provenance,
-    Record,
     Session,
     StaticMethod,
     Subset,
@@ -48,7 +48,6 @@ from fewbench.methods import (
 )
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.kept_fits import KeptFits
-from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, open_scores
 from fewbench.scores.conditions import disagreements
@@ -170,11 +169,8 @@ class Evaluation:
         self.stop, self.scores, self.targets = stop, scores, tuple(targets)
         self._chosen, self._given = method, subset
         self._opened: Provenance | None = None
-        self.record = Record(self.targets, scores.n_items)
-        self._book = AnswerBook(scores, self.record)
-        self._entries: list[Entry] = []
-        self._written = dict.fromkeys(self.targets, 0)  # rounds that are among the entries
-        self._journal: Journal | None = None
+        self._ledger = Ledger(scores, self.targets)
+        self.record, self._book = self._ledger.record, self._ledger.book
         self._fits = KeptFits()
         self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
 
@@ -227,7 +223,7 @@ class Evaluation:
     @property
     def folder(self) -> Path | None:
         """The folder it is saved in, if it is."""
-        return None if self._journal is None else self._journal.folder
+        return self._ledger.folder
 
     @cached_property
     def _session(self) -> Session:
@@ -287,10 +283,8 @@ class Evaluation:
                 reason=self.reason,
             )
         )
-        for entry in self._entries:
-            journal.append(entry)
+        self._ledger.write_to(journal)
         self._fits.keep_in(journal.folder)
-        self._journal = journal
         vars(self).pop("judge", None)  # which keeps its errors in the folder
 
     @classmethod
@@ -338,42 +332,9 @@ class Evaluation:
         evaluation._opened = made
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
-        evaluation._take_up(journal)
+        evaluation._ledger.go_on_from(journal)
         evaluation._fits.keep_in(journal.folder)
-        evaluation._journal = journal
         return evaluation
-
-    def _take_up(self, journal: Journal) -> None:
-        """Add new entries of the folder to the record."""
-        for entry in journal.fresh():
-            try:
-                self._book.replay(entry)
-            except (AnswersError, ScoresError) as error:
-                raise EvaluationError(
-                    f"{journal.folder}: entry {len(self._entries) + 1} does not fit the "
-                    f"evaluation: {error.message}",
-                    hint="the file was changed by hand; restore it from a backup",
-                ) from error
-            self._entries.append(entry)
-            if isinstance(entry, Asked):
-                self._written |= {name: len(self.record.rounds(name)) for name in entry.targets}
-            else:
-                self._written[entry.target] = len(self.record.rounds(entry.target))
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Lock the folder and read what other processes added."""
-        if self._journal is None:
-            yield
-            return
-        with self._journal.locked():
-            self._take_up(self._journal)
-            yield
-
-    def _note(self, entry: Entry) -> None:
-        if self._journal is not None:
-            self._journal.append(entry)
-        self._entries.append(entry)
 
     # -- ask and tell ------------------------------------------------------------------------
 
@@ -424,14 +385,12 @@ class Evaluation:
         for target in items:
             self._check_target(target)
         wanted = {target: self.scores.positions(list(ids)) for target, ids in items.items()}
-        with self._alone():
+        with self._ledger.alone():
             for target, positions in wanted.items():
                 new = positions[~np.isin(positions, self.record.asked(target))]
                 if len(new):
                     self.record.add_round(target, new)
-                    ids = tuple(self.scores.item_ids[new].tolist())
-                    self._note(Asked(targets=(target,), items=ids))
-                    self._written[target] = len(self.record.rounds(target))
+            self._ledger.note_rounds()
 
     def adopt(self, other: "Evaluation", target: str) -> None:
         """Take a target's items and answers over from another evaluation of the same items.
@@ -439,12 +398,7 @@ class Evaluation:
         For estimates by other sources, in memory; the folder of neither changes.
         """
         self._check_target(target)
-        for items in other.record.rounds(target):
-            self.record.add_round(target, items)
-        self.record.tell(target, other.record.answers(target))
-        self.record.skip(target, sorted(other.record.skipped(target)))
-        told = (entry for entry in other._entries if isinstance(entry, Told))
-        self._entries += [entry for entry in told if entry.target == target]
+        self._ledger.adopt(other._ledger, target)
 
     def waiting(self) -> list[str]:
         """Return the targets that get new items once other targets have answered."""
@@ -464,17 +418,9 @@ class Evaluation:
         """Choose items for targets without open ones; return the targets that must wait."""
         if self._is_on_record():
             return []  # no method needed
-        with self._alone(), self._working():
+        with self._ledger.alone(), self._working():
             asked = self._session.ask()
-            new: dict[tuple[int, ...], list[str]] = {}
-            for target in self.targets:
-                for items in self.record.rounds(target)[self._written[target] :]:
-                    new.setdefault(tuple(items.tolist()), []).append(target)
-            for positions, targets in new.items():
-                ids = tuple(self.scores.item_ids[list(positions)])
-                self._note(Asked(targets=tuple(targets), items=ids))
-                for target in targets:
-                    self._written[target] += 1
+            self._ledger.note_rounds()
         return [name for name, items in asked.items() if not len(items)]
 
     def _is_on_record(self) -> bool:
@@ -482,7 +428,7 @@ class Evaluation:
         n_given = self.scores.n_items + 1 if self._given is None else len(self._given.items)
         return all(
             (len(self.record.open(target)) or len(self.record.asked(target)) >= n_given)
-            and self._written[target] == len(self.record.rounds(target))
+            and self._ledger.is_noted(target)
             for target in self.targets
         )
 
@@ -657,10 +603,7 @@ class Evaluation:
         self._check_target(target)
         at = self.scores.positions(list(items))
         self._check_open(target)
-        with self._alone():
-            self._book.check_skipped(target, at)
-            self._note(Skipped(target=target, items=tuple(self.scores.item_ids[at])))
-            self.record.skip(target, at.tolist())
+        self._ledger.skip(target, at)
         return self._left(target)
 
     def _check_target(self, target: str) -> None:
@@ -671,7 +614,7 @@ class Evaluation:
 
     def _check_model(self, target: str, model: str) -> None:
         """Raise AnswersError if a target has answers that a table named as another model's."""
-        others = {one.model for one in self._told(target)} - {"", model}
+        others = {one.model for one in self._ledger.told(target)} - {"", model}
         if others:
             raise AnswersError(
                 f"{target!r} has answers of the model {some(sorted(others))}, and these are of "
@@ -679,9 +622,6 @@ class Evaluation:
                 hint="start an evaluation of each model; or, if it is the same one, add --target "
                 f"{target} (in Python target={target!r})",
             )
-
-    def _told(self, target: str) -> list[Told]:
-        return [one for one in self._entries if isinstance(one, Told) and one.target == target]
 
     def _check_answers(self, target: str) -> None:
         if not len(self.record.answered(target)):
@@ -695,25 +635,9 @@ class Evaluation:
         if not len(self.record.open(target)):
             self._advance()
 
-    def _tell(
-        self,
-        target: str,
-        answers: Answers,
-        *,
-        accept_fractions: bool,
-        correct: bool = False,
-        **known: Any,
-    ) -> int:
-        """Record answers; `known` sets further fields of `Told`."""
+    def _tell(self, target: str, answers: Answers, **how: Any) -> int:
         self._check_open(target)
-        with self._alone():
-            self._book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
-            if correct:
-                self._book.check_known(target, answers)
-            if len(answers.items):
-                told = self._book.to_record(target, answers)
-                self._note(told.model_copy(update={**known, "corrects": correct}))
-                self.record.tell(target, answers)
+        self._ledger.tell(target, answers, **how)
         return self._left(target)
 
     def _left(self, target: str) -> int:
@@ -784,11 +708,11 @@ class Evaluation:
         return names
 
     def _estimate(self, level: float, names: list[str]) -> Estimates:
+        from fewbench.evaluation import estimating
         from fewbench.evaluation.bounds import past_scores
-        from fewbench.evaluation.estimating import OUTSIDE, make_estimate, scored
 
         waiting = self._advance()
-        state = (level, len(self._entries))
+        state = (level, len(self._ledger.entries))
         if (kept := self._kept.get(tuple(names))) is not None and kept[0] == state:
             return Estimates(kept[1])  # nothing was asked or told since
         prediction = self._predict(names, tasks=True)
@@ -796,16 +720,19 @@ class Evaluation:
         past, estimates = past_scores(self.scores), Estimates()
         general: list[str] | None = None
         for row, name in enumerate(names):
-            one = scored(prediction, row, self.record.answers(name), self.scores)
-            notes = [*self._rests_on(name, name in waiting), *self.answer_notes(name)]
-            notes += prediction.notes
+            one = estimating.scored(prediction, row, self.record.answers(name), self.scores)
+            notes = estimating.progress_notes(
+                self.record, name, self._budget, self.stop, self.method,
+                is_waiting=name in waiting, affordable=len(self._affordable(name)) > 0,
+            )  # fmt: skip
+            notes += [*self.answer_notes(name), *prediction.notes]
             if not one.is_sampled:
-                general = self._about_method() if general is None else general
+                general = estimating.method_notes(self.judge) if general is None else general
                 notes += general
             if prediction.outside is not None and prediction.outside[row]:
-                notes.append(OUTSIDE)
+                notes.append(estimating.OUTSIDE)
             notes += [*self.notes, *self._mixed_sources]
-            estimates[name] = make_estimate(
+            estimates[name] = estimating.make_estimate(
                 name, one, self.judge, level, made, past, notes, stopping=stopping
             )
         self._kept[tuple(names)] = (state, estimates)
@@ -836,41 +763,6 @@ class Evaluation:
         answers = self.record.answers(target)
         score = bound_score(found, self.scores, answers.items, answers.scores[0])
         return float(self.scores.scale.from_unit(score))
-
-    def _rests_on(self, target: str, is_waiting: bool) -> tuple[str, ...]:
-        """Return warnings if the estimate rests on fewer answers than asked."""
-        answered, asked = len(self.record.answered(target)), len(self.record.asked(target))
-        left, budget = len(self.record.open(target)), self._budget
-        skipped = asked - answered - left
-        found = []
-        if left and self.stop.half_width is not None:
-            found.append(
-                f"{answered} of at most {asked} items answered: the interval's width decides when "
-                "to stop"
-            )
-        elif left and self.stop.cost is not None and not len(self._affordable(target)):
-            found.append(f"{answered} of {asked} chosen items answered: the cost allows no more")
-        elif left and self.method.asks_once:
-            found.append(
-                f"{answered} of {asked} items answered: the estimate uses {answered}; record the "
-                f"missing {counted(left, 'answer')}, or skip items without an answer (fewbench "
-                "tell --skip ID)"
-            )
-        elif left or is_waiting:
-            found.append(
-                f"{answered} of {budget} items answered: the method asks for more items before "
-                "its estimate is final"
-            )
-        elif self.method.whole_budget and asked < budget:
-            found.append(
-                f"only {asked} of {budget} items were asked: the others were lost or changed"
-            )
-        if skipped:
-            found.append(
-                f"{counted(skipped, 'item')} skipped: if the model fails on items that are hard "
-                "for it, the estimate is too high"
-            )
-        return tuple(found)
 
     def items(self, target: str) -> pd.DataFrame:
         """Return one row per item of the benchmark, for one target.
@@ -923,32 +815,19 @@ class Evaluation:
         Repeats the method on parts of the sources, which can take as long as 20 runs of the
         method; `estimate` reuses the results, and takes the same `workers` and `executor`.
         """
-        with self._measuring(workers, executor):
-            return self._about_method()
+        from fewbench.evaluation.estimating import method_notes
 
-    def _about_method(self) -> list[str]:
-        """Return warnings about the method on these sources."""
-        if self.method.plain_sampling:
-            return []
-        span = self.scores.scale.high - self.scores.scale.low
-        found = self.judge.warn(span)
-        alpha = reliability(self.scores)
-        if self.scores.n_models > 2 and alpha < RELIABLE:
-            found.append(
-                f"the source models hardly differ in ability (reliability {max(alpha, 0):.2f} of "
-                "1), so they do not show how a better model answers. Use random if the target is "
-                "better"
-            )
-        return found
+        with self._measuring(workers, executor):
+            return method_notes(self.judge)
 
     def answer_notes(self, target: str) -> tuple[str, ...]:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
-        replies = kept_replies(self._told(target))
+        replies = kept_replies(self._ledger.told(target))
         odd = describe_replies(replies, len(self.record.answered(target)))
         return (*odd, *self._book.notes(target), *self._accepted(target))
 
     def _accepted(self, target: str) -> list[str]:
-        differences = (said for one in self._told(target) for said in one.differences)
+        differences = (said for one in self._ledger.told(target) for said in one.differences)
         return [
             f"accepted answers that were asked or scored in another way: {said}"
             for said in dict.fromkeys(differences)

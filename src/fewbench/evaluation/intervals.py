@@ -472,20 +472,6 @@ class Judge:
         any_time = self.half_width is not None
         return interval_at(score, n, self.scores.n_items, level, effect, any_time=any_time)
 
-    def warn(self, span: float) -> list[str]:
-        """Return warnings about the method on these sources; `span` is the scale's."""
-        if self.method.plain_sampling:
-            return []
-        held = self.errors()
-        error, random = held.mean_error, held.mean_random
-        if error is None or random is None or not error >= random > 0:
-            return []
-        return [
-            f"on held-out source models this method's mean error is {error * span:.3g}, that of "
-            f"random sampling {random * span:.3g}: use random, or compare methods (fewbench "
-            "compare)"
-        ]
-
 
 def _sampled(
     estimate: float,

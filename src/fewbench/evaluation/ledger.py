@@ -1,0 +1,144 @@
+"""What an evaluation asked and was told: in memory, and in its folder once it has one."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fewbench._types import IntArray
+from fewbench.errors import AnswersError, EvaluationError, ScoresError
+from fewbench.evaluation.answers import AnswerBook
+from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told
+from fewbench.methods import Answers, Record
+from fewbench.scores import Scores
+
+
+class Ledger:
+    """Every round of items asked, answer told and item skipped, in order.
+
+    Parameters
+    ----------
+    scores : Scores
+        Those of the source models.
+    targets : sequence of str
+
+    Attributes
+    ----------
+    record : Record
+        The same by position, for methods.
+    book : AnswerBook
+        Checks answers before they are recorded.
+    entries : list of Entry
+    """
+
+    def __init__(self, scores: Scores, targets: Sequence[str]) -> None:
+        self.record = Record(tuple(targets), scores.n_items)
+        self.book = AnswerBook(scores, self.record)
+        self.entries: list[Entry] = []
+        self._item_ids = scores.item_ids
+        self._noted = dict.fromkeys(targets, 0)  # rounds that are among the entries
+        self._journal: Journal | None = None
+
+    # -- the folder ----------------------------------------------------------------------------
+
+    @property
+    def folder(self) -> Path | None:
+        """Where entries are written, if anywhere."""
+        return None if self._journal is None else self._journal.folder
+
+    def write_to(self, journal: Journal) -> None:
+        """Write all entries, and those to come, to a new folder."""
+        for entry in self.entries:
+            journal.append(entry)
+        self._journal = journal
+
+    def go_on_from(self, journal: Journal) -> None:
+        """Read the entries of a folder, and write those to come there."""
+        self._take_up(journal)
+        self._journal = journal
+
+    def _take_up(self, journal: Journal) -> None:
+        """Add new entries of the folder to the record."""
+        for entry in journal.fresh():
+            try:
+                self.book.replay(entry)
+            except (AnswersError, ScoresError) as error:
+                raise EvaluationError(
+                    f"{journal.folder}: entry {len(self.entries) + 1} does not fit the "
+                    f"evaluation: {error.message}",
+                    hint="the file was changed by hand; restore it from a backup",
+                ) from error
+            self.entries.append(entry)
+            for name in entry.targets if isinstance(entry, Asked) else [entry.target]:
+                self._noted[name] = len(self.record.rounds(name))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Lock the folder and read what other processes added."""
+        if self._journal is None:
+            yield
+            return
+        with self._journal.locked():
+            self._take_up(self._journal)
+            yield
+
+    def _note(self, entry: Entry) -> None:
+        if self._journal is not None:
+            self._journal.append(entry)
+        self.entries.append(entry)
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def note_rounds(self) -> None:
+        """Note the rounds of the record that are not among the entries; the folder is locked."""
+        new: dict[tuple[int, ...], list[str]] = {}
+        for target in self.record.targets:
+            for items in self.record.rounds(target)[self._noted[target] :]:
+                new.setdefault(tuple(items.tolist()), []).append(target)
+        for positions, targets in new.items():
+            ids = tuple(self._item_ids[list(positions)])
+            self._note(Asked(targets=tuple(targets), items=ids))
+            for target in targets:
+                self._noted[target] += 1
+
+    def is_noted(self, target: str) -> bool:
+        """Whether every round of the target is among the entries."""
+        return self._noted[target] == len(self.record.rounds(target))
+
+    def tell(
+        self,
+        target: str,
+        answers: Answers,
+        *,
+        accept_fractions: bool,
+        correct: bool,
+        **known: Any,
+    ) -> None:
+        """Check and record answers; `known` sets further fields of `Told`."""
+        with self.alone():
+            self.book.check(target, answers, accept_fractions=accept_fractions, correct=correct)
+            if correct:
+                self.book.check_known(target, answers)
+            if len(answers.items):
+                told = self.book.to_record(target, answers)
+                self._note(told.model_copy(update={**known, "corrects": correct}))
+                self.record.tell(target, answers)
+
+    def skip(self, target: str, items: IntArray) -> None:
+        """Record that a target cannot answer these items."""
+        with self.alone():
+            self.book.check_skipped(target, items)
+            self._note(Skipped(target=target, items=tuple(self._item_ids[items])))
+            self.record.skip(target, items.tolist())
+
+    def told(self, target: str) -> list[Told]:
+        """Return the entries with answers of a target."""
+        return [one for one in self.entries if isinstance(one, Told) and one.target == target]
+
+    def adopt(self, other: "Ledger", target: str) -> None:
+        """Take a target's items and answers over, in memory."""
+        for items in other.record.rounds(target):
+            self.record.add_round(target, items)
+        self.record.tell(target, other.record.answers(target))
+        self.record.skip(target, sorted(other.record.skipped(target)))
+        self.entries += other.told(target)
