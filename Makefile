@@ -4,13 +4,16 @@ SCORES ?= scores.parquet
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e
 
-.PHONY: demo test lint docs notebooks package bench native-sources zoo clean
+.PHONY: demo test test-slow lint docs notebooks package bench native-sources zoo clean
 
 demo: .venv/ready  ## the main job on bundled data
 	$(BIN)/fewbench demo --output demo-output
 
-test: .venv/ready-dev  ## all tests of the code, the slow ones too
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/docs
+test: .venv/ready-dev  ## all tests of the code but the slow ones
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/docs -m 'not slow'
+
+test-slow: .venv/ready-dev  ## results on real data, levels of intervals, null studies
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/docs -m slow
 
 lint: .venv/ready-dev  ## style and types
 	$(BIN)/ruff check .

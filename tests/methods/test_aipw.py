@@ -12,10 +12,10 @@ from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.aipw import AIPW
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 
 
-class TestCrossed(StaticConformance):
+class TestCrossed(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -23,7 +23,7 @@ class TestCrossed(StaticConformance):
         return find_method("random+aipw(alpha=none,folds=5)")
 
 
-class TestOfAStratifiedSample(StaticConformance):
+class TestOfAStratifiedSample(StaticSettings):
     estimates = False
 
     @pytest.fixture

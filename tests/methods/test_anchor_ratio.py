@@ -8,7 +8,7 @@ from fewbench.methods import Answers, Subset, find_method
 from fewbench.methods.prediction.mean import AnchorRatio
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance, play
+from fewbench.testing.conformance import StaticSettings, play
 
 VALUES = np.array([[1, 1, 0, 0, 1.0], [1, 0, 0, 0, 0.5], [0, 0, 0, 0, 0.0]])
 
@@ -27,7 +27,7 @@ def predict(anchor, said, average="micro", items=(0, 4), weights=None, scores=No
     return fitted.predict(Answers(at, np.atleast_2d(said)))
 
 
-class TestAnchorRatio(StaticConformance):
+class TestAnchorRatio(StaticSettings):
     estimates = False
 
     @pytest.fixture

@@ -19,7 +19,7 @@ from fewbench.methods.selection.clusters import Medoids
 from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 from fewbench.testing.quality import Quality
 
 
@@ -62,7 +62,7 @@ OPTIONS = [
 ]
 
 
-class TestOptions(StaticConformance):
+class TestOptions(StaticSettings):
     estimates = False
 
     @pytest.fixture(params=OPTIONS[:2])
@@ -121,7 +121,7 @@ def test_better_than_the_mean_of_few_answers():
     assert np.mean(errors["assessor"]) < 0.9 * np.mean(errors["random"])
 
 
-class TestTwoAbilities(StaticConformance):
+class TestTwoAbilities(StaticSettings):
     estimates = False
 
     @pytest.fixture

@@ -13,10 +13,10 @@ from fewbench.methods.prediction.completed import RANKS, STEPS, AnchorLines, Imp
 from fewbench.methods.selection.core_sets import Greedy, Joint, LassoPath
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 
 
-class TestLogOdds(StaticConformance):
+class TestLogOdds(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -24,7 +24,7 @@ class TestLogOdds(StaticConformance):
         return find_method("medoids(metric=correlation)+anchor-lines(logit=true)")
 
 
-class TestFewSteps(StaticConformance):
+class TestFewSteps(StaticSettings):
     estimates = False
 
     @pytest.fixture

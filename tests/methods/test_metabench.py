@@ -15,10 +15,10 @@ from fewbench.methods.selection.core_sets import BestOfRandom, Informative, Ridg
 from fewbench.methods.selection.random import Random
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 
 
-class TestSettingsThatDiffer(StaticConformance):
+class TestSettingsThatDiffer(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -27,7 +27,7 @@ class TestSettingsThatDiffer(StaticConformance):
         return StaticMethod(selector, Ability(uses="ability"))
 
 
-class TestOfRandomItems(StaticConformance):
+class TestOfRandomItems(StaticSettings):
     estimates = False
 
     @pytest.fixture

@@ -17,13 +17,13 @@ from fewbench.methods.selection.semantic import Semantic
 from fewbench.scores import from_arrays
 from fewbench.study import compare
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 
 TABLE = simulate(10, 60, seed=4)
 POINTS = np.random.default_rng(0).normal(size=(60, 5))
 
 
-class TestAFunctionOfTheTexts(StaticConformance):
+class TestAFunctionOfTheTexts(StaticSettings):
     estimates = False
 
     @pytest.fixture

@@ -14,10 +14,10 @@ from fewbench.methods.selection.random import Random
 from fewbench.methods.selection.sorted_items import SortedItems, groups, sorted_groups
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 
 
-class TestSortAndSearch(StaticConformance):
+class TestSortAndSearch(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -25,7 +25,7 @@ class TestSortAndSearch(StaticConformance):
         return StaticMethod(SortedItems(), Threshold())
 
 
-class TestRecursiveOrder(StaticConformance):
+class TestRecursiveOrder(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -33,7 +33,7 @@ class TestRecursiveOrder(StaticConformance):
         return StaticMethod(SortedItems(order="recursive"), Threshold(order="recursive"))
 
 
-class TestConfidence(StaticConformance):
+class TestConfidence(StaticSettings):
     estimates = False
     needs_probabilities = True
 
@@ -42,7 +42,7 @@ class TestConfidence(StaticConformance):
         return StaticMethod(SortedItems(order="confidence"), Threshold(order="confidence"))
 
 
-class TestInOneOrder(StaticConformance):
+class TestInOneOrder(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -50,7 +50,7 @@ class TestInOneOrder(StaticConformance):
         return StaticMethod(SortedItems(by_task=False), Threshold(by_task=False))
 
 
-class TestOfRandomItems(StaticConformance):
+class TestOfRandomItems(StaticSettings):
     estimates = False
 
     @pytest.fixture

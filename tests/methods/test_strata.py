@@ -15,10 +15,10 @@ from fewbench.methods.prediction.mean import Difference, Mean
 from fewbench.methods.selection.random import Random, Strata
 from fewbench.scores import OptionProbabilities, from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance
+from fewbench.testing.conformance import StaticSettings
 
 
-class TestNeymanAndTuned(StaticConformance):
+class TestNeymanAndTuned(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -26,7 +26,7 @@ class TestNeymanAndTuned(StaticConformance):
         return StaticMethod(Strata(4, "neyman"), Difference(tune=True))
 
 
-class TestOneStratum(StaticConformance):
+class TestOneStratum(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -34,7 +34,7 @@ class TestOneStratum(StaticConformance):
         return StaticMethod(Strata(1), Mean())
 
 
-class TestDifferenceOfRandomItems(StaticConformance):
+class TestDifferenceOfRandomItems(StaticSettings):
     estimates = False
 
     @pytest.fixture
@@ -42,7 +42,7 @@ class TestDifferenceOfRandomItems(StaticConformance):
         return StaticMethod(Random(), Difference())
 
 
-class TestByProbabilities(StaticConformance):
+class TestByProbabilities(StaticSettings):
     estimates = False
     needs_probabilities = True
 

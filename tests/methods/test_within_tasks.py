@@ -16,7 +16,7 @@ from fewbench.study import compare
 from fewbench.tasks import TaskMatrix, Transferability, read_chooser
 from fewbench.tasks.choosers import ListedTasks
 from fewbench.testing import simulate
-from fewbench.testing.conformance import StaticConformance, play
+from fewbench.testing.conformance import StaticSettings, play
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def matrix_file(path, names, seed=0):
     return Transferability(values, tuple(names), tuple(names), sizes).save(path)
 
 
-class TestTasksAndItems(StaticConformance):
+class TestTasksAndItems(StaticSettings):
     estimates = False
 
     @pytest.fixture

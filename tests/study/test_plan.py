@@ -192,6 +192,7 @@ def on_new_models(wide, n_old, method, n, seeds):
         yield run_cell(wide, cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "difference"), [("greedy-ridge", 0.2), ("random", 0.1)])
 def test_the_promised_share_of_differences_is_told(method, difference):
     """With the planned items, so many intervals of differences between new models exclude 0."""

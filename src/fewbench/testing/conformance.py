@@ -295,5 +295,28 @@ class StaticConformance(Asking, Dependence, Tables, Quality):
     """
 
 
+class StaticSettings(Promises):
+    """What settings may break of a static method whose own settings keep all promises.
+
+    Budgets too small or large for them, few sources, constant answers, the seed, the estimate.
+    """
+
+    test_asks_distinct_items_as_many_as_the_budget = (
+        Asking.test_asks_distinct_items_as_many_as_the_budget
+    )
+    test_same_seed_same_answer = Asking.test_same_seed_same_answer
+    test_constant_answers = Tables.test_constant_answers
+    test_few_sources = Tables.test_few_sources
+    test_estimates_follow_the_truth = Quality.test_estimates_follow_the_truth
+
+
+class Settings(StaticSettings):
+    """The same of a method that adapts, and what it asks follows from its record alone."""
+
+    test_goes_on_from_the_record_of_another_session = (
+        Sessions.test_goes_on_from_the_record_of_another_session
+    )
+
+
 class MethodConformance(StaticConformance, Sessions):
     """The promises of a method, one test each; the module's docstring shows how to use them."""

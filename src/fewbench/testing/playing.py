@@ -1,6 +1,7 @@
 """Play a method on targets with known answers, with checks at every step."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,6 +108,12 @@ def reordered(played: Played, order: IntArray) -> Played:
     return Played(played.asked, Prediction(scores[order], None if tasks is None else tasks[order]))
 
 
+@lru_cache(maxsize=128)
+def _simulated(**kind: Any) -> Scores:
+    """Simulate a table once for all tests; what `take` returns is each test's own."""
+    return simulate(**kind)
+
+
 class Promises:
     """The traits of a method, which a subclass may set, and the tables for its tests.
 
@@ -144,8 +151,8 @@ class Promises:
         n_sources = kind.pop("n_models", 14)
         kind = {"n_models": n_sources + n_targets, "n_items": 40, **kind}
         rows = np.arange(n_sources + n_targets)
-        whole = simulate(**{**kind, "missing": 0.0}).take(models=rows[n_sources:])
-        return simulate(**kind).take(models=rows[:n_sources]), whole
+        whole = _simulated(**{**kind, "missing": 0.0}).take(models=rows[n_sources:])
+        return _simulated(**kind).take(models=rows[:n_sources]), whole
 
     def _play(self, method: Method, *tables_and_budget: Any, **how: Any) -> Played:
         return play(method, *tables_and_budget, whole_budget=self._whole_budget(method), **how)

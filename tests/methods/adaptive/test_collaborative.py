@@ -13,7 +13,7 @@ from fewbench.methods.adaptive.collaborative import Collaborative
 from fewbench.methods.written import split, with_settings
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance, play
+from fewbench.testing.conformance import Settings, play
 
 
 def tables(n_targets=3, **kind):
@@ -22,7 +22,7 @@ def tables(n_targets=3, **kind):
     return whole.take(models=rows[n_targets:]), whole.take(models=rows[:n_targets])
 
 
-class WithTransport(MethodConformance):
+class WithTransport(Settings):
     estimates = False
 
     @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ class TestManySimilarTasks(WithTransport):
         return Collaborative(similar_tasks=0.5, weighted=True, similar_sources=4, rounds=2)
 
 
-class TestNoMinimum(MethodConformance):
+class TestNoMinimum(Settings):
     estimates = False
 
     @pytest.fixture
@@ -48,13 +48,6 @@ class TestBalance(WithTransport):
     @pytest.fixture
     def method(self):
         return Collaborative(importance="balance")
-
-    @pytest.mark.parametrize(
-        "shape", [{"n_models": 8, "n_items": 150}, {"n_items": 24, "n_tasks": 24}]
-    )
-    def test_tables_of_every_shape(self, method, shape):
-        """Right-or-wrong scores only."""
-        super().test_tables_of_every_shape(method, shape)
 
     def test_continuous_scores_are_refused(self, method):
         sources, targets = tables(continuous=True)

@@ -11,7 +11,7 @@ from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.flash_helm import FlashHelm
 from fewbench.scores import from_arrays
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import Settings
 
 OPTIONS = [
     "flash-helm(least=7)",
@@ -21,7 +21,7 @@ OPTIONS = [
 ]
 
 
-class TestOptions(MethodConformance):
+class TestOptions(Settings):
     estimates = False
 
     @pytest.fixture(params=OPTIONS)

@@ -15,7 +15,7 @@ from fewbench.methods.item_response import source_model
 from fewbench.scores import from_arrays
 from fewbench.study.inference import expected_random_mae
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance, play
+from fewbench.testing.conformance import Settings, play
 
 PRINTED = {"random": 0.0, "estimate": "answers"}  # items and answers as in the paper
 OPTIONS = [
@@ -27,7 +27,7 @@ OPTIONS = [
 ]
 
 
-class TestOptions(MethodConformance):
+class TestOptions(Settings):
     estimates = False
 
     @pytest.fixture(params=OPTIONS)

@@ -10,7 +10,7 @@ from fewbench.evaluation.replay import replay
 from fewbench.methods import Answers, find_method
 from fewbench.methods.adaptive.tailored import AS_PRINTED, Tailored
 from fewbench.testing import simulate
-from fewbench.testing.conformance import MethodConformance
+from fewbench.testing.conformance import Settings
 
 OPTIONS = [
     "tailored(company=sources,ties=shared,restarts=2)",
@@ -23,7 +23,7 @@ OPTIONS = [
 ]
 
 
-class TestOptions(MethodConformance):
+class TestOptions(Settings):
     estimates = False
 
     @pytest.fixture(params=OPTIONS)
