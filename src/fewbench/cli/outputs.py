@@ -14,6 +14,7 @@ from fewbench.cli.text import echo, say
 from fewbench.errors import FewbenchError
 
 if TYPE_CHECKING:
+    from fewbench.audit import Audit
     from fewbench.decide import Gate, Ranking, Track, Versus
     from fewbench.study import Plan
 
@@ -96,7 +97,7 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 def show(
     page: Page,
-    found: "Versus | Ranking | Track | Gate | Plan",
+    found: "Audit | Versus | Ranking | Track | Gate | Plan",
     output: Path | None,
     as_json: bool,
     *details: str,

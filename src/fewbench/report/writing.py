@@ -54,7 +54,6 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         from fewbench.report.page import render_comparison
 
         return render_comparison(result)
-    from fewbench.audit import Audit
     from fewbench.evaluation import Estimate, Evaluation
     from fewbench.report.estimate_page import Told, render_estimates
     from fewbench.runners.result import RunResult
@@ -76,10 +75,6 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         and all(isinstance(v, Estimate) for v in result.values())
     ):
         return render_estimates(result, Told(**told))
-    if isinstance(result, Audit):
-        from fewbench.report.audit_page import render_audit
-
-        return render_audit(result.to_dict(), told.get("source", ""))
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",
