@@ -141,12 +141,13 @@ def as_text(page: Page, *details: str) -> str:
 
 def _aligned(of: Table) -> str:
     """Return a table in columns, or line by line if it holds sentences."""
-    if not any(len(cell) > SENTENCE for row in of.rows for cell in row):
+    numbers = any(is_number for _, is_number in of.head)
+    if numbers or not any(len(cell) > SENTENCE for row in of.rows for cell in row):
         return table([name for name, _ in of.head], of.rows, [not n for _, n in of.head])
     lines = []
-    for first, second, *rest in of.rows:
-        lines.append(wrapped(f"{first}: {second}", 2))
-        lines += [wrapped(f"  → {cell}", 4) for cell in rest if cell]
+    for row in of.rows:
+        lines.append(wrapped(": ".join(row[:2]), 2))
+        lines += [wrapped(f"  → {cell}", 4) for cell in row[2:] if cell]
     return "\n".join(lines)
 
 

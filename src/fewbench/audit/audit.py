@@ -93,9 +93,9 @@ class Audit(Shown):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per finding: severity, kind, what was found and what to do."""
-        rows = [(one.severity, one.kind, one.what, one.advice) for one in self.findings]
-        return pd.DataFrame(rows, columns=["severity", "kind", "what", "advice"])
+        """Return one row per finding, by kind: severity, what was found and what to do."""
+        rows = [(one.kind, one.severity, one.what, one.advice) for one in self.findings]
+        return pd.DataFrame(rows, columns=["kind", "severity", "what", "advice"]).set_index("kind")
 
     def to_json(self) -> str:
         """Return everything as indented JSON."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fewbench.audit import Audit
     from fewbench.decide import Gate, Ranking, Track, Versus
     from fewbench.study import Plan
+    from fewbench.tasks import TaskAnalysis
 
 FORMATS = (".html", ".md", ".json", ".csv")
 WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
@@ -97,7 +98,7 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 def show(
     page: Page,
-    found: "Audit | Versus | Ranking | Track | Gate | Plan",
+    found: "Audit | Versus | Ranking | Track | Gate | Plan | TaskAnalysis",
     output: Path | None,
     as_json: bool,
     *details: str,

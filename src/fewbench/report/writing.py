@@ -22,8 +22,8 @@ def write_report(
 
     Parameters
     ----------
-    result : Evaluation, Estimate, Estimates, RunResult, Comparison, Plan, Audit, Versus, Ranking,
-        Gate, Track or Pack.
+    result : Evaluation, Estimate, Estimates, RunResult, Comparison, Plan, Audit, TaskAnalysis,
+        Versus, Ranking, Gate, Track or Pack.
     path : str or os.PathLike
     level : float, optional
         Level of the intervals of an `Evaluation` (default: 0.9).
