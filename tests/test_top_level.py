@@ -22,7 +22,7 @@ def results():
     compared = fewbench.compare(TABLE, ["random-ridge"], [5], split, repeats=3, level=None)
     return {
         "scores": (TABLE, (20, 60), "20 models × 60 items"),
-        "audit": (fewbench.audit_scores(TABLE), None, "fact:"),
+        "audit": (fewbench.audit_scores(TABLE), None, "Audit: No problems"),
         "subset": (fewbench.select_items(TABLE, "random", 5), (5, 0), "5 items chosen by random"),
         "evaluation": (evaluation, (1, 4), "at most 6 items"),
         "estimate": (estimates["new"], (4, 6), "5 of 60 items"),

@@ -11,6 +11,7 @@ from fewbench.errors import FewbenchError
 
 Chart = Callable[[], Any]
 """Makes an Altair chart when it is drawn, or None."""
+SENTENCE = 60  # characters; longer cells do not fit columns on a terminal
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,19 @@ class Shown:
     def _repr_html_(self) -> str:
         return as_fragment(self.page())
 
-    def plot(self) -> Any:
-        """Return the first chart of the page, as an Altair chart; FewbenchError without any."""
-        for section in self.page().sections:
-            for _, make in section.charts:
+    def plot(self, section: str = "") -> Any:
+        """Return the first chart of the page, or of a section by its id, as an Altair chart.
+
+        Raises FewbenchError without any.
+        """
+        drawn = [one for one in self.page().sections if one.charts]
+        for one in drawn:
+            for _, make in one.charts if section in ("", one.id) else ():
                 if (chart := make()) is not None:
                     return chart
-        raise FewbenchError(f"no chart of this {type(self).__name__}", hint="print the result")
+        named = f"no chart {section!r}".removesuffix(" ''")
+        known = f"use one of {', '.join(one.id for one in drawn)}" if section else "add results"
+        raise FewbenchError(f"{named} of this {type(self).__name__}", hint=known)
 
 
 def as_text(page: Page, *details: str) -> str:
@@ -122,7 +129,7 @@ def as_text(page: Page, *details: str) -> str:
         lines = [wrapped(one.said)] if one.said else []
         for of in one.tables:
             if not of.folded:
-                lines.append(table([x for x, _ in of.head], of.rows, [not n for _, n in of.head]))
+                lines.append(_aligned(of))
         lines += [wrapped(line) for line in (*one.notes, *one.lines)]
         lines += [wrapped(f"{name}: {said}", 2) for name, said in one.facts.items()]
         blocks.append(lines)
@@ -130,6 +137,18 @@ def as_text(page: Page, *details: str) -> str:
     further = [*page.next, *(line for one in _shown(page, details) for line in one.commands)]
     blocks.append([f"Next: {said}" for said in further])
     return "\n\n".join("\n".join(lines) for lines in blocks if lines).replace("−", "-")
+
+
+def _aligned(of: Table) -> str:
+    """Return a table in columns, or line by line if it holds sentences."""
+    numbers = any(is_number for _, is_number in of.head)
+    if numbers or not any(len(cell) > SENTENCE for row in of.rows for cell in row):
+        return table([name for name, _ in of.head], of.rows, [not n for _, n in of.head])
+    lines = []
+    for row in of.rows:
+        lines.append(wrapped(": ".join(row[:2]), 2))
+        lines += [wrapped(f"  → {cell}", 4) for cell in row[2:] if cell]
+    return "\n".join(lines)
 
 
 def as_markdown(page: Page) -> str:

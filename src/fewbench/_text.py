@@ -18,6 +18,7 @@ MASK = "(the key)"
 STEERS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udc7f\udd00-\udfff]"
 )
+COMMAND = re.compile(r"\(fewbench [^()]*\)")
 WIDEST = 100
 _KNOWN: dict[str, str] = {}
 
@@ -93,11 +94,11 @@ def table(
 
 
 def wrapped(line: str, indent: int = 0, width: int = WIDEST) -> str:
-    """Break a line between words; further lines are indented."""
+    """Break a line between words, but not within (fewbench …); further lines are indented."""
     return textwrap.fill(
-        line,
+        COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line),
         max(width, indent + 20),
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
-    )
+    ).replace("\0", " ")

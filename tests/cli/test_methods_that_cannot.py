@@ -53,8 +53,7 @@ def test_an_extra_that_is_not_installed(ok, cli, saved, without, tmp_path):
     found = fit(ok, path, "collaborative")
     assert found["verdict"] == "cannot"
     assert found["because"] == ["POT is not installed: pip install 'fewbench[transport]'"]
-    shown = ok("audit", path).split("These methods cannot run here\n")[1]
-    assert "  collaborative\n    → POT is not installed: pip install" in shown
+    assert "cannot run here: collaborative\n  → POT is not installed: pip" in ok("audit", path)
     said = cli("start", path, "-m", "collaborative", "-n", 5, "-o", "run")
     assert said.code != 0
     assert "POT is not installed (hint: pip install 'fewbench[transport]')" in said.err
@@ -103,9 +102,9 @@ def test_a_short_list_of_methods_to_use(ok, saved, n_models):
     shown = ok("audit", path)
     assert len(shown.split("Use these methods")[1].splitlines()) < 20
     for one in use:
-        assert f"  {one['when']}: {', '.join(one['methods'])}" in shown
+        assert f"\n{one['when']}: {', '.join(one['methods'])}" in shown
         assert one["reason"]
-    command = shown.split("Check them on these scores:")[1].split("shows")[0].split()
+    command = shown.split("Next: ")[1].split()
     assert command[:3] == ["fewbench", "compare", str(path)]
     assert command[4].split(",") == list(dict.fromkeys(one["methods"][0] for one in use))
     assert command[-1] == "20"  # 50 items are more than there are

@@ -108,5 +108,5 @@ def test_a_training_run(said):
     assert "diamond" in drawn
     assert '"step-1"' in drawn
     assert '"step-2"' not in drawn
-    with pytest.raises(fewbench.FewbenchError, match="one checkpoint"):
-        found.model_copy(update={"points": found.points[:1]}).plot()
+    with pytest.raises(fewbench.FewbenchError, match="no chart"):
+        found.model_copy(update={"points": found.points[:1], "best": "step-1"}).plot()

@@ -1,5 +1,6 @@
 """Check a table of scores for problems."""
 
+import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -8,13 +9,14 @@ import pandas as pd
 
 from fewbench._memory import check_fits
 from fewbench._names import counted
+from fewbench._page import Page, Shown
 from fewbench.audit.alike import Kinship, alike_findings, kinship
 from fewbench.audit.finding import SEVERITIES, Finding
 from fewbench.audit.items import item_findings, measure_items, worst_first
 from fewbench.audit.missing import measure_missing, missing_findings
 from fewbench.audit.odd import odd_findings
+from fewbench.audit.page import audit_page
 from fewbench.audit.shape import shape_findings
-from fewbench.errors import ScoresError
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
 from fewbench.scores import Scores
 from fewbench.scores.table import check_is_scores
@@ -44,8 +46,8 @@ class Fit:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Shown):
     """The result of `audit`.
 
     Attributes
@@ -63,6 +65,8 @@ class Audit:
     numbers : dict
         Data of charts: scores of models, sizes of tasks, means and discrimination of items, shares
         of missing cells by model and task.
+    changed : dict, optional
+        What a corrected copy of the scores leaves out: sentences `said`, and the file `written`.
     """
 
     findings: tuple[Finding, ...]
@@ -71,6 +75,7 @@ class Audit:
     alike: tuple[tuple[str, ...], ...]
     table: dict[str, Any]
     numbers: dict[str, Any]
+    changed: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; undefined numbers are None."""
@@ -84,38 +89,24 @@ class Audit:
             ],
             "alike": self.alike,
             "numbers": self.numbers,
+            "changed": self.changed,
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per finding: severity, kind, what was found and what to do."""
-        rows = [(one.severity, one.kind, one.what, one.advice) for one in self.findings]
-        return pd.DataFrame(rows, columns=["severity", "kind", "what", "advice"])
+        """Return one row per finding, by kind: severity, what was found and what to do."""
+        rows = [(one.kind, one.severity, one.what, one.advice) for one in self.findings]
+        return pd.DataFrame(rows, columns=["kind", "severity", "what", "advice"]).set_index("kind")
 
-    def __repr__(self) -> str:
-        """Return the findings as text, one per line."""
-        return "\n".join(f"{one.severity}: {one.what}" for one in self.findings) or "no findings"
+    def to_json(self) -> str:
+        """Return everything as indented JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def plot(self, kind: str = "items") -> Any:
-        """Return an Altair chart: items (difficulty and discrimination) or models (full scores).
+    def page(self, source: str = "") -> Page:
+        """Return the findings, which methods to use, and what is behind them.
 
-        Raises ScoresError if there is no such chart, or too little to draw.
+        `source` is the file of the scores, for the commands to run next.
         """
-        from fewbench.charts import auditing
-
-        low, high = self.table["range"]
-        made = None
-        if kind == "items":
-            made = auditing.items(self.numbers, (low, high))
-        elif kind == "models":
-            made = auditing.model_scores(self.numbers["scores"], self.table["lower_is_better"])
-        else:
-            raise ScoresError(f"no chart {kind!r}", hint="use items or models")
-        if made is None:
-            raise ScoresError(f"too few results for a chart of {kind}", hint="add models or items")
-        return made
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False))
+        return audit_page(self, source)
 
     def of_kind(self, kind: str) -> Finding | None:
         """Return the finding of a kind, or None."""

@@ -2,15 +2,14 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fewbench._names import counted
-from fewbench._text import WIDEST, table
-from fewbench.cli.audit import describe
+from fewbench._page import as_text
+from fewbench._text import table
 from fewbench.cli.options import Cluster, Filter, Json, Metric
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import at_work, progress_bar
@@ -160,10 +159,9 @@ def _report(results: PublicResults, as_json: bool) -> None:
         echo(json.dumps(said, indent=2, ensure_ascii=False))
         return
     source = results.files.source
-    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
     echo(f"wrote {path}")
     echo(f"license: {source.license}; cite: {source.cite}\n")
-    echo(describe(found, width, str(path)))
+    echo(as_text(found.page(str(path))))
 
 
 def _show(files: PublicFiles, as_json: bool) -> None:

@@ -14,8 +14,10 @@ from fewbench.cli.text import echo, say
 from fewbench.errors import FewbenchError
 
 if TYPE_CHECKING:
+    from fewbench.audit import Audit
     from fewbench.decide import Gate, Ranking, Track, Versus
     from fewbench.study import Plan
+    from fewbench.tasks import TaskAnalysis
 
 FORMATS = (".html", ".md", ".json", ".csv")
 WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
@@ -96,7 +98,7 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 def show(
     page: Page,
-    found: "Versus | Ranking | Track | Gate | Plan",
+    found: "Audit | Versus | Ranking | Track | Gate | Plan | TaskAnalysis",
     output: Path | None,
     as_json: bool,
     *details: str,

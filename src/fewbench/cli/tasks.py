@@ -1,6 +1,5 @@
 """fewbench tasks: run fewer tasks instead of fewer items."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,10 +11,9 @@ import typer
 from fewbench._files import written_whole
 from fewbench._names import some
 from fewbench.cli.options import Json, Seed, group_of_commands, load
-from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
 from fewbench.cli.progress import at_work
 from fewbench.cli.select import give_subset
-from fewbench.cli.tasks_text import describe
 from fewbench.cli.text import echo, say
 from fewbench.errors import MethodError
 from fewbench.evaluation import Evaluation
@@ -61,7 +59,7 @@ Anchor = Annotated[
     str | None,
     typer.Option(help="Model of the results whose known full score corrects the other models."),
 ]
-Report = Annotated[Path | None, typer.Option(help="HTML report to write.")]
+Report = Annotated[Path | None, typer.Option(help=f"{WRITES}.")]
 Questions = Annotated[
     str | None,
     typer.Option(
@@ -176,6 +174,7 @@ def select(
     Run the chosen tasks with: fewbench tasks items SELECTION SCORES --for lm-eval
     """
     check_outputs(output, report, inputs=[matrix, results], force=force)
+    check_outputs(report, force=force, formats=FORMATS)
     if (k is None) == (budget is None):
         raise MethodError(
             "give either the number of tasks (-k) or a budget (--budget)",
@@ -256,7 +255,8 @@ def judge(
     fewbench tasks judge selection.json models.csv --matrix ict/ --report tasks.html
     fewbench tasks judge selection.json losses.csv --lower-is-better --transform exp
     """
-    check_outputs(report, inputs=[selection_path, results, matrix], force=force)
+    inputs = [selection_path, results, matrix]
+    check_outputs(report, inputs=inputs, force=force, formats=FORMATS)
     selection = _read_selection(selection_path)
     given = None
     if matrix is not None:
@@ -350,17 +350,12 @@ def _sized(
 def _give(analysis: TaskAnalysis, report: Path | None, as_json: bool, output: Path | None) -> None:
     selection = analysis.selection
     with at_work("judging the selection"):
-        found = analysis.to_dict()
+        page = analysis.page()
     if output is not None:
         with written_whole(output) as temporary:
             temporary.write_text(selection.to_json() + "\n", encoding="utf-8")
         say(f"wrote {output}")
-    if report is not None:
-        from fewbench.report import write_tasks
-
-        write_tasks(analysis, report, str(selection.matrix.get("file", "")))
-        say(f"wrote {report}")
-    echo(json.dumps(found, ensure_ascii=False) if as_json else describe(found))
+    show(page, analysis, report, as_json)
 
 
 def _load_scores(path: Path, weigh: Weigh | None) -> Scores:

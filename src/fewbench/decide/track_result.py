@@ -8,7 +8,6 @@ from fewbench._names import fixed, p_value, score_digits, signed
 from fewbench._page import Page, Section, Shown, Table
 from fewbench._warned import in_cell
 from fewbench.charts.estimating import tracked
-from fewbench.errors import EvaluationError
 from fewbench.evaluation.estimate import Interval
 
 if TYPE_CHECKING:
@@ -139,15 +138,6 @@ class Track(Shown, BaseModel):
         columns = ["before", "after", "difference", "low", "high", "p_value", "p_adjusted"]
         frame = pd.DataFrame(rows, columns=[*columns, "verdict"])
         return frame.assign(warnings=in_cell(self.warnings))
-
-    def plot(self) -> Any:
-        """Return an Altair chart of the scores with their intervals by step.
-
-        Diamonds are checkpoints that ran all items. EvaluationError below two checkpoints.
-        """
-        if (chart := tracked(self.curve())) is None:
-            raise EvaluationError("no curve of one checkpoint", hint="add a second checkpoint")
-        return chart
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the points as plain values: name, step, score, low, high, is_known."""

@@ -1,7 +1,5 @@
 """Self-contained HTML pages: comparisons, estimates, plans, audits, task selections and others."""
 
-from fewbench.report.audit_page import write_audit
-from fewbench.report.tasks_page import write_tasks
 from fewbench.report.writing import write_report
 
-__all__ = ["write_audit", "write_report", "write_tasks"]
+__all__ = ["write_report"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -23,13 +23,6 @@ BEGIN, END, SCRIPTS, CONTENTS = (
 )  # fmt: skip
 HOLDER = '<script type="application/json" id="charts">'
 _SECTION = re.compile(r'<section[^>]* id="([\w-]+)"[^>]*>.*?<h2>(.*?)</h2>', re.DOTALL)
-
-
-class HasValues(Protocol):
-    """An object with the values that its command prints with `--json`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values; those that are not known are None."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ def write_report(
 
     Parameters
     ----------
-    result : Evaluation, Estimate, Estimates, RunResult, Comparison, Plan, Audit, Versus, Ranking,
-        Gate, Track or Pack.
+    result : Evaluation, Estimate, Estimates, RunResult, Comparison, Plan, Audit, TaskAnalysis,
+        Versus, Ranking, Gate, Track or Pack.
     path : str or os.PathLike
     level : float, optional
         Level of the intervals of an `Evaluation` (default: 0.9).
@@ -54,7 +54,6 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         from fewbench.report.page import render_comparison
 
         return render_comparison(result)
-    from fewbench.audit import Audit
     from fewbench.evaluation import Estimate, Evaluation
     from fewbench.report.estimate_page import Told, render_estimates
     from fewbench.runners.result import RunResult
@@ -76,10 +75,6 @@ def render_report(result: Any, *, level: float | None = None, **told: Any) -> st
         and all(isinstance(v, Estimate) for v in result.values())
     ):
         return render_estimates(result, Told(**told))
-    if isinstance(result, Audit):
-        from fewbench.report.audit_page import render_audit
-
-        return render_audit(result.to_dict(), told.get("source", ""))
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",

@@ -1,13 +1,16 @@
 """Plain values on a selection of tasks, for text, JSON and report."""
 
+import json
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fewbench._names import did_you_mean
+from fewbench._page import Page, Shown
 from fewbench._types import FloatArray, IntArray
+from fewbench._warned import in_cell
 from fewbench.errors import StudyError
 from fewbench.study.inference import Figure
 from fewbench.tasks import (
@@ -39,7 +42,11 @@ from fewbench.tasks.judgement import (
     spread,
 )
 from fewbench.tasks.matrix import PAST_SCORES
+from fewbench.tasks.page import tasks_page
 from fewbench.tasks.selection import model_digest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEW_MODELS = 5
 HALF = 0.5
@@ -47,8 +54,8 @@ UNLIKELY = 0.05
 RANDOM_RIDGES = 200, 20  # random sets for ridge regression, in a judgement and for a curve
 
 
-@dataclass(frozen=True, eq=False)
-class TaskAnalysis:
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskAnalysis(Shown):
     """A selection of tasks with its judgement, stability, curves and maps.
 
     Parameters
@@ -93,18 +100,20 @@ class TaskAnalysis:
         """Return plain values, as in `--json` and the report."""
         return self._values
 
-    def plot(self) -> Any:
-        """Return an Altair chart of the error by number of tasks, beside that of random tasks.
+    def to_json(self) -> str:
+        """Return the values as JSON."""
+        return json.dumps(self._values, ensure_ascii=False)
 
-        StudyError without results of models.
-        """
-        from fewbench.charts.task_sets import error_curves
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per chosen task."""
+        import pandas as pd
 
-        curves = self._values["curves"]
-        chart = error_curves(curves, len(self._values["chosen"])) if curves else None
-        if chart is None:
-            raise StudyError("no errors to draw", hint="give results of models to judge the tasks")
-        return chart
+        warnings = in_cell(self._values["warnings"])
+        return pd.DataFrame(self._values["chosen"]).set_index("task").assign(warnings=warnings)
+
+    def page(self) -> Page:
+        """Return the chosen tasks, how good they are, and what they were chosen by."""
+        return tasks_page(self._values)
 
     @cached_property
     def _values(self) -> dict[str, Any]:
@@ -123,7 +132,6 @@ class TaskAnalysis:
                 }
                 for chosen in selection.chosen
             ],
-            "answer": None,
             "judgement": self._judgement,
             "stability": self._stability(),
             "noise": selection.noise.model_dump() if selection.noise else None,

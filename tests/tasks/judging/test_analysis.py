@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewbench.errors import StudyError
-from fewbench.report import write_tasks
+from fewbench.report import write_report
 from fewbench.tasks import (
     TaskAnalysis,
     TaskMatrix,
@@ -18,7 +18,7 @@ from fewbench.tasks import (
 from fewbench.tasks.judgement import anchor_ratio, judge, nrmse
 
 KEYS = {
-    *("facts", "warnings", "chosen", "answer", "judgement", "stability", "difficulty"),
+    *("facts", "warnings", "chosen", "judgement", "stability", "difficulty"),
     *("curves", "difference", "maps", "transfers", "clusters", "noise", "formula", "plan"),
 }
 
@@ -59,7 +59,7 @@ def test_with_and_without_results_and_matrix(
     assert (values["difference"] is None) == (not (with_results and with_matrix))
     assert (values["maps"] is None) == (values["transfers"] is None) == (not with_matrix)
     assert any("not judged" in said for said in values["warnings"]) == (not with_results)
-    page = write_tasks(TaskAnalysis(select(method, transfer, 3), **given), tmp_path / "page.html")
+    page = write_report(TaskAnalysis(select(method, transfer, 3), **given), tmp_path / "page.html")
     assert "task-1" in page.read_text("utf-8")
 
 

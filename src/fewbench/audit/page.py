@@ -1,0 +1,224 @@
+"""What an audit shows."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fewbench._names import counted, fixed, some
+from fewbench._page import Page, Section, Table
+from fewbench.audit.finding import Cell, Finding
+from fewbench.charts import auditing
+
+if TYPE_CHECKING:
+    from fewbench.audit.audit import Audit
+
+MOST_MODELS, MOST_TASKS = 60, 24
+
+
+def audit_page(found: "Audit", source: str) -> Page:
+    """Return the page of an audit of a file of scores."""
+    shape, numbers = found.table, found.numbers
+    counts = [(s, sum(one.severity == s for one in found.findings)) for s in ("problem", "caution")]
+    problems, cautions = (counted(n, s) if n else f"no {s}s" for s, n in counts)
+    lesser = [_shape(shape)]
+    if found.changed:
+        lesser.append(f"These are the scores without the changes in {found.changed['written']}.")
+    path = shlex.quote(source) if source else "SCORES"
+    head = [("Severity", False), ("Finding", False), ("Advice", False)]
+    rows = [
+        (one.severity, _named(one), one.advice.replace("audit SCORES", f"audit {path}"))
+        for one in found.findings
+    ]
+    wrong, suspect = (_marked(numbers[f"item_{kind}"]) for kind in ("wrong_way", "suspect"))
+    low, high = shape["range"]
+    sections = [
+        Section(
+            "changed", "What was changed", lines=found.changed["said"] if found.changed else ()
+        ),
+        Section(
+            "found",
+            "What was found",
+            tables=[Table("What was found", head, rows)],
+        ),
+        _methods(found),
+        Section(
+            "behind",
+            "Which models and items",
+            tables=[table for one in found.findings for table in _behind(one)],
+            detail=True,
+        ),
+        Section(
+            "items",
+            "Items",
+            [
+                "The dots are items: the mean score across, and up how their scores correlate with "
+                "the models' ranks on all other items. Below the line better models do worse.",
+                *([f"Squares are the {wrong} that go the wrong way beyond chance."] * bool(wrong)),
+                *([f"Diamonds are the {suspect} that lean that way at 1 in 100."] * bool(suspect)),
+            ],
+            charts=[("Items", lambda: auditing.items(numbers, (low, high)))],
+            detail=True,
+        ),
+        Section(
+            "models",
+            "Models",
+            charts=[
+                (
+                    "Models by full score",
+                    lambda: auditing.model_scores(numbers["scores"], shape["lower_is_better"]),
+                )
+            ],
+            detail=True,
+        ),
+        _tasks(numbers, 3 if high - low <= 1 else 1),
+        _missing(numbers),
+        Section(
+            "needs",
+            "Methods",
+            ["What each method of the catalogue needs, and whether these scores have it."],
+            tables=[
+                Table(
+                    "Methods",
+                    [("Method", False), ("On these scores", False), ("Because", False)],
+                    [(fit.method, fit.verdict, "; ".join(fit.because)) for fit in found.methods],
+                    "a method or verdict",
+                )
+            ],
+            detail=True,
+        ),
+        Section(
+            "read",
+            "What was read",
+            facts={
+                "Fingerprint": shape["fingerprint"],
+                "Full score": "mean over items"
+                if shape["average"] == "micro"
+                else "mean of the tasks' means",
+            },
+            detail=True,
+        ),
+    ]
+    return Page(
+        "audit",
+        f"Audit of {Path(source).name}" if source else "Audit of a table of scores",
+        f"{problems} and {cautions} in {counted(shape['models'], 'model')}".capitalize(),
+        lesser,
+        sections=[one for one in sections if one.tables or one.charts or one.lines or one.facts],
+        next=[_compare(found, path)],
+    )
+
+
+def _shape(shape: dict[str, Any]) -> str:
+    missing = f"{fixed(100 * shape['missing'], 1)}%" if shape["missing"] >= 0.0005 else "hardly any"
+    return (
+        f"{counted(shape['models'], 'model')} on {counted(shape['items'], 'item')} in "
+        f"{counted(shape['tasks'], 'task')}, "
+        f"{'right or wrong' if shape['binary'] else 'continuous scores'}, "
+        f"{f'{missing} of the cells' if shape['missing'] else 'no cell'} missing, "
+        f"{'with' if shape['probabilities'] else 'without'} option probabilities."
+    )
+
+
+def _named(finding: Finding) -> str:
+    """Return a finding with its first names."""
+    if finding.groups:
+        named = ["{" + some(group, 2) + "}" for group in finding.groups[:2]]
+        more = len(finding.groups) - len(named)
+        return f"{finding.what}: {', '.join(named)}" + (f" and {more} more" if more else "")
+    return f"{finding.what}: {some(finding.ids)}" if finding.ids else finding.what
+
+
+def _behind(finding: Finding) -> list[Table]:
+    """Return the numbers of a finding, and all names that are not among them, folded away."""
+    named = [", ".join(group) for group in finding.groups] or list(finding.ids)
+    what, made, kind = "groups" if finding.groups else finding.of, [], finding.kind
+    rows = finding.table.rows if finding.table else ()
+    if finding.table:
+        is_number = [
+            not any(isinstance(cell, str) for cell in of) for of in zip(*rows, strict=True)
+        ]
+        head = list(zip(finding.table.header, is_number, strict=True))
+        shown = [[_cell(cell) for cell in row] for row in rows]
+        made.append(Table(kind, head, shown, folded=f"{kind}: {len(rows):,} {what or 'rows'}"))
+    if named and len(rows) < len(named):
+        folded = f"{kind}: {len(named):,} {what}"
+        made.append(Table(kind, [(what, False)], [[name] for name in named], folded=folded))
+    return made
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}".replace("-", "−") if isinstance(value, int | float) else value
+
+
+def _marked(items: list[int]) -> str:
+    most = auditing.MARKED
+    return f"{most} worst of {len(items):,}" if len(items) > most else f"{len(items) or ''}"
+
+
+def _methods(found: "Audit") -> Section:
+    """Return which methods to use, and which cannot run."""
+    rows = [(one.when, ", ".join(one.methods), one.reason) for one in found.use]
+    reasons: dict[str, list[str]] = {}
+    for fit in found.methods:
+        if fit.verdict == "cannot":
+            reasons.setdefault("; ".join(fit.because), []).append(fit.method)
+    rows += [("cannot run here", ", ".join(of), reason) for reason, of in reasons.items()]
+    can = sum(fit.verdict != "cannot" for fit in found.methods)
+    lack = sum(fit.verdict == "works, but" for fit in found.methods)
+    return Section(
+        "use",
+        "Use these methods",
+        ["Use only methods that fewbench compare shows to err less than random sampling."],
+        f"Use these methods; {counted(can, 'method')} can run"
+        f"{f', {lack} of them with a limitation' if lack else ''}.",
+        tables=[Table("Methods", [("For", False), ("Methods", False), ("Because", False)], rows)],
+    )
+
+
+def _compare(found: "Audit", path: str) -> str:
+    """Return the command that checks the methods to use."""
+    first = dict.fromkeys(one.methods[0] for one in found.use if one.methods)
+    n_items = found.table["items"]
+    budgets = [str(n) for n in (20, 50) if n < n_items] or [str(-(-n_items // 2))]
+    return f"fewbench compare {path} -m {','.join(first)} -n {','.join(budgets)}"
+
+
+def _tasks(numbers: dict[str, Any], places: int) -> Section:
+    """Return the tasks by size, the largest first; nothing of a single one."""
+    names, sizes = numbers["tasks"], numbers["task_sizes"]
+    order = sorted(range(len(names)), key=lambda t: (-sizes[t], names[t]))
+    head = [("Task", False), ("Items", True), ("Mean score", True)]
+    rows = [(names[t], f"{sizes[t]:,}", fixed(numbers["task_means"][t], places)) for t in order]
+    tables = [Table("Tasks", head, rows, "a task")] if len(names) > 1 else []
+    return Section("tasks", "Tasks", tables=tables, detail=True)
+
+
+def _missing(numbers: dict[str, Any]) -> Section:
+    """Return models × tasks with missing cells, most missing first."""
+    shares, sizes = numbers["missing"] or [], numbers["task_sizes"]
+    lacks = [sum(s * n for s, n in zip(row, sizes, strict=True)) for row in shares]
+    total = [sum(row[t] for row in shares) for t in range(len(sizes))]
+    models = sorted((m for m, n in enumerate(lacks) if n > 0), key=lambda m: -lacks[m])
+    tasks = sorted((t for t, s in enumerate(total) if s > 0), key=lambda t: -total[t])
+    notes = ["Percentage of each task that a model was not run on."]
+    if len(models) > MOST_MODELS or len(tasks) > MOST_TASKS:
+        notes.append(
+            f"Not shown: {max(len(models) - MOST_MODELS, 0)} more models and "
+            f"{max(len(tasks) - MOST_TASKS, 0)} more tasks, which lack less."
+        )
+    head = [("Model", False), ("Cells", True), *((numbers["tasks"][t], True) for t in tasks)]
+    rows = [
+        [
+            *(numbers["models"][m], f"{round(lacks[m]):,}"),
+            *(_percent(shares[m][t]) for t in tasks[:MOST_TASKS]),
+        ]
+        for m in models[:MOST_MODELS]
+    ]
+    tables = [Table("Missing cells", head[: MOST_TASKS + 2], rows, "a model")] if rows else []
+    return Section("missing", "Missing cells", notes, tables=tables, detail=True)
+
+
+def _percent(share: float) -> str:
+    return fixed(100 * share, 1 if share < 0.1 else 0) if share else ""

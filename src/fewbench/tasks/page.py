@@ -1,0 +1,309 @@
+"""What an analysis of chosen tasks shows."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewbench._names import counted, fixed, p_value
+from fewbench._page import Page, Section, Table
+from fewbench.charts import task_sets as figures
+
+LISTED = 30  # strongest transfers
+LONGEST = 20  # characters of a method in a column's title
+MEANINGS = {
+    "gain": ("Gain", "increase in the coverage of all tasks"),
+    "stands_for": ("Stands for", "number of tasks nearest to this chosen task"),
+    "cluster": ("Cluster", "group of tasks that transfer alike"),
+    "stability": ("Chosen again", "share of bootstrap selections with the task"),
+}
+HELD_OUT = "Held out: each model is estimated from tasks chosen without it, in {} folds; models of "
+HELD_OUT += "one family are in the same fold."
+
+
+def tasks_page(found: Mapping[str, Any]) -> Page:
+    """Return the page of the values of a `TaskAnalysis`."""
+    facts, names = found["facts"], [one["task"] for one in found["chosen"]]
+    judged = found["judgement"]
+    size = f"{facts['k']} of {counted(facts['tasks'], 'task')}"
+    if facts["questions"] is not None:
+        share = _percent(facts["chosen questions"] / facts["questions"])
+        size += f", {facts['chosen questions']:,} of {counted(facts['questions'], 'question')} "
+        size += f"({share})"
+    sections = [
+        _chosen(found["chosen"]),
+        *([_plan(found["plan"], facts["k"])] if found["plan"] else []),
+        *([_judgement(found)] if judged else []),
+        *([_stability(found, names)] if found["stability"] or found["noise"] else []),
+        *([_curves(found)] if found["curves"] else []),
+        *([_maps(found["maps"], names)] if found["maps"] else []),
+        *([_transfers(found["transfers"], names)] if found["transfers"] else []),
+        *([_clusters(found["clusters"])] if found["clusters"] else []),
+        Section("run", "What was run", facts={k: _fact(v) for k, v in facts.items()}, detail=True),
+    ]
+    return Page(
+        "tasks",
+        f"Tasks chosen from {facts['file']}" if facts.get("file") else "A selection of tasks",
+        _answer(judged, facts["k"]),
+        [f"{size}, chosen by {facts['method']}.", *_difficulty(found["difficulty"], facts)],
+        found["warnings"],
+        sections,
+        () if judged else ["fewbench tasks judge SELECTION RESULTS"],
+    )
+
+
+def _answer(judged: Mapping[str, Any] | None, k: int) -> str:
+    """Return the error of the selection beside that of random ones."""
+    if judged is None:
+        return f"No results to judge {counted(k, 'chosen task')}"
+    chance = judged["random_tasks"]
+    said = f"Error of estimates from {'this task' if k == 1 else f'these {k:,} tasks'}: "
+    said += f"{_percent(judged['nrmse'])}; {counted(k, 'random task')}: {_percent(chance['mean'])}"
+    if part := judged["random_questions"]:
+        said += f", {counted(part['questions'], 'random question')}: {_percent(part['mean'])}"
+    return said
+
+
+def _chosen(chosen: Sequence[Mapping[str, Any]]) -> Section:
+    shown = [key for key in MEANINGS if any(one[key] is not None for one in chosen)]
+    form = {"gain": ".3f", "stability": ".0%"}
+    rows = [
+        [
+            one["task"],
+            "–" if one["questions"] is None else f"{one['questions']:,}",
+            *("–" if one[key] is None else format(one[key], form.get(key, ",")) for key in shown),
+        ]
+        for one in chosen
+    ]
+    head = [("Task", False), ("Questions", True), *((MEANINGS[key][0], True) for key in shown)]
+    meanings = [f"{MEANINGS[key][0]}: {MEANINGS[key][1]}." for key in shown]
+    table = Table("Chosen tasks", head, rows)
+    return Section("chosen", "Chosen tasks", meanings, tables=[table])
+
+
+def _plan(plan: Mapping[str, Any], k: int) -> Section:
+    rows = [
+        [f"{tasks}{' (chosen)' if tasks == k else ''}", fixed(100 * error)]
+        for tasks, error in plan["errors"].items()
+    ]
+    said = f"Budget {plan['budget']:g} questions, cost per task {plan['task_cost']:g}: run "
+    said += f"{counted(plan['questions'], 'question')} of {counted(k, 'task')} in total."
+    notes = ["Mean error on source models that are held out."]
+    table = Table("Tasks for the budget", [("Tasks", False), ("Error, pp", True)], rows)
+    return Section("plan", "How many tasks", notes, said, tables=[table])
+
+
+def _judgement(found: Mapping[str, Any]) -> Section:
+    part, k = found["judgement"], found["facts"]["k"]
+    tasks, questions, held_out = part["random_tasks"], part["random_questions"], part["held_out"]
+    ridge = " by ridge" if part["estimator"] == "ridge" else ""
+    these = f"all of these tasks{ridge}" if found["plan"] else f"these tasks{ridge}"
+    rows = [[these, _percent(part["nrmse"]), _between(part)]]
+    if ratio := part["anchor_ratio"]:
+        rows.append([f"corrected by {ratio['anchor']}", _percent(ratio["nrmse"]), "–"])
+    if other := part["ridge"]:
+        rows.append(["by ridge on source scores", _percent(other["nrmse"]), "–"])
+    # Only source scores can fit ridge regression on random tasks.
+    by_chance = f"random sets of {counted(k, 'task')}{ridge if held_out else ''}"
+    rows.append([by_chance, _percent(tasks["mean"]), _between(tasks)])
+    if questions:
+        name = counted(questions["questions"], "random question")
+        rows.append([name, _percent(questions["mean"]), _between(questions)])
+    lines = [f"{tasks['percentile']:.0%} of random task sets are at least as good."]
+    if held_out:
+        lines.append(HELD_OUT.format(held_out))
+    if ridge:
+        lines.append(_formula(found["formula"]))
+    left = len(part["models"]) - figures.MOST_MODELS
+    models = f"On {counted(len(part['models']), 'model')}"
+    return Section(
+        "judgement",
+        "How good are they?",
+        [
+            "NRMSE: root mean square error over the root mean square of the full scores; with the "
+            f"paper's Eq. 7 as printed (without a square): {_percent(part['nrmse_printed'])}.",
+            *([f"Not drawn: {left} more models, evenly from the best to the worst."] * (left > 0)),
+        ],
+        charts=[
+            ("Error, and that of random selections", lambda: figures.errors(part)),
+            ("Full score, and score on these tasks", lambda: figures.models(part)),
+        ],
+        tables=[Table("Errors", [(models, False), ("NRMSE", True), ("5% to 95%", True)], rows)],
+        lines=lines,
+    )
+
+
+def _formula(formula: Mapping[str, Any]) -> str:
+    terms = [f"{weight:+.3f} × {task}" for task, weight in formula["coefficients"].items()]
+    said = f"Estimate: {formula['intercept']:.3f} {' '.join(terms)}"
+    return f"{said} (ridge on all source models)."
+
+
+def _difficulty(part: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> list[str]:
+    if part is None:
+        return []
+    past = "past" in str(facts.get("rows"))
+    who = "source models" if past else facts.get("model") or "the measured model"
+    return [
+        f"Mean score of {who}: {part['chosen']:.3f} on these tasks, {part['all']:.3f} on all; "
+        f"{part['percentile']:.0%} of random task sets are as close."
+    ]
+
+
+def _stability(found: Mapping[str, Any], names: Sequence[str]) -> Section:
+    part, noise = found["stability"], found["noise"]
+    lines, charts = [], []
+    if part:
+        drawn = lambda: figures.stability(part["tasks"], names)  # noqa: E731
+        charts.append(("Chosen by how many resamples", drawn))
+        lines.append(
+            f"{counted(part['bootstraps'], 'bootstrap selection')} contain {part['shared']:.0%} of "
+            f"these tasks on average; two of them share {part['pairs']:.0%}."
+        )
+    if part and part["noise"] is not None:
+        lines.append(
+            f"Chance level: {part['noise']:.0%} if source tasks do not differ (shuffled within "
+            f"each seed), {part['chance']:.0%} for random tasks."
+        )
+    if noise:
+        ratio = "no noise" if noise["ratio"] is None else fixed(noise["ratio"], 1)
+        lines.append(
+            f"Signal-to-noise ratio of the matrix: {ratio} (variance between source tasks over "
+            f"variance between seeds; p = {p_value(noise['p_value'])} for no difference)."
+        )
+    notes = ["Seeds of the matrix are drawn with replacement, and the tasks chosen as before."]
+    return Section("stability", "Would they be chosen again?", notes, charts=charts, lines=lines)
+
+
+def _curves(found: Mapping[str, Any]) -> Section:
+    curves, difference, k = found["curves"], found["difference"], found["facts"]["k"]
+    shown = {
+        "this method" if len(name) > LONGEST else name: order
+        for name, order in curves["methods"].items()
+    } | {"random tasks": curves["random_mean"]}
+    if any(one is not None for one in curves["random_questions"]):
+        shown["random questions"] = curves["random_questions"]
+    rows = [
+        [f"{n} (chosen)" if n == k else str(n), *(_percent(order[at]) for order in shown.values())]
+        for at, n in enumerate(curves["k"])
+    ]
+    charts = [("Error by number of tasks", lambda: figures.error_curves(curves, k))]
+    if difference:
+        drawn = lambda: figures.difference_curve(difference, k)  # noqa: E731
+        charts.append(("BenTo-sim against BenTo-le", drawn))
+    return Section(
+        "curves",
+        "More tasks or fewer",
+        ["The best k of a curve is luck: read it at the k that was chosen beforehand."],
+        "NRMSE by number of tasks.",
+        charts=charts,
+        tables=[Table("Errors", [("Tasks", False), *((name, True) for name in shown)], rows)],
+        lines=[better_where(difference)] if difference else [],
+    )
+
+
+def better_where(found: Mapping[str, Any]) -> str:
+    """Return where BenTo-sim or BenTo-le is better, by the intervals that leave out zero."""
+    sides: dict[str, list[int]] = {"le": [], "sim": []}
+    for k, low, high in zip(found["k"], found["low"], found["high"], strict=True):
+        if low is not None and high is not None and (low > 0 or high < 0):
+            sides["le" if low > 0 else "sim"].append(k)
+    said = [
+        f"{name} is better at k = {', '.join(map(str, ks))}" for name, ks in sides.items() if ks
+    ]
+    if not said:
+        return "At no k does the interval of sim - le leave out zero: neither is clearly better."
+    return f"By intervals that leave out zero, {' and '.join(said)}."
+
+
+def _maps(maps: Mapping[str, Any], names: Sequence[str]) -> Section:
+    """Return how alike tasks are, and the mean in and between clusters."""
+    given = {"sim": "S: how alike tasks are", "le": "S′: the same by eigenmaps"}
+    given = {key: caption for key, caption in given.items() if maps.get(key) is not None}
+    clusters, lines = maps["clusters"], []
+    for key, caption in given.items():
+        sums: dict[bool, list[float]] = {True: [], False: []}
+        for i, row in enumerate(maps[key]):
+            for j, value in enumerate(row):
+                if i != j and value is not None and value == value:
+                    sums[clusters[i] == clusters[j]].append(value)
+        if sums[True] and sums[False]:
+            inside, outside = (fixed(sum(of) / len(of)) for of in sums.values())
+            lines.append(f"{caption}: {inside} within a cluster, {outside} between, on average.")
+    each = figures.per_cell(maps["tasks"])
+    charts = [
+        (caption, lambda key=key: figures.similarity(maps, key, names))
+        for key, caption in given.items()
+    ]
+    return Section(
+        "maps",
+        "How alike tasks are",
+        [
+            "A stronger shade is more alike. Tasks stand in the order of their clusters; the "
+            "chosen ones are bold.",
+            *([f"Each cell is the mean of {each} × {each} pairs of tasks."] * (each > 1)),
+        ],
+        charts=charts,
+        lines=lines,
+        detail=True,
+    )
+
+
+def _transfers(found: Mapping[str, Any], names: Sequence[str]) -> Section:
+    """Return where strong transfers begin, and how many of them stay within a cluster."""
+    tasks, clusters, arcs = found["tasks"], found["clusters"], found["arcs"]
+    drawn = figures.strongest(found)
+    said = "No transfer is stronger than the others."
+    if arcs:
+        first = Counter(int(i) for i, *_ in arcs).most_common(2)
+        begin = " and ".join(f"{tasks[i]} ({n})" for i, n in first)
+        inside = sum(clusters[int(i)] == clusters[int(j)] for i, j, _ in arcs) / len(arcs)
+        pairs = len(tasks) * (len(tasks) - 1)
+        chance = sum(n * (n - 1) for n in Counter(clusters).values()) / pairs
+        said = f"{counted(len(arcs), 'strongest transfer')}: most often from {begin}. "
+        said += f"{inside:.0%} stay within a cluster; {chance:.0%} would by chance."
+    head = [("Exemplars of", False), ("Help on", False), ("Above the column's mean", True)]
+    rows = [[tasks[i], tasks[j], fixed(value, 3)] for i, j, value in drawn[:LISTED]]
+    cut = f" Drawn are {len(drawn)} of these {len(arcs):,}." if len(arcs) > len(drawn) else ""
+    return Section(
+        "transfers",
+        "Which tasks help which",
+        [
+            f"The strongest {100 * found['share']:g}% of all transfers from one task's exemplars "
+            f"(rows) to another's questions (columns), each less its column's mean.{cut}"
+        ],
+        said,
+        [("", lambda: figures.transfers(found, names))],
+        [Table("The strongest transfers", head, rows, folded=f"The {len(rows)} strongest")]
+        if rows
+        else (),
+        detail=True,
+    )
+
+
+def _clusters(clusters: Sequence[Mapping[str, Any]]) -> Section:
+    head = [("Cluster", True), ("Tasks", True), ("Chosen", False), ("Others", False)]
+    rows = [
+        [
+            *(str(one["cluster"]), str(len(one["tasks"])), ", ".join(one["chosen"]) or "–"),
+            ", ".join(task for task in one["tasks"] if task not in one["chosen"]) or "–",
+        ]
+        for one in clusters
+    ]
+    notes = ["Tasks that are alike."]
+    tables = [Table("Clusters", head, rows, "a task")]
+    return Section("clusters", "Clusters", notes, tables=tables, detail=True)
+
+
+def _between(part: Mapping[str, Any]) -> str:
+    known = part["low"] is not None and part["high"] is not None
+    return f"{_percent(part['low'])} to {_percent(part['high'])}" if known else "–"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{fixed(100 * share, 1)}%".replace("–%", "–")
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_fact, value))
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
