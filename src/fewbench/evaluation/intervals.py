@@ -201,6 +201,7 @@ class Judge:
     def __post_init__(self) -> None:
         self._quantiles: dict[tuple[int, bool], Quantiles | None] = {}
         self._abilities: dict[bytes, Abilities] = {}
+        self._shares: dict[tuple[bytes, bytes], tuple[float, str | None]] = {}
 
     # -- errors on held-out sources ------------------------------------------------------------
 
@@ -375,9 +376,16 @@ class Judge:
         return error * math.sqrt(sampling_effect(self.scores, self.budget))
 
     def _random_share(self, answers: Answers) -> tuple[float, str | None]:
-        """Return the least share of random sampling's width, and why it is whole, if it is."""
-        why = self.unlike(answers)
-        return (BEYOND * self._beyond(answers), None) if why is None else (1.0, why)
+        """Return the least share of random sampling's width, and why it is whole, if it is.
+
+        Kept, for the full score and the tasks both ask.
+        """
+        key = np.asarray(answers.items).tobytes(), answers.scores[0].tobytes()
+        if key not in self._shares:
+            why = self.unlike(answers)
+            share = BEYOND * self._beyond(answers) if why is None else 1.0
+            self._shares[key] = share, why
+        return self._shares[key]
 
     def _wider(
         self, share: float, estimate: float, n: int, found: Quantiles, unit: float
