@@ -109,8 +109,8 @@ def test_saved_in_the_middle_of_the_second_round(sources, targets, tmp_path, two
     assert [one.get("target", one.get("targets")) for one in kept] == [
         NAMES,
         "model-13",
-        ["model-13"],
         "model-14",
+        ["model-13"],
         ["model-14"],
         "model-13",
     ]

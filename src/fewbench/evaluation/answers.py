@@ -15,7 +15,7 @@ from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import AnswersError
 from fewbench.evaluation.journal import Asked, Entry, Skipped, Told
 from fewbench.methods import Answers, Record
-from fewbench.scores import Scores
+from fewbench.scores import Scale, Scores
 from fewbench.scores.conditions import Comparison, compare_conditions
 from fewbench.scores.probabilities import SUM_TOLERANCE
 from fewbench.scores.replies import describe_replies, is_odd
@@ -59,6 +59,11 @@ class AnswerBook:
     def __init__(self, scores: Scores, record: Record) -> None:
         self._sources, self._record = scores, record
         self._restored: dict[str, int] = {}  # number of the round whose ask was lost
+
+    @property
+    def scale(self) -> Scale:
+        """Scale of the sources' scores."""
+        return self._sources.scale
 
     def notes(self, target: str) -> tuple[str, ...]:
         """Return a warning if fractions were accepted where the sources have none."""
@@ -176,6 +181,29 @@ class AnswerBook:
             rows = table.probabilities.take(np.array([row])).of_items(columns)[0]
             options = self.options(list(rows))
         return Answers(known[columns].astype(np.intp), table.cells[[row]][:, columns], options)
+
+    def given(
+        self,
+        target: str,
+        answers: Mapping[str, float],
+        probabilities: Mapping[str, ArrayLike] | None,
+    ) -> Answers:
+        """Return answers by item id on the scale of the sources as positions, in [0, 1].
+
+        AnswersError for a score that is no number, or an answer without probabilities.
+        """
+        options = None
+        if probabilities is not None:
+            lacking = [item for item in answers if item not in probabilities]
+            if lacking:
+                raise AnswersError(f"{len(lacking)} answers lack probabilities: {some(lacking)}")
+            options = self.options([probabilities[item] for item in answers])
+        try:
+            scores = [float(score) for score in answers.values()]
+        except (TypeError, ValueError) as error:
+            raise AnswersError(f"{target!r}: a score is not a number: {error}") from error
+        unit = self.scale.to_unit(np.array([scores]))
+        return Answers(self._sources.positions(answers), unit, options)
 
     def options(self, rows: Sequence[ArrayLike]) -> FloatArray | None:
         """Return option probabilities, shape (1, items, options); None if the sources have none."""

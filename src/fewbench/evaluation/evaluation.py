@@ -37,7 +37,6 @@ from fewbench.evaluation.packed import check_settings, known_errors, subset_of
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import (
-    Answers,
     Method,
     Prediction,
     Provenance,
@@ -52,7 +51,7 @@ from fewbench.methods.static import StaticSession
 from fewbench.scores import Scores, open_scores
 from fewbench.scores.conditions import disagreements
 from fewbench.scores.packed import PackedScores
-from fewbench.scores.replies import describe_replies, replies_of
+from fewbench.scores.replies import describe_replies
 from fewbench.scores.table import check_is_scores
 
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ class Evaluation:
         replaces the method's selector.
     is_run : bool
         Whether fewbench runs the model, so that limits on time and tokens can be kept.
+    opened : Header, optional
+        Of a saved evaluation; `open` reads it.
 
     Raises
     ------
@@ -121,8 +122,48 @@ class Evaluation:
         stop: Stop | None = None,
         subset: Subset | None = None,
         is_run: bool = False,
+        opened: Header | None = None,
     ) -> None:
         check_is_scores(scores)
+        if opened is None:
+            check_targets(scores, targets)
+        self.scores, self.targets = scores, tuple(targets)
+        self.reason: str | None = None
+        self._opened = None if opened is None else opened.provenance
+        if opened is None:
+            method, stop, seed, subset = self._checked(method, budget, seed, stop, subset, is_run)
+        else:
+            stop, self.reason = stop or Stop(items=budget), opened.reason
+        self.stop = stop
+        self._chosen, self._given = method, subset
+        self._ledger = Ledger(scores, self.targets)
+        self.record = self._ledger.record
+        self._fits = KeptFits()
+        self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
+        self._judge: Judge | None = None
+        if opened is None:
+            self.provenance = Provenance(
+                method=method if isinstance(method, str) else method.describe(),
+                settings=self.method.describe(),
+                budget=self.stop.budget(self.method, scores),
+                seed=seed,
+                fingerprint=scores.fingerprint,
+                average=scores.average,
+                version=__version__,
+            )
+            _ = self._session  # a method that cannot run says so now
+
+    def _checked(
+        self,
+        method: str | Method,
+        budget: int | None,
+        seed: int,
+        stop: Stop | None,
+        subset: Subset | None,
+        is_run: bool,
+    ) -> tuple[str | Method, Stop, int, Subset | None]:
+        """Return the method, limits, seed and items of a new evaluation."""
+        scores = self.scores
         if isinstance(scores, PackedScores):
             if subset is not None:
                 raise EvaluationError("a pack brings its items", hint="leave out the subset")
@@ -136,43 +177,12 @@ class Evaluation:
         limits = stop or Stop(items=budget)
         if not is_run:
             limits.check_without_run(scores)
-        check_targets(scores, targets)
         if seed < 0:
             raise EvaluationError(f"the seed {seed} is negative", hint="use 0 or more")
-        reason = None
         if method == AUTO:
             check_given(subset)
-            method, reason = choose_for(scores, limits, seed)
-        self._prepare(scores, method, targets, limits, subset, reason)
-        items = self.stop.budget(self.method, scores)
-        self.provenance = Provenance(
-            method=method if isinstance(method, str) else method.describe(),
-            settings=self.method.describe(),
-            budget=items,
-            seed=seed,
-            fingerprint=scores.fingerprint,
-            average=scores.average,
-            version=__version__,
-        )
-        _ = self._session  # a method that cannot run says so now
-
-    def _prepare(
-        self,
-        scores: Scores,
-        method: str | Method,
-        targets: Sequence[str],
-        stop: Stop,
-        subset: Subset | None,
-        reason: str | None,
-    ) -> None:
-        self.reason = reason
-        self.stop, self.scores, self.targets = stop, scores, tuple(targets)
-        self._chosen, self._given = method, subset
-        self._opened: Provenance | None = None
-        self._ledger = Ledger(scores, self.targets)
-        self.record, self._book = self._ledger.record, self._ledger.book
-        self._fits = KeptFits()
-        self._kept: dict[tuple[str, ...], tuple[tuple[float, int], Estimates]] = {}
+            method, self.reason = choose_for(scores, limits, seed)
+        return method, limits, seed, subset
 
     @cached_property
     def method(self) -> Method:
@@ -208,17 +218,19 @@ class Evaluation:
     def _budget(self) -> int:
         return (self._opened or self.provenance).budget
 
-    @cached_property
+    @property
     def judge(self) -> "Judge":
         """What says how far the method's estimates may be off."""
         from fewbench.evaluation.intervals import Judge
 
-        made, stop, scale = self.provenance, self.stop, self.scores.scale
-        half = None if stop.half_width is None else stop.half_width / (scale.high - scale.low)
-        return Judge(
-            self.method, self.scores, made.budget, made.seed, self.folder, half, stop.level,
-            known_errors(self.scores, self.method, made),
-        )  # fmt: skip
+        if self._judge is None:
+            made, stop, scale = self.provenance, self.stop, self.scores.scale
+            half = None if stop.half_width is None else stop.half_width / (scale.high - scale.low)
+            self._judge = Judge(
+                self.method, self.scores, made.budget, made.seed, self.folder, half, stop.level,
+                known_errors(self.scores, self.method, made),
+            )  # fmt: skip
+        return self._judge
 
     @property
     def folder(self) -> Path | None:
@@ -285,7 +297,7 @@ class Evaluation:
         )
         self._ledger.write_to(journal)
         self._fits.keep_in(journal.folder)
-        vars(self).pop("judge", None)  # which keeps its errors in the folder
+        self._judge = None  # the next keeps its errors in the folder
 
     @classmethod
     def open(
@@ -323,13 +335,10 @@ class Evaluation:
                 )
             scores = open_scores(header.scores).averaged(made.average)
         check_scores(scores, made, str(folder))
-        evaluation = cls.__new__(cls)
-        stop = header.stop or Stop(items=made.budget)
-        reason = header.reason
-        evaluation._prepare(
-            scores, method or made.method, header.targets, stop, header.subset, reason
-        )
-        evaluation._opened = made
+        evaluation = cls(
+            scores, method or made.method, made.budget, header.targets, made.seed,
+            stop=header.stop, subset=header.subset, opened=header,
+        )  # fmt: skip
         if header.subset is None:
             _ = evaluation.method  # of no known name, say, is refused now
         evaluation._ledger.go_on_from(journal)
@@ -493,22 +502,14 @@ class Evaluation:
         ScoresError
             If an item is not in the scores.
         """
-        options = None
-        if probabilities is not None:
-            lacking = [item for item in answers if item not in probabilities]
-            if lacking:
-                raise AnswersError(f"{len(lacking)} answers lack probabilities: {some(lacking)}")
-            options = self._book.options([probabilities[item] for item in answers])
-        try:
-            given = [float(score) for score in answers.values()]
-        except (TypeError, ValueError) as error:
-            raise AnswersError(f"{target!r}: a score is not a number: {error}") from error
-        unit = self.scores.scale.to_unit(np.array([given]))
         self._check_target(target)
-        told = Answers(self.scores.positions(answers), unit, options)
-        odd = self._book.odd_replies(target, told, replies or {}, strict=strict)
-        given_as = {"accept_fractions": accept_fractions, "correct": correct}
-        return self._tell(target, told, **given_as, replies=odd)
+        told = self._ledger.book.given(target, answers, probabilities)
+        odd = self._ledger.book.odd_replies(target, told, replies or {}, strict=strict)
+        self._check_open(target)
+        self._ledger.tell(
+            target, told, accept_fractions=accept_fractions, correct=correct, replies=odd
+        )
+        return self._left(target)
 
     def tell_table(
         self,
@@ -549,51 +550,18 @@ class Evaluation:
             tasks; if a target has answers of another model and `target` is not given; or for the
             reasons in `tell`.
         """
-        if table.scale != self.scores.scale:
-            raise AnswersError(
-                f"the answers are on the scale {table.scale}, but the source models on "
-                f"{self.scores.scale}",
-                hint="read the answers with the scale of the source models",
-            )
-        taken, asked_of_any = 0, set[str]()
         matched = match_models(table, self.targets, target)
-        named = {name: table.model_ids[row] for name, row in matched.items() if target is None}
-        for name, model in named.items():
-            self._check_model(name, model)
-        if any(not len(self.record.open(name)) for name in matched):
-            self._advance()
-        compared = self._book.compare(table, matched, accept_differences=accept_differences)
-        every = {name: self._book.from_table(table, row, name) for name, row in matched.items()}
-        odd: dict[str, dict[str, str]] = {}
-        for name, answers in every.items():  # before any is recorded
-            self._book.check(name, answers, accept_fractions=accept_fractions, correct=correct)
-            said = replies_of(table, table.model_ids[matched[name]]) | dict(replies or {})
-            odd[name] = self._book.odd_replies(name, answers, said, strict=strict)
-        unskipped: dict[str, None] = {}
-        for name, answers in every.items():
-            again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
-            unskipped |= dict.fromkeys(self.scores.item_ids[again].tolist())
-            before = self.record.scores(name)[answers.items]
-            taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
-            asked_of_any.update(self.scores.item_ids[self.record.asked(name)])
-            self._tell(
-                name,
-                answers,
-                accept_fractions=accept_fractions,
-                correct=correct,
-                differences=compared.differences,
-                replies=odd[name],
-                model=named.get(name, ""),
-            )
-        rows = set(matched.values())
-        return Taken(
-            taken,
-            [item for item in table.item_ids if item not in asked_of_any],
-            [model for row, model in enumerate(table.model_ids) if row not in rows],
-            (*compared.differences, *compared.notes),
-            tuple(unskipped),
-            {name: model for name, model in named.items() if name != model},
-        )
+        self._ledger.check_table(table, matched, is_named=target is not None)
+        for name in matched:
+            self._check_open(name)
+        taken = self._ledger.tell_table(
+            table, matched, replies or {}, accept_differences=accept_differences,
+            accept_fractions=accept_fractions, correct=correct, strict=strict,
+            is_named=target is not None,
+        )  # fmt: skip
+        for name in matched:
+            self._check_open(name)
+        return taken
 
     def skip(self, target: str, items: Iterable[str]) -> int:
         """Record that a target cannot answer some asked items; return its number of open items.
@@ -612,17 +580,6 @@ class Evaluation:
                 f"{target!r} is not a target", hint=f"the targets are {some(self.targets)}"
             )
 
-    def _check_model(self, target: str, model: str) -> None:
-        """Raise AnswersError if a target has answers that a table named as another model's."""
-        others = {one.model for one in self._ledger.told(target)} - {"", model}
-        if others:
-            raise AnswersError(
-                f"{target!r} has answers of the model {some(sorted(others))}, and these are of "
-                f"{model!r}",
-                hint="start an evaluation of each model; or, if it is the same one, add --target "
-                f"{target} (in Python target={target!r})",
-            )
-
     def _check_answers(self, target: str) -> None:
         if not len(self.record.answered(target)):
             raise EvaluationError(
@@ -634,11 +591,6 @@ class Evaluation:
         """Choose new items if a target has no open ones."""
         if not len(self.record.open(target)):
             self._advance()
-
-    def _tell(self, target: str, answers: Answers, **how: Any) -> int:
-        self._check_open(target)
-        self._ledger.tell(target, answers, **how)
-        return self._left(target)
 
     def _left(self, target: str) -> int:
         self._check_open(target)
@@ -774,11 +726,11 @@ class Evaluation:
         expected = None
         if len(self.record.answered(target)):
             expected = self._predict([target], tasks=False).items
-        return self._book.table(target, None if expected is None else expected[0])
+        return self._ledger.book.table(target, None if expected is None else expected[0])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per target: items asked, answered, skipped and open."""
-        return self._book.counts()
+        return self._ledger.book.counts()
 
     def __repr__(self) -> str:
         """Return method, limits and progress of the targets."""
@@ -824,7 +776,7 @@ class Evaluation:
         """Return warnings on a target's answers: cut replies, fractions, other prompts."""
         replies = kept_replies(self._ledger.told(target))
         odd = describe_replies(replies, len(self.record.answered(target)))
-        return (*odd, *self._book.notes(target), *self._accepted(target))
+        return (*odd, *self._ledger.book.notes(target), *self._accepted(target))
 
     def _accepted(self, target: str) -> list[str]:
         differences = (said for one in self._ledger.told(target) for said in one.differences)

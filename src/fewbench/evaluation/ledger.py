@@ -1,16 +1,20 @@
 """What an evaluation asked and was told: in memory, and in its folder once it has one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from fewbench._names import some
 from fewbench._types import IntArray
 from fewbench.errors import AnswersError, EvaluationError, ScoresError
-from fewbench.evaluation.answers import AnswerBook
+from fewbench.evaluation.answers import AnswerBook, Taken
 from fewbench.evaluation.journal import Asked, Entry, Journal, Skipped, Told
 from fewbench.methods import Answers, Record
 from fewbench.scores import Scores
+from fewbench.scores.replies import replies_of
 
 
 class Ledger:
@@ -123,6 +127,72 @@ class Ledger:
                 told = self.book.to_record(target, answers)
                 self._note(told.model_copy(update={**known, "corrects": correct}))
                 self.record.tell(target, answers)
+
+    def check_table(self, table: Scores, matched: Mapping[str, int], *, is_named: bool) -> None:
+        """Raise AnswersError if a table is on another scale, or has answers of another model.
+
+        `matched` are the table's rows by target; with `is_named` the user said whose they are.
+        """
+        if table.scale != self.book.scale:
+            raise AnswersError(
+                f"the answers are on the scale {table.scale}, but the source models on "
+                f"{self.book.scale}",
+                hint="read the answers with the scale of the source models",
+            )
+        for target, row in matched.items() if not is_named else ():
+            model = table.model_ids[row]
+            others = {one.model for one in self.told(target)} - {"", model}
+            if others:
+                raise AnswersError(
+                    f"{target!r} has answers of the model {some(sorted(others))}, and these are "
+                    f"of {model!r}",
+                    hint="start an evaluation of each model; or, if it is the same one, add "
+                    f"--target {target} (in Python target={target!r})",
+                )
+
+    def tell_table(
+        self,
+        table: Scores,
+        matched: Mapping[str, int],
+        replies: Mapping[str, str],
+        *,
+        accept_differences: bool,
+        accept_fractions: bool,
+        correct: bool,
+        strict: bool,
+        is_named: bool,
+    ) -> Taken:
+        """Check and record a table's answers, all or none; see `Evaluation.tell_table`."""
+        book, given_as = self.book, {"accept_fractions": accept_fractions, "correct": correct}
+        compared = book.compare(table, matched, accept_differences=accept_differences)
+        every = {name: book.from_table(table, row, name) for name, row in matched.items()}
+        odd: dict[str, dict[str, str]] = {}
+        for name, answers in every.items():  # before any is recorded
+            book.check(name, answers, **given_as)
+            said = replies_of(table, table.model_ids[matched[name]]) | dict(replies)
+            odd[name] = book.odd_replies(name, answers, said, strict=strict)
+        taken, asked, unskipped = 0, set[str](), dict[str, None]()
+        for name, answers in every.items():
+            again = [at for at in answers.items.tolist() if at in self.record.skipped(name)]
+            unskipped |= dict.fromkeys(self._item_ids[again].tolist())
+            before = self.record.scores(name)[answers.items]
+            taken += int(((answers.scores[0] != before) if correct else np.isnan(before)).sum())
+            asked.update(self._item_ids[self.record.asked(name)])
+            model = "" if is_named else table.model_ids[matched[name]]
+            self.tell(
+                name, answers, **given_as,
+                differences=compared.differences, replies=odd[name], model=model,
+            )  # fmt: skip
+        rows = set(matched.values())
+        renamed = {name: table.model_ids[row] for name, row in matched.items() if not is_named}
+        return Taken(
+            taken,
+            [item for item in table.item_ids if item not in asked],
+            [model for row, model in enumerate(table.model_ids) if row not in rows],
+            (*compared.differences, *compared.notes),
+            tuple(unskipped),
+            {name: model for name, model in renamed.items() if name != model},
+        )
 
     def skip(self, target: str, items: IntArray) -> None:
         """Record that a target cannot answer these items."""
