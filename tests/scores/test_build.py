@@ -132,7 +132,6 @@ def test_from_wide_says_what_does_not_fit(table, says):
         ([[0, -0.1]], {}, "outside the stated range"),
         ([[0, np.inf]], {}, "model 'a' has an infinite score on item 'item-1'"),
         ([[np.nan, np.nan]], {}, "1 models have no answer at all: 'a'"),
-        ([[0, np.nan]], {}, "1 items were answered by no model: 'item-1'"),
         ([["x", 0]], {}, "not numbers"),
         ([0, 1], {}, "1 dimensions"),
         ([[]], {}, "no scores"),

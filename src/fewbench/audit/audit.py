@@ -19,7 +19,7 @@ from fewbench.audit.page import audit_page
 from fewbench.audit.shape import shape_findings
 from fewbench.methods import ADVICE, CATALOGUE, FEW, Advice, Need, extras_of, needs_of, supply
 from fewbench.scores import Scores
-from fewbench.scores.table import check_is_scores
+from fewbench.scores.table import as_scores
 
 FORMAT = 1
 Verdict = Literal["fits", "works, but", "cannot"]
@@ -128,7 +128,7 @@ def audit(scores: Scores) -> Audit:
     >>> [finding.kind for finding in found.findings if finding.severity == "problem"]
     []
     """
-    check_is_scores(scores)
+    scores = as_scores(scores)
     check_fits(
         64.0 * scores.n_models**2 + 6.0 * scores.n_models * scores.n_items,
         f"comparing {counted(scores.n_models, 'model')} on {counted(scores.n_items, 'item')}",

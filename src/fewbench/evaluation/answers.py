@@ -85,6 +85,8 @@ class AnswerBook:
     def _whole_items(self) -> BoolArray:
         """Whether each item's task has only right or wrong source answers."""
         sources = self._sources
+        if not sources.n_models:
+            return np.zeros(sources.n_items, dtype=bool)
         if sources.is_binary:
             return np.ones(sources.n_items, dtype=bool)
         whole = sources.remember("whole tasks", lambda: whole_tasks(sources))

@@ -135,7 +135,11 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
     'there are only 4 distinct source models, too few to compare methods on'
     """
     check_budget(budget, scores.n_items)
-    alpha, distinct = reliability(scores), distinct_sources(scores)
+    whole = scores.whole
+    alpha, distinct = reliability(whole), distinct_sources(whole)
+    if whole.n_models < 2 or (whole is not scores and distinct < FEW):
+        return Choice(DEFAULT, _without_whole(scores))
+    scores = whole
     if scores.n_models >= FOLDS and alpha < RELIABLE:
         return Choice(
             RANDOM,
@@ -147,6 +151,15 @@ def choose_method(scores: Scores, budget: int, seed: int = 0, *, extends: bool =
         return Choice(RANDOM, f"there are only {models}, too few to compare methods on")
     with one_thread():
         return _by_backtest(scores, seed, extends)
+
+
+def _without_whole(scores: Scores) -> str:
+    if not scores.n_models:
+        return "there are no source models: the items are a random sample, spread over tasks"
+    return (
+        f"{counted(scores.whole.n_models, 'source model')} of {scores.n_models} ran most of the "
+        "items: the items are a random sample, and what the others ran makes it more precise"
+    )
 
 
 def choose_for(scores: Scores, stop: Stop, seed: int) -> Choice:

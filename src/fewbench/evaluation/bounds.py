@@ -40,6 +40,17 @@ def bound_score(score: float, scores: Scores, items: IntArray, answers: FloatArr
     return min(max(score, low), high)
 
 
+def task_bounds(
+    scores: Scores, items: IntArray, answers: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and highest score of each task that the answers leave possible."""
+    weights = scores.task_weights[items]
+    least = answers @ weights
+    run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
+    left = np.where(run < np.bincount(scores.task_of), 1 - weights.sum(axis=0), 0.0)
+    return least, least + np.maximum(left, 0.0)
+
+
 def fit_tasks(
     tasks: FloatArray, score: float, scores: Scores, items: IntArray, answers: FloatArray
 ) -> FloatArray:
@@ -54,12 +65,8 @@ def fit_tasks(
         The full score, within its bounds.
     items, answers : ndarrays, shape (n,)
     """
-    n_tasks = len(scores.tasks)
-    sizes = np.bincount(scores.task_of)
     shares = np.bincount(scores.task_of, scores.item_weights)
-    task_of = scores.task_of[items]
-    least = np.bincount(task_of, answers, n_tasks) / sizes
-    most = least + (sizes - np.bincount(task_of, minlength=n_tasks)) / sizes
+    least, most = task_bounds(scores, items, answers)
     # The mean is piecewise linear in the shift: a task moves from its least to its most.
     shifts = np.concatenate([least - tasks, most - tasks])
     order = np.argsort(shifts, kind="stable")

@@ -40,6 +40,7 @@ def scored(prediction: Prediction, row: int, answers: Answers, scores: Scores) -
         None if by_task is None else by_task[row],
         None if prediction.freedom is None else prediction.freedom[row],
         None if prediction.influence is None else prediction.influence[row],
+        prediction.is_plain,
     )
 
 
@@ -70,6 +71,7 @@ def make_estimate(
     plain_error = error_within(*plain, n, n_items, sampling_effect(scores, provenance.budget))
     # In [0, 1], where 1 is best on every scale.
     rank, best, worst = places(past.full, [score, high, low])
+    is_ranked = len(past.full) > 0
     run = np.bincount(scores.task_of[items], minlength=len(scores.tasks))
     names = scores.tasks
     return Estimate(
@@ -82,11 +84,13 @@ def make_estimate(
             name: None if task is None else _interval(scores, *task.interval(level))
             for name, task in zip(names, judge.of_tasks(one), strict=True)
         },
-        rank=rank,
-        ranked_among=len(past.full) + 1,
-        rank_interval=RankInterval(best=best, worst=worst),
+        rank=rank if is_ranked else None,
+        ranked_among=len(past.full) + 1 if is_ranked else None,
+        rank_interval=RankInterval(best=best, worst=worst) if is_ranked else None,
         task_ranks={
-            name: places(past.tasks[:, at], [tasks[at]])[0] for at, name in enumerate(names)
+            name: places(past.tasks[:, at], [tasks[at]])[0]
+            for at, name in enumerate(names)
+            if is_ranked
         },
         items_run=n,
         items_total=n_items,

@@ -48,11 +48,11 @@ from fewbench.methods import (
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.static import StaticSession
-from fewbench.scores import Scores, open_scores
+from fewbench.scores import Benchmark, Scores, open_scores
 from fewbench.scores.conditions import disagreements
 from fewbench.scores.packed import PackedScores
 from fewbench.scores.replies import describe_replies
-from fewbench.scores.table import check_is_scores
+from fewbench.scores.table import as_scores
 
 if TYPE_CHECKING:
     from fewbench.evaluation.intervals import Judge
@@ -69,9 +69,9 @@ class Evaluation:
 
     Parameters
     ----------
-    scores : Scores
+    scores : Scores or Benchmark
         Scores of the source models, or of a pack, which brings the method, the number of items and
-        the seed. No target may be among them.
+        the seed. No target may be among them. A benchmark alone is evaluated without sources.
     method : str or Method
         A name of the catalogue, parts joined by +, or your own method. `auto` chooses one by a
         quick backtest on the sources: `provenance` names it, `reason` says why.
@@ -113,7 +113,7 @@ class Evaluation:
 
     def __init__(
         self,
-        scores: Scores,
+        scores: Scores | Benchmark,
         method: str | Method = AUTO,
         budget: int | None = None,
         targets: Sequence[str] = ("target",),
@@ -124,7 +124,7 @@ class Evaluation:
         is_run: bool = False,
         opened: Header | None = None,
     ) -> None:
-        check_is_scores(scores)
+        scores = as_scores(scores)
         if opened is None:
             check_targets(scores, targets)
         self.scores, self.targets = scores, tuple(targets)
@@ -227,7 +227,8 @@ class Evaluation:
             made, stop, scale = self.provenance, self.stop, self.scores.scale
             half = None if stop.half_width is None else stop.half_width / (scale.high - scale.low)
             self._judge = Judge(
-                self.method, self.scores, made.budget, made.seed, self.folder, half, stop.level,
+                self.method, self.scores.whole, made.budget, made.seed, self.folder, half,
+                stop.level,
                 known_errors(self.scores, self.method, made),
             )  # fmt: skip
         return self._judge
@@ -239,21 +240,21 @@ class Evaluation:
 
     @cached_property
     def _session(self) -> Session:
-        made, subset = self.provenance, self._given
-        method = self.method
+        made, subset, method = self.provenance, self._given, self.method
+        scores = self.scores if method.takes_parts else self.scores.whole
         session: Session
         if subset is not None and isinstance(method, StaticMethod):  # its selector is not run
-            if error := obstacle(method.predictor, self.scores):
+            if error := obstacle(method.predictor, scores):
                 raise error
             if self.notes:  # its items are still those that were chosen
                 subset = subset.model_copy(update={"provenance": made})
             check_subset(subset, made)
-            session = StaticSession(method.predictor, self.scores, subset, made.seed, self.targets)
+            session = StaticSession(method.predictor, scores, subset, made.seed, self.targets)
         else:
-            if error := obstacle(method, self.scores):
+            if error := obstacle(method, scores):
                 raise error
             with self._working():
-                session = method.start(self.scores, made.budget, made.seed, self.targets)
+                session = method.start(scores, made.budget, made.seed, self.targets)
         session.record = self.record
         return session
 
@@ -669,7 +670,7 @@ class Evaluation:
             return Estimates(kept[1])  # nothing was asked or told since
         prediction = self._predict(names, tasks=True)
         made, stopping = self.provenance, self.stop.half_width is not None
-        past, estimates = past_scores(self.scores), Estimates()
+        past, estimates = past_scores(self.scores.whole), Estimates()
         general: list[str] | None = None
         for row, name in enumerate(names):
             one = estimating.scored(prediction, row, self.record.answers(name), self.scores)

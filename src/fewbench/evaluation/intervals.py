@@ -25,7 +25,7 @@ from fewbench._blocks import by_rows
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
-from fewbench.evaluation.bounds import known_bounds
+from fewbench.evaluation.bounds import known_bounds, task_bounds
 from fewbench.evaluation.errors import (
     HeldOut,
     equal_weights,
@@ -147,6 +147,7 @@ class Scored:
     freedom : ndarray, shape (1 + tasks,), or None
         See `fewbench.methods.Prediction`.
     influence : ndarray, shape (items,), or None
+    is_plain : bool
     """
 
     answers: Answers
@@ -155,6 +156,7 @@ class Scored:
     task_spread: FloatArray | None = None
     freedom: FloatArray | None = None
     influence: FloatArray | None = None
+    is_plain: bool = False
 
     @property
     def is_sampled(self) -> bool:
@@ -268,7 +270,7 @@ class Judge:
         items, own = one.answers.items, one.answers.scores[0]
         least, most = known_bounds(self.scores.item_weights, items, own)
         estimate = float(one.estimates[0])
-        if self._is_random:
+        if self._is_random or (one.is_plain and not stopping):
             return self._of_random(
                 estimate, own, self.scores.n_items, (least, most), any_time=stopping, items=items
             )
@@ -329,7 +331,7 @@ class Judge:
     @property
     def _is_random(self) -> bool:
         """Whether the estimate is the mean of a simple random sample of the full score's items."""
-        return self.method.plain_sampling and self.scores.average == "micro"
+        return self.method.plain_sampling and self.scores.counts_equally
 
     @cached_property
     def _typical_variance(self) -> float:
@@ -443,22 +445,22 @@ class Judge:
     def of_tasks(self, one: Scored) -> list[Uncertainty | None]:
         """Return the uncertainty of every task score; None where nothing is known of it."""
         items, own = one.answers.items, one.answers.scores[0]
-        scores = self.scores
+        scores, is_random = self.scores, self._is_random or one.is_plain
         task_of = scores.task_of[items]
         sizes = np.bincount(scores.task_of, minlength=len(scores.tasks))
+        least, most = task_bounds(scores, items, own)
         units = units_of(one.estimates, items, scores, one.spread, one.task_spread)
         found = None
-        if not self._is_random and not one.is_sampled and (full := self.quantiles(len(items))):
+        if not is_random and not one.is_sampled and (full := self.quantiles(len(items))):
             found = self.quantiles(len(items), tasks=True)
             share, _ = self._random_share(one.answers)
             wider = self._wider(share, float(one.estimates[0]), len(items), full, units[0])
         made: list[Uncertainty | None] = []
         for task, estimate in enumerate(one.estimates[1:].tolist()):
             answers, size = own[task_of == task], int(sizes[task])
-            n, known = len(answers), float(answers.sum()) / size
-            bounds = known, known + (size - n) / size
+            n, bounds = len(answers), (float(least[task]), float(most[task]))
             made.append(None)
-            if self._is_random:
+            if is_random:
                 if n:
                     made[-1] = self._of_random(estimate, answers, size, bounds)
             elif one.is_sampled:

@@ -263,12 +263,14 @@ def sampling_effect(scores: Scores, n: int) -> float:
     1 for scores of 0 and 1 and a micro average; else the squared ratio of mean errors, drawn for
     at most `JUDGED` sources and by the closed form.
     """
-    if n >= scores.n_items or (scores.is_binary and scores.average == "micro"):
+    if n >= scores.n_items or (scores.is_binary and scores.counts_equally):
         return 1.0
     return float(scores.remember(f"sampling effect {n}", lambda: _effect(scores, n)))
 
 
 def _effect(scores: Scores, n: int) -> float:
+    if not scores.n_models:  # of unequal weights (Kish 1965, "Survey Sampling", section 11.7)
+        return float(scores.n_items * scores.item_weights @ scores.item_weights)
     rows = np.linspace(0, scores.n_models - 1, min(scores.n_models, JUDGED)).astype(np.intp)
     values = scores.filled_cells[rows]
     known = _errors_at(np.clip(values @ scores.item_weights, 0, 1), n, scores.n_items, 1.0).mean()

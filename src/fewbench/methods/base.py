@@ -69,6 +69,8 @@ class Prediction:
     influence : ndarray, shape (targets, items), optional
         With `freedom`: what each answer adds to the error of the full score, up to a factor. By it
         the errors of two targets that ran the same sample move together.
+    is_plain : bool
+        Whether the scores are means of samples in which every item had the same chance.
     """
 
     scores: FloatArray
@@ -80,6 +82,7 @@ class Prediction:
     task_spread: FloatArray | None = None
     freedom: FloatArray | None = None
     influence: FloatArray | None = None
+    is_plain: bool = False
 
 
 def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Prediction:
@@ -102,6 +105,7 @@ def joined(parts: Sequence[Prediction], rows: Sequence[Sequence[int]]) -> Predic
         put([part.task_spread for part in parts]),
         _some([part.freedom for part in parts], parts, order),
         _some([part.influence for part in parts], parts, order),
+        all(part.is_plain for part in parts),
     )
 
 
@@ -248,6 +252,11 @@ class Method(ABC):
     @property
     def costly(self) -> bool:
         """Whether learning takes long, so that the method is cross-fitted only once."""
+        return False
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether it learns from models that ran a part of the items; others get whole ones."""
         return False
 
     @property

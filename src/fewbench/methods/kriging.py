@@ -12,8 +12,10 @@ from fewbench.algorithms.kriging import (
     FEW,
     Estimated,
     KrigingModel,
-    Run,
+    SampledRun,
+    SampleModel,
     fit_kriging,
+    fit_sample,
     pool_size,
 )
 from fewbench.errors import MethodError
@@ -26,16 +28,41 @@ from fewbench.scores import Scores, read_costs
 
 PER_ITEM = 1000
 """Numbers that fitting the curves and their predictions takes for every item."""
-FIT = 1
+FIT = 2
 """Raise this number when the fit changes, so that kept fits are not used."""
 NEEDS = (
-    Need("sources", 2, "items are told apart by how sources differ on them", required=True),
     Need(
         "distinct sources",
         FEW,
         "few sources say little: items are a random sample",
     ),
 )
+
+
+def source_model(
+    scores: Scores,
+    seed: int,
+    asked: int,
+    include: IntArray | None = None,
+    sources: int | None = None,
+) -> SampleModel:
+    """Fit what there is: the models of sources that ran most items, or curves of all cells.
+
+    Where fewer than 20 distinct models ran most items and others ran some, or there are fewer than
+    2 models, items are a sample, assisted by what all cells say of them. Parameters as for
+    `source_kriging`.
+    """
+    whole = scores.whole
+    if whole.n_models >= 2 and (whole is scores or distinct_sources(whole) >= FEW):
+        return source_kriging(whole, seed, asked, include, sources)
+
+    def fit() -> SampleModel:
+        weights = np.vstack([scores.item_weights, scores.task_weights.T])
+        models, items = np.nonzero(scores.run)
+        answers = scores.cells[:][models, items]
+        return fit_sample(models, items, answers, scores.n_models, scores.task_of, weights)
+
+    return kept(scores, "sample", (FIT,), SampleModel, fit)
 
 
 def source_kriging(
@@ -73,7 +100,7 @@ def source_kriging(
     return kept(scores, f"kriging-{pool}", (seed, chosen, sources, FIT), KrigingModel, fit)
 
 
-def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Prediction:
+def prediction_of(model: SampleModel, runs: Iterable[SampledRun], tasks: bool) -> Prediction:
     """Return the estimates of runs of a model, one row each.
 
     Each run is left when it has been read: with thousands of sources it holds megabytes.
@@ -86,25 +113,27 @@ def prediction_of(model: KrigingModel, runs: Iterable[Run], tasks: bool) -> Pred
     errors = np.array([one.errors for one in found])
     nothing = np.full(scores.shape[1], np.nan)
     freedom = np.array([nothing if one.freedom is None else one.freedom for one in found])
-    few = (
-        f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to choose items"
-    )
-    if not model.distinct:
-        few = "the source models hardly differ in ability, so they do not show what to expect"
-    few += ": the items are a random sample, spread by difficulty"
+    notes: tuple[str, ...] = ()
+    if model.is_sampled and isinstance(model, KrigingModel):
+        few = f"{counted(model.distinct, 'distinct source model')}, and {FEW} are needed to "
+        few += "choose items"
+        if not model.distinct:
+            few = "the source models hardly differ in ability, so they do not show what to expect"
+        notes = (f"{few}: the items are a random sample, spread by difficulty",)
     return Prediction(
         scores[:, 0],
         scores[:, 1:] if tasks else None,
-        notes=(few,) if model.is_sampled else (),
+        notes=notes,
         spread=errors[:, 0],
         task_spread=errors[:, 1:] if tasks else None,
         freedom=freedom if np.isfinite(freedom).any() else None,
         influence=_influence(model, found, places),
+        is_plain=all(one.is_plain for one in found),
     )
 
 
 def _influence(
-    model: KrigingModel, found: list[Estimated], places: list[IntArray]
+    model: SampleModel, found: list[Estimated], places: list[IntArray]
 ) -> FloatArray | None:
     if all(one.influence is None for one in found):
         return None

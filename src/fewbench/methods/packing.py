@@ -39,6 +39,6 @@ def packed_as(method: Method, scores: Scores) -> Keeps:
             f"{method.describe()} learns from the items' texts, and packs hold none",
             hint="use greedy-ridge or fewbench",
         )
-    if method.plain_sampling and scores.average == "micro" and not scores.is_binary:
+    if method.plain_sampling and scores.counts_equally and not scores.is_binary:
         return "table"  # its interval depends on how scores vary from item to item
     return "answers" if is_static and getattr(learner, "packs_answers", False) else "table"

@@ -81,6 +81,8 @@ def reliability(sources: Scores) -> float:
 
 
 def _alpha(values: Matrix) -> float:
+    if not len(values):
+        return 0.0
     whole = float(by_rows(values, lambda part: part.sum(axis=1)).var())
     n = values.shape[1]
     if n < 2 or whole <= 0:

@@ -37,7 +37,7 @@ from fewbench.scores.pack_files import (
     scores_of,
 )
 from fewbench.scores.packed import PackedScores
-from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, check_is_scores
+from fewbench.scores.table import HARNESS_VERSION, KEYS, PROMPTS, SETTINGS, as_scores
 from fewbench.study.cache import Cache
 from fewbench.study.compare import run_cells
 from fewbench.study.plan import backtests_by_relation, models_to_backtest
@@ -114,7 +114,7 @@ def pack(
     >>> pack(simulate(30, 80, seed=1), "greedy-ridge", 10, backtest=False)
     Pack: 10 of 80 items stand for all. benchmark, made ...
     """
-    check_is_scores(scores)
+    scores = as_scores(scores)
     if isinstance(scores, PackedScores):
         raise PackError("the scores are those of a pack", hint="use the scores it was made from")
     if repeats < 3 or jobs < 1:
@@ -250,7 +250,7 @@ class _Maker:
     def _errors(self) -> Mapping[str, NDArray[Any]]:
         """Return the method's errors on held-out source models, at all looks."""
         n = self.made.budget
-        if self.method.plain_sampling and self.scores.average == "micro":
+        if self.method.plain_sampling and self.scores.counts_equally:
             return {}  # its interval needs no errors
         with one_thread():
             how = (self.method, self.scores, n, self.made.seed, looks_of(n))

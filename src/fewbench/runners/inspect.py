@@ -26,7 +26,7 @@ from fewbench.runners.inspect_samples import task_in
 from fewbench.runners.result import RunResult
 from fewbench.runners.run import Run
 from fewbench.scores import Scores, open_scores
-from fewbench.scores.table import check_is_scores
+from fewbench.scores.table import as_scores
 
 MARKUP = re.compile(r"\[/?[a-z]+\]")  # of rich, in Inspect's messages
 MakeTasks = Callable[[], Sequence[Any]]
@@ -258,7 +258,7 @@ def run_inspect(
 def _opened(scores: Scores | str | Path) -> tuple[Scores, Path | None]:
     if isinstance(scores, str | Path):
         return open_scores(Path(scores)), Path(scores)
-    check_is_scores(scores)
+    scores = as_scores(scores)
     return scores, None
 
 

@@ -17,6 +17,11 @@ from fewbench.scores.scale import Scale
 Average = Literal["micro", "macro"]
 
 
+WEIGHT = "weight"
+"""Column of the items with their weights in the full score, or in their tasks' scores if that is
+a macro average."""
+
+
 class ItemTable:
     """What `Benchmark` and `Scores` share: items, their tasks, and weights of the full score."""
 
@@ -33,6 +38,8 @@ class ItemTable:
             raise ScoresError(
                 f"{len(bad)} items have no task: {some(bad)}", hint="give every item a task"
             )
+        if WEIGHT in self.items:
+            _check_weights(self.items[WEIGHT])
         if self.average not in ("micro", "macro"):
             raise ScoresError(f"unknown average {self.average!r}", hint="use micro or macro")
 
@@ -60,14 +67,28 @@ class ItemTable:
     def item_weights(self) -> FloatArray:
         """Weight of each item in the full score, shape (items,), sum 1."""
         if self.average == "micro":
-            return np.full(self.n_items, 1.0 / self.n_items)
-        sizes = np.bincount(self.task_of)
-        return np.asarray(1.0 / (len(self.tasks) * sizes[self.task_of]))
+            if WEIGHT not in self.items:
+                return np.full(self.n_items, 1.0 / self.n_items)
+            return np.asarray(self._given_weights / self._given_weights.sum())
+        totals = np.bincount(self.task_of, self._given_weights)
+        return np.asarray(self._given_weights / (len(self.tasks) * totals[self.task_of]))
+
+    @cached_property
+    def _given_weights(self) -> FloatArray:
+        if WEIGHT not in self.items:
+            return np.ones(self.n_items)
+        return self.items[WEIGHT].to_numpy(dtype=np.float64)
+
+    @cached_property
+    def counts_equally(self) -> bool:
+        """Whether every item has the same weight in the full score."""
+        return self.average == "micro" and bool(np.ptp(self._given_weights) == 0)
 
     @cached_property
     def task_weights(self) -> FloatArray:
         """Weight of each item in each task's score, shape (items, tasks), columns of sum 1."""
         member = np.equal.outer(self.task_of, np.arange(len(self.tasks))).astype(np.float64)
+        member *= self._given_weights[:, None]
         weights: FloatArray = member / member.sum(axis=0)
         weights.flags.writeable = False
         return weights
@@ -88,7 +109,8 @@ class Benchmark(ItemTable):
     Parameters
     ----------
     items : DataFrame
-        One row per item, indexed by item id. Column `task`; other columns are kept.
+        One row per item, indexed by item id. Column `task`, and `weight` if items count
+        differently; other columns are kept.
     scale : Scale
         The user's scale.
     average : {"micro", "macro"}
@@ -112,6 +134,15 @@ class Benchmark(ItemTable):
 
     def __post_init__(self) -> None:
         self._check_items()
+
+
+def _check_weights(weights: "pd.Series[Any]") -> None:
+    numbers = pd.to_numeric(weights, errors="coerce").to_numpy(dtype=np.float64)
+    if len(bad := np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))):
+        raise ScoresError(
+            f"{len(bad)} items have no weight above 0: {some(weights.index[bad])}",
+            hint=f"give every item a number above 0 in the column {WEIGHT}, or leave it out",
+        )
 
 
 def check_labels(labels: "pd.Index[Any]", kind: str) -> None:

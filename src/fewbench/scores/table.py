@@ -25,6 +25,8 @@ MODEL_ATTRIBUTES = ("date", "family", "role")
 PROMPTS, KEYS, SETTINGS = "prompt_hashes", "key_hashes", "task_settings"
 HARNESS_VERSION = "harness_version"
 NO_TASK = "all"  # the task of all items if none are given
+MOST_MISSING = 0.5
+"""A model that ran less than this share of the items is no whole source: few methods can use it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Scores(ItemTable):
     Raises
     ------
     ScoresError
-        For missing or repeated labels, scores out of range, models or items without an answer.
+        For missing or repeated labels, scores out of range, models without an answer.
 
     Examples
     --------
@@ -131,7 +133,7 @@ class Scores(ItemTable):
         held = self._bytes
         if held is None or "filled" in vars(self):
             return self.filled
-        return _filled(held) if held.has_missing else held
+        return _filled(held, self.task_of) if held.has_missing else held
 
     if not TYPE_CHECKING:
 
@@ -188,13 +190,16 @@ class Scores(ItemTable):
 
     @cached_property
     def filled(self) -> FloatArray:
-        """The values with each missing cell at item mean + model mean - grand mean, in [0, 1]."""
+        """The values with each missing cell at item mean + model mean - grand mean, in [0, 1].
+
+        The mean of an item that no model ran is that of its task.
+        """
         if not self.has_missing:
             return self.values
         if "_cells" in vars(self):
             return _frozen(np.asarray(self.filled_cells))
         run = ~np.isnan(self.values)
-        item_mean = np.nanmean(self.values, axis=0)
+        item_mean = _item_means(self.values, self.task_of)
         # Each model is compared with the others on the items that it answered.
         above = np.where(run, self.values - item_mean, 0.0).sum(axis=1) / run.sum(axis=1)
         guess = np.clip(item_mean + above[:, None], 0.0, 1.0)
@@ -240,7 +245,7 @@ class Scores(ItemTable):
     def take(self, models: ArrayLike | None = None, items: ArrayLike | None = None) -> "Scores":
         """Return the scores of some models and items, given by position.
 
-        Raises ScoresError if an item or a model is then left without an answer.
+        Raises ScoresError if a model is then left without an answer.
         """
         for given in (models, items):
             if given is not None and np.asarray(given).dtype == bool:
@@ -264,6 +269,16 @@ class Scores(ItemTable):
             items=self.items.iloc[columns],
             probabilities=kept,
         )
+
+    @property
+    def whole(self) -> "Scores":
+        """The scores of the models that ran most of the items; the table itself if all did."""
+        return self if self._whole is None else self._whole
+
+    @cached_property
+    def _whole(self) -> "Scores | None":
+        rows = np.flatnonzero(self.missing_shares <= MOST_MISSING)
+        return None if len(rows) == self.n_models else self.take(models=rows)
 
     def complete(self) -> "Scores":
         """Return the same scores with missing cells filled (see `filled`)."""
@@ -341,9 +356,19 @@ def _is_binary(values: FloatArray) -> bool:
     return bool(((run == 0) | (run == 1)).all())
 
 
-def _filled(cells: Cells) -> Cells:
+def _item_means(cells: Matrix, task_of: IntArray) -> FloatArray:
+    """Return the mean answer to each item; of an item without any, that of its task, or of all."""
+    sums = by_columns(cells, lambda part: np.nansum(part, axis=0))
+    counts = by_columns(cells, lambda part: (~np.isnan(part)).sum(axis=0).astype(np.float64))
+    of_tasks = np.bincount(task_of, sums) / np.maximum(np.bincount(task_of, counts), 1)
+    of_tasks[np.bincount(task_of, counts) == 0] = sums.sum() / max(counts.sum(), 1)
+    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), of_tasks[task_of])
+    return means
+
+
+def _filled(cells: Cells, task_of: IntArray) -> Cells:
     """Return the cells with missing ones filled, as `Scores.filled` does."""
-    item_mean = by_columns(cells, lambda part: np.nanmean(part, axis=0))
+    item_mean = _item_means(cells, task_of)
     above = []
     for rows in row_blocks(cells):
         values = cells[rows]
@@ -359,15 +384,14 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
             f"and {len(items)} items",
             hint="rows are models, columns are items",
         )
-    if 0 in cells.shape:
-        raise ScoresError(f"no scores: {len(models)} models and {len(items)} items")
+    if not len(items):
+        raise ScoresError("no scores: the table has no items")
     outside, first = 0, (0, 0)
-    lacking, unanswered = [], np.ones(len(items), dtype=bool)
+    lacking: list[Any] = []
     for rows in row_blocks(cells):
         if isinstance(cells, Cells) and cells.is_unit:  # all that is not known is who ran what
             gone = ~cells.was_run(rows)
             lacking.append(gone.all(axis=1))
-            unanswered &= gone.all(axis=0)
             continue
         values = cells[rows]
         if np.isinf(values).any():
@@ -384,31 +408,40 @@ def _check_cells(cells: Matrix, models: "pd.Index[Any]", items: "pd.Index[Any]")
         outside += int(beyond.sum())
         gone = np.isnan(values)
         lacking.append(gone.all(axis=1))
-        unanswered &= gone.all(axis=0)
     if outside:
         raise ScoresError(
             f"{outside} scores lie outside the stated range, first: model "
             f"{models[first[0]]!r}, item {items[first[1]]!r}",
             hint="correct them, or state their range on import: --range 0,100 or Scale(0, 100)",
         )
-    for labels, empty, said in (
-        (models, np.concatenate(lacking), "models have no answer at all"),
-        (items, unanswered, "items were answered by no model"),
-    ):
-        if empty.any():
-            raise ScoresError(
-                f"{int(empty.sum())} {said}: {some(labels[np.flatnonzero(empty)])}",
-                hint="leave them out",
-            )
-
-
-def check_is_scores(scores: object) -> None:
-    """Raise ScoresError for a path or a Reading in place of scores."""
-    if not isinstance(scores, Scores):
+    empty = np.flatnonzero(np.concatenate(lacking))
+    if len(empty):
         raise ScoresError(
-            f"the scores are a {type(scores).__name__}, not Scores",
+            f"{len(empty)} models have no answer at all: {some(models[empty])}",
+            hint="leave them out",
+        )
+
+
+def as_scores(given: object) -> Scores:
+    """Return scores; of a benchmark alone, those of no models.
+
+    ScoresError for a path or a Reading in place of scores.
+
+    Examples
+    --------
+    >>> as_scores(Benchmark(pd.DataFrame({"task": ["x", "x"]}, index=["q1", "q2"])))
+    Scores: 0 models × 2 items, 1 task
+    """
+    if isinstance(given, Benchmark):
+        nothing = pd.DataFrame(index=pd.Index([], dtype=object))
+        values = np.empty((0, given.n_items))
+        return Scores(values, nothing, given.items, None, given.scale, given.average)
+    if not isinstance(given, Scores):
+        raise ScoresError(
+            f"the scores are a {type(given).__name__}, not Scores",
             hint="use fewbench.load_scores(path), or .scores of what import_results returned",
         )
+    return given
 
 
 def from_arrays(

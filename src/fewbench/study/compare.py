@@ -17,7 +17,7 @@ from fewbench.executors import Executor, Lost, open_pool
 from fewbench.methods import CATALOGUE, Method, find_method
 from fewbench.methods.catalogue import AUTO
 from fewbench.scores import Scores
-from fewbench.scores.table import check_is_scores
+from fewbench.scores.table import as_scores
 from fewbench.study.cache import Cache
 from fewbench.study.cell import Cell, CellResult, Failure, try_cell
 from fewbench.study.comparison import REFERENCES, Comparison
@@ -98,7 +98,7 @@ def compare(
     """
     if level is not None:
         check_level(level)
-    check_is_scores(scores)
+    scores = as_scores(scores)
     methods = [methods] if isinstance(methods, (str, Method)) else methods
     budgets = [budgets] if isinstance(budgets, int) else budgets
     if isinstance(split, str):

@@ -433,7 +433,7 @@ def expected_random_mae(
     if budget >= scores.n_items:
         return np.zeros(len(rows))
     binary = bool(((values == 0) | (values == 1)).all())
-    if binary and scores.average == "micro":
+    if binary and scores.counts_equally:
         return hypergeometric_error(values.sum(axis=1), budget, scores.n_items)
     return drawn_error(values, scores.item_weights, budget, seed)
 

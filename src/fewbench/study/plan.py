@@ -16,7 +16,7 @@ from fewbench.executors import Executor, open_pool
 from fewbench.methods import FEW
 from fewbench.methods.sources import RELIABLE, reliability
 from fewbench.scores import Scores, read_costs
-from fewbench.scores.table import check_is_scores
+from fewbench.scores.table import as_scores
 from fewbench.study.backtest import Backtest
 from fewbench.study.cache import Cache
 from fewbench.study.compare import Progress
@@ -114,7 +114,7 @@ def plan(
     >>> made.answer
     'Run 20 items with greedy-ridge: expected error ...'
     """
-    check_is_scores(scores)
+    scores = as_scores(scores)
     check_level(level)
     span = scores.scale.high - scores.scale.low
     goal, wanted = read_goal(scores, error, half_width, budget, difference, span)

@@ -2,19 +2,26 @@
 
 `inside` is a Gaussian process whose item covariance comes from the sources that answer as the
 target does. `beyond` extrapolates item characteristic curves to abilities that no source has.
+`sample` draws items with known chances, where sources cannot be trusted or are few or none, and
 `run` weighs the two by Bayesian model averaging and `design` chooses the items that lower the
 posterior variance of the wanted score most.
 """
 
-from fewbench.algorithms.kriging.model import FEW, KrigingModel, fit_kriging, pool_size
+from fewbench.algorithms.kriging.model import KrigingModel, fit_kriging, pool_size
 from fewbench.algorithms.kriging.run import (
     FAR,
-    Draw,
-    Estimated,
     Run,
     choose_static,
     next_together,
     settle,
+)
+from fewbench.algorithms.kriging.sample import (
+    FEW,
+    Draw,
+    Estimated,
+    SampledRun,
+    SampleModel,
+    fit_sample,
 )
 
 __all__ = [
@@ -24,8 +31,11 @@ __all__ = [
     "Estimated",
     "KrigingModel",
     "Run",
+    "SampleModel",
+    "SampledRun",
     "choose_static",
     "fit_kriging",
+    "fit_sample",
     "next_together",
     "pool_size",
     "settle",

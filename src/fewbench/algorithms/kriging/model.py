@@ -9,59 +9,30 @@ from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import Abilities, fit_abilities
 from fewbench.algorithms.kriging.beyond import Beyond
 from fewbench.algorithms.kriging.inside import Inside
+from fewbench.algorithms.kriging.sample import SampleModel
 from fewbench.algorithms.sampling import NestedSample
 
 COMPARED, CANDIDATES, PER_ITEM = 2000, 1000, 5
 """Of more items than COMPARED only a systematic sample is compared: it has as good ones. It has
 CANDIDATES items, and twice as many whenever they are fewer than PER_ITEM for each that is asked."""
-FEW = 20
-"""Distinct sources: with fewer, all items are a sample."""
 
 
 @dataclass(frozen=True, eq=False)
-class KrigingModel:
-    """The sources' two models.
+class KrigingModel(SampleModel):
+    """What the sources say of the items, and their two models.
 
     Attributes
     ----------
-    candidates : ndarray of int, shape (candidates,)
-        Positions of the items that may be asked, sorted.
     inside : Inside
     beyond : Beyond
-    abilities : Abilities
-        Curves of the candidates.
-    expected : ndarray, shape (nodes, wanted)
-        Wanted scores on the grid of abilities.
-    sizes : ndarray, shape (wanted,)
-        Number of items of each wanted score.
-    order : ndarray of int, shape (candidates,)
-        The candidates by difficulty, ties at random.
-    pools : ndarray of int, shape (candidates,)
-        Rank of each candidate: the first 1,000 are the candidates of a smaller budget, and so on.
-    dispersion : float
-        Variance of the scores about the curves, as a share of that of right and wrong answers.
-    distinct : int
-        Number of sources by which items are chosen, near copies counted once.
-    n_items : int
-        Number of items of the benchmark.
     """
 
-    candidates: IntArray
     inside: Inside
     beyond: Beyond
-    abilities: Abilities
-    expected: FloatArray
-    sizes: FloatArray
-    order: IntArray
-    pools: IntArray
-    dispersion: float
-    distinct: int
-    n_items: int
 
-    @property
-    def is_sampled(self) -> bool:
-        """Whether all items are a sample, for lack of sources."""
-        return self.distinct < FEW
+    def pool(self, asked: int) -> int:
+        """Return how many candidates there are after so many items."""
+        return min(pool_size(asked, self.n_items), len(self.candidates))
 
 
 def pool_size(asked: int, n_items: int) -> int:
@@ -124,8 +95,7 @@ def fit_kriging(
         dispersion = _dispersion(scores, abilities)
     return KrigingModel(
         candidates,
-        Inside.fit(scores, weights, candidates, abilities, dispersion, per_group),
-        Beyond.fit(scores, weights, candidates, abilities),
+        weights[:, candidates],
         abilities.of(candidates),
         abilities.chances @ weights.T,
         np.count_nonzero(weights, axis=1).astype(np.float64),
@@ -134,6 +104,8 @@ def fit_kriging(
         dispersion,
         distinct,
         n_items,
+        Inside.fit(scores, weights, candidates, abilities, dispersion, per_group),
+        Beyond.fit(scores, weights, candidates, abilities),
     )
 
 

@@ -19,35 +19,34 @@ between the models' and the sample's own (see `Run.estimate`).
 """
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 
-from fewbench._types import BoolArray, FloatArray, IntArray
+from fewbench._types import FloatArray, IntArray
 from fewbench.algorithms.abilities import EDGES
-from fewbench.algorithms.assisted import Assisted, Phase, assisted
 from fewbench.algorithms.item_curves import logistic
 from fewbench.algorithms.kriging.design import choose
 from fewbench.algorithms.kriging.inside import Gaussian
-from fewbench.algorithms.kriging.model import KrigingModel, pool_size
+from fewbench.algorithms.kriging.model import KrigingModel
+from fewbench.algorithms.kriging.sample import (
+    PILOT,
+    Draw,
+    Estimated,
+    SampledRun,
+    next_drawn,
+    sizes_of,
+)
 from fewbench.algorithms.sampling import NestedSample
 
 SHARPNESS, EVIDENCE, LEAN = 2.5, 0.5, 1.0
 INSIDE_ONLY = 0.15
 """Below this weight items are chosen for the model inside the sources alone."""
-PILOT = 10
-"""Answers from which a run checks whether the sources can predict the target."""
 FAR, MISFIT = 2.0, 0.05
 """Distance beyond the sources, and p-value of the answers' fit, from which the models are not
 trusted: to draw the rest of the items costs little."""
-ENOUGH = 0.4
-"""Least share of the items that must be a sample for an estimate from it."""
 CHOSEN = 1 / 3
 """Share of the items that are chosen once for all targets, and not drawn."""
-FLOOR = 0.2
-"""Part of an item's chance that does not depend on how uncertain its answer is."""
 LEAST_SHARE, SOURCES = 0.5, 10.0
 """Least share of the sample in the full score; the other is 10 / (10 + distinct sources)."""
 TRUST, CHANCE, AGREED = 2.0, 1.5, 0.87
@@ -56,58 +55,7 @@ errors are not all chance. An estimate on which both agree errs .87 of the sampl
 HERMITE = (np.array([-(3**0.5), 0.0, 3**0.5]), np.array([1 / 6, 2 / 3, 1 / 6]))
 
 
-@dataclass(frozen=True, eq=False)
-class Estimated:
-    """Wanted scores of one target.
-
-    Attributes
-    ----------
-    scores, errors : ndarray, shape (wanted,)
-        Estimates, in [0, 1], and standard errors.
-    beyond : float
-        Weight of the model beyond the sources.
-    freedom : ndarray, shape (wanted,), optional
-        Degrees of freedom, if the errors are those of a sample. NaN where the sample is too small,
-        with the models' errors there.
-    influence : ndarray, shape (answered,), optional
-        What each answer of a sample adds to the error of the first score.
-    """
-
-    scores: FloatArray
-    errors: FloatArray
-    beyond: float
-    freedom: FloatArray | None = None
-    influence: FloatArray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """A sample: which items were asked before, and the chances of those asked since.
-
-    `sample` continues it; without one, `chances` are given and there is no next item.
-    """
-
-    before: IntArray
-    sample: NestedSample | None
-    chances: FloatArray | None = None
-
-    def holds(self, items: IntArray) -> BoolArray:
-        """Return which items were drawn; others may have been asked for another reason."""
-        since = ~np.isin(items, self.before)
-        if self.sample is None:
-            assert self.chances is not None
-            return np.asarray(since & np.isfinite(self.chances[items]))
-        return np.asarray(since & np.isin(items, self.sample.take(int(since.sum()))))
-
-    def chances_of(self, n: int) -> FloatArray:
-        """Return the chance of each candidate to be among the first n."""
-        if self.sample is not None:
-            return self.sample.chances(n)
-        assert self.chances is not None
-        return self.chances
-
-
-class Run:
+class Run(SampledRun):
     """A target's answers so far.
 
     Parameters
@@ -118,34 +66,25 @@ class Run:
     """
 
     def __init__(self, model: KrigingModel, start: float = 0.0) -> None:
-        self.model, self.start = model, start
-        self.draws: list[Draw] = []
-        self.checked = 0
+        super().__init__(model, start)
+        self.model: KrigingModel = model
         self._filter = model.beyond.start()
         self._inside: Gaussian = model.inside.all_sources
         self._log_score = 0.0
-        self.items = np.empty(0, dtype=np.intp)
-        self.answers = np.empty(0)
+        self._outside: tuple[FloatArray, FloatArray] | None = None
 
     def hear(self, items: IntArray, answers: FloatArray) -> None:
         """Take one more round of answers; `items` are places among the candidates."""
         if not len(items):
             return
         known = len(self.items)
-        self.items = np.concatenate([self.items, items])
-        self.answers = np.concatenate([self.answers, answers])
+        super().hear(items, answers)
         self._log_score += float(
             self._inside.one_step_ahead(self.items, self.answers)[known:].sum()
         )
         self._filter = self.model.beyond.hear(self._filter, items, answers)
-        vars(self).pop("_outside", None)
+        self._outside = None
         self._inside = self.model.inside.near(self.items, self.answers)
-
-    def copy(self) -> "Run":
-        """Return a run that can hear more without changing this one."""
-        other = copy(self)
-        other.draws = [*self.draws]
-        return other
 
     # -- the path ----------------------------------------------------------------------------
 
@@ -156,16 +95,11 @@ class Run:
         abilities = self.model.abilities
         return abilities.unlike(theirs, self.items, self.answers, FAR, MISFIT) is not None
 
-    @property
-    def _abilities(self) -> FloatArray:
-        """Posterior weights of the grid of abilities."""
-        return self.model.abilities.posterior(self.items, self.answers)
-
     def designs(self) -> list[tuple[float, Sequence[Gaussian], IntArray]]:
         """Return the models by which the next items are chosen: weight, Gaussians, answered."""
         weight = 0.0
         if len(self.items):
-            means, variances = self._outside
+            means, variances = self._predicted_beyond()
             weight = self._beyond(means, variances)
         if weight < INSIDE_ONLY:
             return [(1.0, [self._inside], self.items)]
@@ -176,10 +110,11 @@ class Run:
 
     # -- the estimate ------------------------------------------------------------------------
 
-    @cached_property
-    def _outside(self) -> tuple[FloatArray, FloatArray]:
-        """What the model beyond the sources predicts of the answers heard so far."""
-        return self.model.beyond.predict(self._filter, self.items, self.answers)
+    def _predicted_beyond(self) -> tuple[FloatArray, FloatArray]:
+        """Return what the model beyond the sources predicts of the answers heard so far."""
+        if self._outside is None:
+            self._outside = self.model.beyond.predict(self._filter, self.items, self.answers)
+        return self._outside
 
     def _beyond(self, means: FloatArray, variances: FloatArray) -> float:
         """Return the weight of the model beyond the sources, given what it predicts."""
@@ -202,7 +137,7 @@ class Run:
         estimator).
         """
         inside, of_inside = self._inside.predict(self.items, self.answers)
-        means, variances = self._outside
+        means, variances = self._predicted_beyond()
         weight = self._beyond(means, variances)
         chance = self._nodes()
         outside = chance @ means
@@ -210,12 +145,12 @@ class Run:
         variance = (1 - weight) * of_inside + weight * of_outside
         variance += weight * (1 - weight) * (outside - inside) ** 2
         # Never outside what the answers leave possible; exact when all items were answered.
-        own = self.model.beyond.weights[:, self.items]
+        own = self.model.weights[:, self.items]
         least = own @ self.answers
         most = least + np.maximum(1 - own.sum(axis=1), 0)
         score, error = (1 - weight) * inside + weight * outside, np.sqrt(variance)
         found = Estimated(score, error, weight)
-        if self._counts_as_sample:
+        if self.counts_as_sample:
             found = self._with_sample(found)
         return replace(found, scores=np.clip(found.scores, least, most))
 
@@ -223,17 +158,8 @@ class Run:
         chance = np.exp(self._filter.likelihood - self._filter.likelihood.max())
         return np.asarray(chance / chance.sum())
 
-    @property
-    def _counts_as_sample(self) -> bool:
-        if not self.draws:
-            return False
-        drawn = np.zeros(len(self.items), dtype=bool)
-        for draw in self.draws:
-            drawn |= draw.holds(self.items)
-        return bool(drawn.mean() >= ENOUGH)
-
     def _with_sample(self, models: Estimated) -> Estimated:
-        drawn = self._sampled()
+        drawn = self.sampled()
         known = np.isfinite(drawn.errors)
         of_sample = np.where(known, drawn.errors, 1.0) ** 2
         of_models = (TRUST * models.errors) ** 2
@@ -252,63 +178,15 @@ class Run:
             drawn.influence,
         )
 
-    def _sampled(self) -> Assisted:
-        """Return what the sample says by itself, assisted by the curves."""
-        model, items = self.model, self.items
-        predicted = self._abilities @ model.abilities.chances
-        noise, weights = self._noise(), model.beyond.weights
-        expected = self._abilities @ model.expected
-        phases = []
-        for at, draw in enumerate(self.draws):
-            until = self.draws[at + 1].before if at + 1 < len(self.draws) else items
-            is_drawn = draw.holds(items) & np.isin(items, until)
-            places = np.flatnonzero(is_drawn)
-            if not len(places):
-                continue
-            was_before = np.isin(items, draw.before) | (np.isin(items, until) & ~is_drawn)
-            earlier = items[was_before]
-            known = weights[:, earlier]
-            chances = np.maximum(draw.chances_of(len(places))[items[places]], 1e-9)
-            left = np.maximum(1 - known.sum(axis=1), 0.0)
-            variance = 1.0
-            if len(self.draws) > 1:
-                rest = np.ones(len(noise), dtype=bool)
-                rest[earlier] = False
-                every = np.maximum(draw.chances_of(len(places))[rest], 1e-3)
-                variance = float((weights[0, rest] ** 2 * noise[rest] / every).sum())
-            phases.append(
-                Phase(
-                    known @ self.answers[was_before],
-                    left,
-                    expected - known @ predicted[earlier],
-                    places,
-                    weights[:, items[places]] / chances,
-                    variance,
-                )
-            )
-        return assisted(
-            phases,
-            self.answers,
-            predicted[items],
-            noise[items],
-            float(predicted.var()),
-            model.sizes,
-        )
 
-    def _noise(self) -> FloatArray:
-        """Return the variance of each candidate's answer at the target's ability."""
-        chances = self.model.abilities.chances
-        return np.asarray(self.model.dispersion * (self._abilities @ (chances * (1 - chances))))
-
-
-def settle(runs: Sequence[Run], asked: IntArray, costs: FloatArray | None = None) -> None:
+def settle(runs: Sequence[SampledRun], asked: IntArray, costs: FloatArray | None = None) -> None:
     """Decide after a round whether the next items of these targets are a sample.
 
     Targets that run the same items share the sample.
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of SampledRun
         Of one model of the sources.
     asked : ndarray of int
         Places of all items that were asked.
@@ -319,9 +197,9 @@ def settle(runs: Sequence[Run], asked: IntArray, costs: FloatArray | None = None
     model, n = first.model, len(asked)
     if first.draws:
         latest = first.draws[-1]
-        begins = (model.is_sampled and len(first.draws) == 1 and n >= PILOT) or (
-            n - len(latest.before) > _pool(model, len(latest.before)) // 2
-        )
+        begins = (
+            model.is_sampled and not model.is_flat and len(first.draws) == 1 and n >= PILOT
+        ) or (n - len(latest.before) > model.pool(len(latest.before)) // 2)
     else:
         begins = model.is_sampled
         if not begins and n >= max(PILOT, 2 * first.checked):  # after 10, 20, 40 ... answers
@@ -329,10 +207,10 @@ def settle(runs: Sequence[Run], asked: IntArray, costs: FloatArray | None = None
             begins = any(run.is_unlike for run in runs)
     if not begins:
         return
-    sizes = model.beyond.weights[0]
+    sizes = model.weights[0]
     if first.draws or not model.is_sampled:
-        sizes = _sizes(model, np.mean([run._noise() for run in runs], axis=0), costs)
-    order = model.order[model.pools[model.order] < _pool(model, n)]
+        sizes = sizes_of(model, np.mean([run.noise for run in runs], axis=0), costs)
+    order = model.order[model.pools[model.order] < model.pool(n)]
     order = order[~np.isin(order, asked)]
     if len(order):
         start = (first.start + len(first.draws) / 3) % 1
@@ -341,12 +219,8 @@ def settle(runs: Sequence[Run], asked: IntArray, costs: FloatArray | None = None
             run.draws.append(draw)
 
 
-def _pool(model: KrigingModel, asked: int) -> int:
-    return min(pool_size(asked, model.n_items), len(model.candidates))
-
-
 def next_together(
-    runs: Sequence[Run], n: int, closed: IntArray, costs: FloatArray | None = None
+    runs: Sequence[SampledRun], n: int, closed: IntArray, costs: FloatArray | None = None
 ) -> IntArray:
     """Choose n more items that all these targets run, as places among the candidates.
 
@@ -356,7 +230,7 @@ def next_together(
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of SampledRun
         Of one model of the sources.
     n : int
     closed : ndarray of int
@@ -366,24 +240,14 @@ def next_together(
     """
     draws = runs[0].draws
     if draws and draws[-1].sample is not None:
-        return _drawn(draws[-1].sample, n, closed)
+        return next_drawn(draws[-1].sample, n, closed)
     models: dict[tuple[int, bytes], tuple[float, Sequence[Gaussian], IntArray]] = {}
-    for run in runs:
+    for run in (one for one in runs if isinstance(one, Run)):
         for weight, of, items in run.designs():
             key = id(of[0]), items.tobytes()  # equal ones need to be reckoned once
             known = models[key][0] if key in models else 0.0
             models[key] = (known + weight / len(runs), of, items)
     return choose(list(models.values()), n, closed=closed, costs=costs)
-
-
-def _drawn(sample: NestedSample, n: int, closed: IntArray) -> IntArray:
-    """Return the next n items of a sample that are not closed."""
-    found = sample.take(n)
-    while len(more := sample.take(len(found) + n)) > len(found):
-        if (~np.isin(found, closed)).sum() >= n:
-            break
-        found = more
-    return np.asarray(found[~np.isin(found, closed)][:n])
 
 
 def choose_static(
@@ -408,7 +272,7 @@ def choose_static(
         abilities.grid <= abilities.sources.max() + FAR
     )
     chances = abilities.chances[likely]
-    sizes = _sizes(model, (chances * (1 - chances)).mean(axis=0), costs)
+    sizes = sizes_of(model, (chances * (1 - chances)).mean(axis=0), costs)
     order = model.order[~np.isin(model.order, chosen)]
     sample = NestedSample(order, sizes, start)
     drawn = sample.take(n - len(chosen))
@@ -416,15 +280,3 @@ def choose_static(
         np.concatenate([chosen, drawn]),
         np.concatenate([np.full(len(chosen), np.nan), sample.chances(len(drawn))[drawn]]),
     )
-
-
-def _sizes(model: KrigingModel, noise: FloatArray, costs: FloatArray | None) -> FloatArray:
-    """Return the sizes that a sample is drawn in proportion to, given the answers' variances.
-
-    Most precise for its cost is weight times standard deviation over the root of the cost.
-    """
-    weights = model.beyond.weights[0]
-    best = weights * np.sqrt(noise)
-    if costs is not None:
-        best = best / np.sqrt(costs)
-    return np.asarray((1 - FLOOR) * best / best.mean() + FLOOR * weights / weights.mean())

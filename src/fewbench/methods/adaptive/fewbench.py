@@ -17,13 +17,22 @@ import numpy as np
 
 from fewbench._seeds import child_seed
 from fewbench._types import FloatArray, IntArray
-from fewbench.algorithms.kriging import FAR, KrigingModel, Run, next_together, pool_size, settle
+from fewbench.algorithms.kriging import (
+    FAR,
+    KrigingModel,
+    Run,
+    SampledRun,
+    SampleModel,
+    next_together,
+    pool_size,
+    settle,
+)
 from fewbench.methods.base import Method, Prediction, Session
 from fewbench.methods.kriging import (
     NEEDS,
     item_costs,
     prediction_of,
-    source_kriging,
+    source_model,
 )
 from fewbench.methods.needs import Need
 from fewbench.methods.sources import distinct_sources
@@ -65,6 +74,7 @@ class Fewbench(Method):
     needs: ClassVar[tuple[Need, ...]] = NEEDS
     extends: ClassVar[bool] = True
     reach: ClassVar[float] = FAR
+    takes_parts: ClassVar[bool] = True
 
     @property
     def targets_apart(self) -> bool:
@@ -75,7 +85,7 @@ class Fewbench(Method):
         """Return the method that these sources decide on."""
         if self.sources is not None:
             return self
-        return replace(self, sources=distinct_sources(scores))
+        return replace(self, sources=distinct_sources(scores.whole))
 
     def start(
         self, scores: Scores, budget: int, seed: int, targets: Sequence[str]
@@ -100,9 +110,9 @@ class FewbenchSession(Session):
         super().__init__(targets, scores.n_items)
         self._method, self._scores, self._budget, self._seed = method, scores, budget, seed
         self._costs = item_costs(scores, method.cost)
-        self._models: dict[int, KrigingModel] = {}  # by size of the pool
+        self._models: dict[int, SampleModel] = {}  # by size of the pool
         self._model(0)
-        self._heard: dict[str, tuple[list[bytes], list[Run]]] = {}  # by the first of a group
+        self._heard: dict[str, tuple[list[bytes], list[SampledRun]]] = {}  # by the first of a group
 
     def choose(self, targets: Sequence[str]) -> dict[str, IntArray]:
         """Return each target's next round; those that answered first wait for their group."""
@@ -147,20 +157,20 @@ class FewbenchSession(Session):
             return self._method.first
         return max(1, int(np.ceil(done * self._method.growth - 1e-9)) - done)
 
-    def _costs_of(self, model: KrigingModel) -> FloatArray | None:
+    def _costs_of(self, model: SampleModel) -> FloatArray | None:
         return None if self._costs is None else self._costs[model.candidates]
 
-    def _model(self, asked: int) -> KrigingModel:
+    def _model(self, asked: int) -> SampleModel:
         """Return the sources' models with as many candidates as so many items need."""
         size = pool_size(asked, self._scores.n_items)
         if size not in self._models:
             self._models[size] = self._fit(asked)
         return self._models[size]
 
-    def _fit(self, asked: int, include: IntArray | None = None) -> KrigingModel:
-        return source_kriging(self._scores, self._seed, asked, include, self._method.sources)
+    def _fit(self, asked: int, include: IntArray | None = None) -> SampleModel:
+        return source_model(self._scores, self._seed, asked, include, self._method.sources)
 
-    def _runs(self, group: tuple[str, ...]) -> list[Run]:
+    def _runs(self, group: tuple[str, ...]) -> list[SampledRun]:
         """Return what a group's answers say; rounds heard before are not heard again."""
         record, asked = self.record, self._asked(group)
         model = self._model(len(asked))
@@ -171,7 +181,7 @@ class FewbenchSession(Session):
         told = [self._told(group, one) for one in rounds]
         known, runs = self._heard.get(group[0], ([], []))
         if not runs or runs[0].model is not model or told[: len(known)] != known:
-            known, runs = [], [Run(model, self._start(group[0])) for _ in group]
+            known, runs = [], [self._begin(model, group[0]) for _ in group]
             settle(runs, NOTHING, self._costs_of(model))
         opened = {at for name in group for at in record.open(name).tolist()}
         for at in range(len(known), len(rounds)):
@@ -196,7 +206,8 @@ class FewbenchSession(Session):
         pairs = zip(group, items, strict=True)
         return b"".join(at.tobytes() + self.record.scores(name)[at].tobytes() for name, at in pairs)
 
-    def _start(self, first: str) -> float:
-        """Return the random start of a group's sample."""
+    def _begin(self, model: SampleModel, first: str) -> SampledRun:
+        """Start a target's run, with the random start of its group's sample."""
         key = int.from_bytes(hashlib.sha256(first.encode()).digest()[:4], "big")
-        return float(np.random.default_rng(child_seed(self._seed, 7, key)).random())
+        start = float(np.random.default_rng(child_seed(self._seed, 7, key)).random())
+        return Run(model, start) if isinstance(model, KrigingModel) else SampledRun(model, start)

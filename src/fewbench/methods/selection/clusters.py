@@ -119,7 +119,7 @@ class IRTAnchors:
         points = np.column_stack([model.discrimination, model.intercept])
         points = np.asarray(np.round(points, 4), dtype=np.float64)
         rng = np.random.default_rng(seed)
-        weights = None if scores.average == "micro" else scores.item_weights * scores.n_items
+        weights = None if scores.counts_equally else scores.item_weights * scores.n_items
         chosen, labels = representatives(
             points, budget, int(rng.integers(2**31)), self.restarts, weights
         )

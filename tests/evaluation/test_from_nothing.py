@@ -1,0 +1,176 @@
+"""Without sources, and with sources that ran a part of the items each."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewbench.errors import MethodError, ScoresError
+from fewbench.evaluation import Evaluation, Stop
+from fewbench.evaluation.sampling import exact_interval
+from fewbench.scores import Benchmark, Scores, from_arrays
+from fewbench.scores.table import as_scores
+from fewbench.testing import simulate
+
+
+def benchmark(**columns) -> Benchmark:
+    tasks = ["easy"] * 150 + ["hard"] * 50
+    ids = [f"q{at}" for at in range(200)]
+    return Benchmark(pd.DataFrame({"task": tasks, **columns}, index=ids))
+
+
+def answers(table: Benchmark, seed: int = 0) -> dict[str, float]:
+    chance = np.where(table.task_of == 0, 0.8, 0.3)
+    right = np.random.default_rng(seed).random(table.n_items) < chance
+    return dict(zip(table.item_ids, right.astype(float), strict=True))
+
+
+def evaluated(scores, known, budget=40, **how):
+    evaluation = Evaluation(scores, budget=budget, targets=["new"], **how)
+    while asked := evaluation.ask():
+        evaluation.tell("new", {item: known[item] for item in asked["new"]})
+    return evaluation
+
+
+def parts(n_models: int, n_items: int, run: int, seed: int = 0) -> tuple[Scores, Scores]:
+    """Return models that ran some items each, and the next model's whole row."""
+    whole = simulate(n_models + 1, n_items, 3, seed=seed)
+    rng = np.random.default_rng(seed)
+    cells = np.full((n_models, n_items), np.nan)
+    for row in range(n_models):
+        at = rng.permutation(n_items)[:run]
+        cells[row, at] = whole.values[row, at]
+    table = from_arrays(
+        cells, models=whole.model_ids[:-1], items=list(whole.item_ids), tasks=list(whole.items.task)
+    )
+    return table, whole.take(models=[n_models])
+
+
+def test_a_benchmark_alone_has_the_exact_interval_of_a_random_sample():
+    table = benchmark()
+    known = answers(table)
+    evaluation = evaluated(table, known)
+    found = evaluation.estimate()["new"]
+    assert evaluation.provenance.method == "fewbench"
+    assert "no source models" in str(evaluation.reason)
+    right = found.answers_right
+    assert found.score == pytest.approx(right / 40)
+    assert (found.interval.low, found.interval.high) == exact_interval(right, 40, 200, 0.9)
+    assert found.interval_kind == "exact"
+    assert found.rank is None
+    assert found.warnings == ()
+    assert set(found.task_intervals) == {"easy", "hard"}
+
+
+def test_every_beginning_is_spread_over_tasks():
+    table = benchmark()
+    asked = Evaluation(table, budget=100, targets=["new"]).ask()["new"]
+    evaluation = evaluated(table, answers(table), budget=100)
+    order = np.concatenate(evaluation.record.rounds("new"))
+    assert len(asked) == 5
+    for n in (8, 20, 52, 100):
+        assert (table.task_of[order[:n]] == 1).sum() == pytest.approx(n / 4, abs=1.5)
+
+
+def test_the_sample_of_a_benchmark_alone_covers():
+    table = benchmark()
+    covered = []
+    for seed in range(150):
+        known = answers(table, seed)
+        found = evaluated(table, known, seed=seed).estimate()["new"]
+        truth = np.mean(list(known.values()))
+        covered.append(found.interval.low - 1e-9 <= truth <= found.interval.high + 1e-9)
+    assert np.mean(covered) >= 0.87
+
+
+def test_a_narrow_interval_ends_the_run():
+    table = benchmark()
+    evaluation = Evaluation(table, targets=["new"], stop=Stop(half_width=0.08))
+    known = answers(table)
+    while asked := evaluation.ask():
+        evaluation.tell("new", {item: known[item] for item in asked["new"]})
+    found = evaluation.estimate()["new"]
+    assert (found.interval.high - found.interval.low) / 2 <= 0.08
+    assert found.items_run < 200
+
+
+def test_weights_of_items_count():
+    table = benchmark(weight=np.where(np.arange(200) < 150, 1.0, 9.0))
+    known = answers(table)
+    truth = float(table.item_weights @ np.array([known[item] for item in table.item_ids]))
+    plain = np.mean(list(known.values()))
+    scores = [evaluated(table, known, 80, seed=s).estimate()["new"].score for s in range(30)]
+    assert abs(np.mean(scores) - truth) < 0.03 < abs(plain - truth)
+
+
+def test_all_items_give_the_score_itself():
+    table = benchmark(weight=np.linspace(1, 2, 200))
+    known = answers(table)
+    found = evaluated(table, known, 200).estimate()["new"]
+    truth = float(table.item_weights @ np.array([known[item] for item in table.item_ids]))
+    assert found.score == pytest.approx(truth)
+    assert found.interval.low == pytest.approx(truth) == found.interval.high
+
+
+def test_fractions_are_taken_where_nothing_is_known_of_them():
+    table = benchmark()
+    known = {item: 0.25 + score / 2 for item, score in answers(table).items()}
+    found = evaluated(table, known).estimate()["new"]
+    assert found.interval_kind == "betting"
+    assert found.interval.low <= np.mean(list(known.values())) <= found.interval.high
+
+
+def test_a_folder_goes_on(tmp_path):
+    table = benchmark()
+    known = answers(table)
+    evaluation = Evaluation(table, budget=40, targets=["new"])
+    first = evaluation.ask()["new"]
+    evaluation.save(tmp_path / "run")
+    evaluation.tell("new", {item: known[item] for item in first})
+    opened = Evaluation.open(tmp_path / "run", as_scores(table))
+    while asked := opened.ask():
+        opened.tell("new", {item: known[item] for item in asked["new"]})
+    whole = evaluated(table, known)
+    assert opened.estimate()["new"].score == whole.estimate()["new"].score
+
+
+def test_other_methods_say_how_many_whole_models_they_need():
+    with pytest.raises(MethodError, match="there are 0 source models"):
+        Evaluation(benchmark(), "greedy-ridge", 10)
+
+
+def test_models_that_ran_a_part_make_the_estimate_more_precise():
+    widths, errors = {1: [], 60: []}, []
+    for seed in range(12):
+        table, new = parts(60, 300, 100, seed)
+        known = dict(zip(new.item_ids, new.values[0], strict=True))
+        for n in widths:
+            found = evaluated(table.take(models=np.arange(n)), known, 60).estimate()["new"]
+            widths[n].append(found.interval.high - found.interval.low)
+            assert found.interval_kind == "sampled"
+            if n == 60:
+                errors.append(found.interval.low <= new.values.mean() <= found.interval.high)
+    assert np.mean(widths[60]) < 0.9 * np.mean(widths[1])
+    assert np.mean(errors) >= 0.75
+
+
+def test_whole_models_are_used_by_themselves_where_they_are_enough():
+    table, new = parts(5, 200, 60)
+    whole = simulate(56, 200, 3, seed=0)
+    both = from_arrays(
+        np.vstack([whole.values[6:], table.values]),
+        models=[*whole.model_ids[6:], *table.model_ids],
+        items=list(whole.item_ids),
+        tasks=list(whole.items.task),
+    )
+    known = dict(zip(new.item_ids, new.values[0], strict=True))
+    alone = evaluated(both.take(models=np.arange(50)), known, method="fewbench")
+    mixed = evaluated(both, known, method="fewbench")
+    assert mixed.estimate()["new"].score == alone.estimate()["new"].score
+    assert both.whole.n_models == 50
+
+
+def test_an_item_that_no_model_ran_has_its_tasks_mean():
+    scores = from_arrays([[1, np.nan, 0, 0]], models=["a"], tasks=["x", "x", "y", "y"])
+    assert scores.filled[0].tolist() == [1, 1, 0, 0]
+    with pytest.raises(ScoresError, match="no answer at all"):
+        from_arrays([[np.nan, np.nan]], models=["a"])
