@@ -26,8 +26,8 @@ from fewbench.readers.npz import read_npz
 from fewbench.scores import (
     Scale,
     Scores,
+    files,
     from_arrays,
-    item_files,
     load_scores,
     open_scores,
     save_scores,
@@ -95,19 +95,19 @@ def test_a_table_in_bytes_is_the_same_table(kind, small_blocks, tmp_path):
     again = held.changed(models=held.models.assign(note="x"))
     assert again.held is held.held
     assert again.fingerprint == held.fingerprint
-    assert "values" not in vars(held) or not isinstance(held.held, Cells)
+    assert "_whole" not in vars(held) or not isinstance(held.held, Cells)
     np.testing.assert_array_equal(held.values, whole.values)
 
 
 def test_a_damaged_table_of_models_is_an_error():
     """Parquet has no checksum of metadata; used unchecked, the table ends the process."""
     models = simulate(3, 9).models
-    packed = base64.b64decode(item_files._packed(models))
+    packed = base64.b64decode(files._packed(models))
     ends = np.cumsum([0, *map(len, models.index)]).astype(np.int64)  # as Arrow has them
     damaged = packed.replace(ends.tobytes(), (ends * 2**20).tobytes())
     assert damaged != packed
     with pytest.raises(ValueError, match="offset"):
-        item_files.read_models({item_files.MODELS: base64.b64encode(damaged)})
+        files._read_models({files.MODELS: base64.b64encode(damaged)})
 
 
 def test_parts_of_cells_are_those_of_the_array(small_blocks):

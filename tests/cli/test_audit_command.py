@@ -84,7 +84,6 @@ def test_what_was_changed_is_told_beside_what_was_found(cli, dirty, tmp_path):
         "--report ../{name}/dirty.parquet",
         "--report link.html",
         "--drop duplicates -o dirty.parquet",
-        "--report dirty.probabilities.npy",
     ],
 )
 def test_the_scores_are_never_overwritten(cli, dirty, tmp_path, words):
@@ -108,11 +107,10 @@ def test_a_log_is_never_overwritten(cli, dirty, tmp_path):
 
 
 def test_two_files_need_two_names(cli, dirty, tmp_path):
-    for report in ("x.parquet", "x.probabilities.npy"):
-        said = cli("audit", dirty, "--drop", "duplicates", "-o", "x.parquet", "--report", report)
-        assert said.code == 2
-        assert " is named for two results" in said.err
-        assert not (tmp_path / report).exists()
+    said = cli("audit", dirty, "--drop", "duplicates", "-o", "x.parquet", "--report", "x.parquet")
+    assert said.code == 2
+    assert " is named for two results" in said.err
+    assert not (tmp_path / "x.parquet").exists()
 
 
 def test_scores_without_what_is_named(cli, ok, dirty):

@@ -16,7 +16,6 @@ LINES = {
     ),
     "audit s.parquet --report {}.html": "out.html",
     "audit s.parquet --families -o {}.parquet": "out.parquet",
-    "audit s.parquet --families -o {}.parquet ": "out.probabilities.npy",
     f"compare s.parquet -m random -n 4 {QUICK} -o {{}}.json": "out.json",
     f"compare s.parquet -m random -n 4 {QUICK} --report {{}}.html": "out.html",
     "select s.parquet -m random -n 4 -o {}.json": "out.json",

@@ -1,4 +1,4 @@
-"""Opening a folder reads only the items of its scores; models and cells when they are used."""
+"""Opening a folder reads only the labels of its scores; cells when they are used."""
 
 import numpy as np
 import pytest
@@ -16,10 +16,10 @@ def saved(tmp_path):
 
 def test_opened_scores_are_those_loaded(saved):
     whole, opened = load_scores(saved), open_scores(saved)
-    assert not {"values", "models"} & vars(opened).keys()
+    assert "cells" not in vars(opened)
     assert (opened.n_models, opened.n_items, opened.tasks) == (25, 60, whole.tasks)
     assert opened.fingerprint == whole.fingerprint
-    assert not {"values", "models"} & vars(opened).keys()
+    assert "cells" not in vars(opened)
     assert opened.probabilities.shape == whole.probabilities.shape
     assert opened.averaged("macro").fingerprint == whole.averaged("macro").fingerprint
     assert opened.take(models=[1, 2]).n_models == 2
@@ -34,10 +34,10 @@ def test_asking_and_telling_read_no_cells(saved, tmp_path):
     asked = evaluation.ask()["target"]
     assert evaluation.tell("target", dict.fromkeys(asked, 1.0)) == 0
     assert evaluation.ask() == {}
-    assert "values" not in vars(evaluation.scores)
+    assert "cells" not in vars(evaluation.scores)
     assert "method" not in vars(evaluation)
     assert evaluation.estimate()["target"].items_run == 8
-    assert "values" in vars(evaluation.scores)
+    assert "cells" in vars(evaluation.scores)
 
 
 def test_a_file_changed_after_it_was_opened_is_refused(saved):

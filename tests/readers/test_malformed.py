@@ -52,13 +52,11 @@ def parquet(table, columns=LONG, **options):
     return make
 
 
-def saved(change, probabilities=True):
+def saved(change):
     """Scores that fewbench saved, then changed: `change(path)`."""
 
     def make(folder, logs):
-        options = np.full((2, 2, 2), 0.5, np.float32) if probabilities else None
-        scores = from_arrays(np.eye(2), models=["a", "b"], probabilities=options)
-        path = save_scores(scores, folder / "bad.parquet")
+        path = save_scores(from_arrays(np.eye(2), models=["a", "b"]), folder / "bad.parquet")
         change(path)
         return path, {}
 
@@ -72,7 +70,8 @@ def rewritten(change):
         table = pq.read_table(path)
         meta = json.loads(table.schema.metadata[b"fewbench"])
         table, meta = change(table, meta)
-        pq.write_table(table.replace_schema_metadata({b"fewbench": json.dumps(meta)}), path)
+        known = table.schema.metadata | {b"fewbench": json.dumps(meta)}
+        pq.write_table(table.replace_schema_metadata(known), path)
 
     return saved(rewrite)
 
@@ -167,19 +166,6 @@ def empty_zip(folder, logs):
 def one_array(folder, logs):
     np.save(folder / "bad.npy", np.eye(2))
     return (folder / "bad.npy").rename(folder / "bad.npz"), {}
-
-
-def half_of_probabilities(path):
-    beside = path.with_name("bad.probabilities.npy")
-    beside.write_bytes(beside.read_bytes()[:-8])
-
-
-def other_probabilities(path):
-    np.save(path.with_name("bad.probabilities.npy"), np.full((2, 2, 2), 0.25, np.float32))
-
-
-def junk_probabilities(path):
-    path.with_name("bad.probabilities.npy").write_bytes(JUNK)
 
 
 MALFORMED = {
@@ -364,13 +350,6 @@ MALFORMED = {
         saved(lambda path: path.write_bytes(path.read_bytes()[:-20])),
         "bad.parquet",
     ),
-    "scores without their probabilities": (
-        saved(lambda path: path.with_name("bad.probabilities.npy").unlink()),
-        "bad.probabilities.npy: no such file",
-    ),
-    "scores with half their probabilities": (saved(half_of_probabilities), "bad.probabilities.npy"),
-    "scores with other probabilities": (saved(other_probabilities), "bad.probabilities.npy: not"),
-    "scores with junk for probabilities": (saved(junk_probabilities), "bad.probabilities.npy: not"),
     "scores changed by another program": (rewritten(scores_set), "bad.parquet: changed since"),
     "scores with a row less": (
         rewritten(lambda t, m: (t.slice(1), m)),

@@ -1,6 +1,8 @@
 """Scores on disk: a round trip that loses nothing, and errors that say which file."""
 
 import json
+import pickle
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewbench.errors import ScoresError
-from fewbench.scores import OptionProbabilities, Scale, from_arrays, load_scores, save_scores
-from fewbench.scores.files import SAMPLED
+from fewbench.scores import Scale, from_arrays, load_scores, save_scores
+from fewbench.scores.probabilities import StoredProbabilities
 from fewbench.testing import simulate
 
 EXTRA = {
@@ -41,8 +43,7 @@ def test_round_trip(tmp_path, kind):
         np.testing.assert_array_equal(
             back.probabilities.of_items(every), scores.probabilities.of_items(every)
         )
-    names = sorted(path.name for path in path.parent.iterdir())
-    assert names == ["scores.parquet", "scores.probabilities.npy"][: 1 + ("options" in kind)]
+    assert [path.name for path in path.parent.iterdir()] == ["scores.parquet"]
 
 
 @pytest.mark.parametrize("name", EXTRA)
@@ -74,16 +75,16 @@ def test_probabilities_keep_their_type_and_stay_on_disk(tmp_path, dtype):
     p = np.random.default_rng(0).dirichlet(np.ones(3), (4, 5)).astype(dtype)
     scores = from_arrays(np.eye(4, 5) + np.eye(4, 5, 1), models=list("abcd"), probabilities=p)
     path = save_scores(scores, tmp_path / "scores.parquet")
-    assert np.array_equal(np.load(tmp_path / "scores.probabilities.npy"), p)
+    path = shutil.copy(path, tmp_path / "copy.parquet")
     back = load_scores(path)
     assert back.probabilities.dtype == dtype
     stored = back.probabilities._array
-    assert isinstance(stored, np.memmap)
+    assert isinstance(stored, StoredProbabilities)
     part = back.take(models=[2, 0], items=[4, 1]).probabilities
     assert part._array is stored
     assert np.array_equal(part.of_items(np.arange(2)), p[[2, 0]][:, [4, 1]])
-    with pytest.raises(ValueError, match="read-only"):
-        stored[0, 0, 0] = 0
+    assert np.array_equal(part.of_model(1), p[0, [4, 1]])
+    assert len(pickle.dumps(part)) < 2000
 
 
 def test_probabilities_of_a_part_are_written_in_its_order(tmp_path):
@@ -112,6 +113,10 @@ def test_what_cannot_be_saved(tmp_path):
     named = replace(base, items=base.items.assign(score=0))
     with pytest.raises(ScoresError, match="may not be named 'score'"):
         save_scores(named, tmp_path / "scores.parquet")
+    base = simulate(3, 4, options=3)
+    named = replace(base, items=base.items.assign(scores=0))
+    with pytest.raises(ScoresError, match="may not be named 'scores'"):
+        save_scores(named, tmp_path / "scores.parquet")
 
 
 def rewritten(path, meta=None, **columns):
@@ -120,7 +125,8 @@ def rewritten(path, meta=None, **columns):
     told = {**json.loads(table.schema.metadata[b"fewbench"]), **(meta or {})}
     for name, values in columns.items():
         table = table.set_column(table.column_names.index(name), name, pa.array(values))
-    pq.write_table(table.replace_schema_metadata({b"fewbench": json.dumps(told).encode()}), path)
+    told = table.schema.metadata | {b"fewbench": json.dumps(told).encode()}
+    pq.write_table(table.replace_schema_metadata(told), path)
 
 
 @pytest.mark.parametrize(
@@ -137,18 +143,10 @@ def rewritten(path, meta=None, **columns):
         (lambda path: rewritten(path, {"scale": [0]}), "does not fit its content"),
         (lambda path: rewritten(path, {"average": "macro"}), "changed since"),
         (lambda path: rewritten(path, score=[0.5] * 12), "changed since"),
-        (
-            lambda path: path.with_name("scores.probabilities.npy").unlink(),
-            "scores.probabilities.npy: no such file",
-        ),
-        (
-            lambda path: path.with_name("scores.probabilities.npy").write_bytes(b"\x93NUMPY"),
-            "scores.probabilities.npy: not a whole .npy file",
-        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path, spoil, says):
-    path = save_scores(simulate(3, 4, options=3), tmp_path / "scores.parquet")
+    path = save_scores(simulate(3, 4), tmp_path / "scores.parquet")
     spoil(path)
     with pytest.raises(ScoresError) as caught:
         load_scores(path)
@@ -156,26 +154,12 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, spoil, says):
     assert "scores." in str(caught.value)
 
 
-def test_pickled_probabilities_are_refused(tmp_path):
-    path = save_scores(simulate(3, 4, options=3), tmp_path / "scores.parquet")
-    np.save(tmp_path / "scores.probabilities.npy", np.array([print], dtype=object))
-    with pytest.raises(ScoresError, match=r"not a whole \.npy file"):
-        load_scores(path)
-
-
-def test_loading_reads_the_probabilities_of_a_few_models_only(tmp_path, monkeypatch):
+def test_loading_reads_no_probabilities(tmp_path, monkeypatch):
     scores = simulate(30, 12, options=3)
     path = save_scores(scores, tmp_path / "scores.parquet")
-    read = []
-    whole = OptionProbabilities.of_model
-    monkeypatch.setattr(
-        OptionProbabilities, "of_model", lambda self, at: read.append(at) or whole(self, at)
-    )
-    monkeypatch.delattr(OptionProbabilities, "by_model")
+    monkeypatch.delattr(StoredProbabilities, "read")
     back = load_scores(path)
     again = back.averaged("macro").averaged("micro").fingerprint
-    assert len(read) == SAMPLED
-    assert {0, 29} <= set(read)
     assert scores.fingerprint == back.fingerprint == again
 
 
@@ -187,34 +171,40 @@ def test_a_part_of_loaded_scores_has_the_fingerprint_of_the_same_part_in_memory(
     assert back.take(models=[5, 2]).fingerprint != back.take(models=[2, 5]).fingerprint
 
 
-def with_a_change(array):
-    array[-1, 0] = array[-1, 0][::-1]
-    return array
+def with_a_change(raw):
+    changed = np.frombuffer(raw, np.float64).copy()
+    changed[:2] = changed[1::-1]
+    return changed.tobytes()
 
 
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (with_a_change, "not the option probabilities saved"),
-        (lambda p: p[:, :-1], "not the option probabilities saved"),
-        (lambda p: p[:-1], "not the option probabilities saved"),
-        (lambda p: p.astype(np.float16), "not the option probabilities saved"),
-        (lambda p: p[0], "have shape"),
+        (with_a_change, "changed or damaged"),
+        (lambda raw: raw[:-8], "of another shape"),
+        (lambda raw: np.frombuffer(raw, np.float64).astype(np.float16).tobytes(), "another shape"),
     ],
 )
 def test_other_probabilities_than_those_saved_are_noticed(tmp_path, spoil, says):
     path = save_scores(simulate(30, 12, options=3), tmp_path / "scores.parquet")
-    beside = tmp_path / "scores.probabilities.npy"
-    np.save(beside, spoil(np.load(beside)))
-    with pytest.raises(ScoresError, match=says):
-        load_scores(path)
+    known = pq.read_metadata(path).metadata
+    table = pq.read_table(path)
+    raw = [spoil(one) for one in table["probabilities.0"].to_pylist()]
+    column = pa.array(raw, pa.binary(len(raw[0])))
+    at = table.column_names.index("probabilities.0")
+    table = table.set_column(at, "probabilities.0", column).replace_schema_metadata(known)
+    pq.write_table(table, path)
+    with pytest.raises(ScoresError, match=says) as caught:
+        load_scores(path).probabilities.of_model(3)
+    assert "scores.parquet: " in str(caught.value)
 
 
-@pytest.mark.parametrize("by", [-1, -1000, 4])
-def test_probabilities_cut_short_or_with_something_after_them_are_noticed(tmp_path, by):
+def test_a_flipped_bit_of_the_probabilities_is_noticed(tmp_path):
     path = save_scores(simulate(30, 12, options=3), tmp_path / "scores.parquet")
-    beside = tmp_path / "scores.probabilities.npy"
-    whole = beside.read_bytes()
-    beside.write_bytes(whole[:by] if by < 0 else whole + b"0" * by)
-    with pytest.raises(ScoresError, match=r"scores\.probabilities\.npy: not "):
-        load_scores(path)
+    group = pq.read_metadata(path).row_group(0)
+    column = group.column(group.num_columns - 1)
+    whole = bytearray(path.read_bytes())
+    whole[column.data_page_offset + column.total_compressed_size - 9] ^= 4
+    path.write_bytes(whole)
+    with pytest.raises(ScoresError, match=r"scores\.parquet: .* changed or damaged"):
+        load_scores(path).probabilities.of_items(np.arange(3))

@@ -50,7 +50,7 @@ def check_outputs(
         written.
     """
     read = [path for path in inputs if path is not None]
-    seen: dict[str, Path] = {}
+    seen: set[str] = set()
     for output in outputs:
         if output is None:
             continue
@@ -60,27 +60,25 @@ def check_outputs(
         if output.is_dir():
             raise FewbenchError(f"{output} is a folder", hint="name a file to write")
         _check_place(output)
-        for path in _files(output):
-            for one in read:
-                if _is_part_of(path, one):
-                    raise FewbenchError(
-                        f"{path} is part of the input {one}", hint="name another file to write"
-                    )
-            real = os.path.realpath(path)
-            if real in seen:
+        for one in read:
+            if _is_part_of(output, one):
                 raise FewbenchError(
-                    f"{output} is named for two results",
-                    hint="name two different files",
+                    f"{output} is part of the input {one}", hint="name another file to write"
                 )
-            seen[real] = path
-            if not os.path.lexists(path):
-                continue
-            if not path.is_file() and path.exists():
-                raise FewbenchError(f"{path} is not a regular file", hint="name a file to write")
-            if not force:
-                raise FewbenchError(
-                    f"{path} already exists", hint="add --force to replace it, or name another"
-                )
+        real = os.path.realpath(output)
+        if real in seen:
+            raise FewbenchError(
+                f"{output} is named for two results", hint="name two different files"
+            )
+        seen.add(real)
+        if not os.path.lexists(output):
+            continue
+        if not output.is_file() and output.exists():
+            raise FewbenchError(f"{output} is not a regular file", hint="name a file to write")
+        if not force:
+            raise FewbenchError(
+                f"{output} already exists", hint="add --force to replace it, or name another"
+            )
 
 
 def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
@@ -144,21 +142,11 @@ def _check_place(path: Path) -> None:
         )
 
 
-def _files(path: Path) -> list[Path]:
-    if path.suffix != ".parquet":
-        return [path]
-    return [path, path.with_name(f"{path.stem}.probabilities.npy")]
-
-
 def _is_part_of(path: Path, read: Path) -> bool:
     if read.is_dir():  # a new file there is fine
         return (
             path.exists() and Path(os.path.realpath(read)) in Path(os.path.realpath(path)).parents
         )
-    return any(_is_same(path, file) for file in _files(read))
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
+    if path.exists() and read.exists():
+        return path.samefile(read)
+    return os.path.realpath(path) == os.path.realpath(read)

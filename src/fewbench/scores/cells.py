@@ -145,6 +145,15 @@ class Cells:
         return replace(self, above=above, item_mean=item_mean)
 
 
+@dataclass(frozen=True)
+class Unread:
+    """Scores in a file, with the hashes of their table (`Scores.digest`, `Scores.fingerprint`)."""
+
+    read: Callable[[], "FloatArray | Cells"]
+    digest: str
+    fingerprint: str
+
+
 def compact(values: Any, of: Callable[[Any], FloatArray] | None = None) -> Cells | None:
     """Return a table as `Cells`; None if it has more than 255 distinct scores.
 

@@ -1,43 +1,45 @@
-"""Scores on disk: a Parquet file, and option probabilities beside it.
+"""Scores on disk: one Parquet file.
 
-`NAME.parquet` has one row per model and item (model, item, score in [0, 1], attributes); an empty
-score was not run. A table of more than 8 million cells has one row per item (see `item_files`).
-`NAME.probabilities.npy` has option probabilities, models first.
+It has one row per model and item (model, item, score in [0, 1], attributes); an empty score was
+not run. A table of more than 8 million cells, or with option probabilities, has one row per item
+(see `item_files`). The table of models is also in the file's metadata.
 """
 
+import base64
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from fewbench._blocks import is_large
+from fewbench._blocks import blocks, is_large
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
 from fewbench._json import loads
 from fewbench._memory import check_table_memory
+from fewbench._types import FloatArray
 from fewbench.errors import FewbenchError, ScoresError, first_line
 from fewbench.scores import item_files
-from fewbench.scores.cells import Cells
+from fewbench.scores.cells import Unread
 from fewbench.scores.pack_files import is_pack, open_packed
-from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
-from fewbench.scores.table import MODEL_ATTRIBUTES, Scores
+from fewbench.scores.table import Scores
 
 FORMAT = 1
-SAMPLED = 8  # models whose probabilities are checked when a file is loaded
+MODELS = b"fewbench.models"
 # Raised when a description does not fit the content.
 UNFIT = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
 
 def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
-    """Write scores to `path` (.parquet) and option probabilities beside it; return the path.
+    """Write scores to `path` (.parquet), option probabilities included; return the path.
 
-    Files appear whole or not at all.
+    The file appears whole or not at all.
     """
     import pyarrow.parquet as pq
 
@@ -46,25 +48,29 @@ def save_scores(scores: Scores, path: str | os.PathLike[str]) -> Path:
         raise ScoresError(
             f"{target}: scores are saved as Parquet", hint=f"use {target.with_suffix('.parquet')}"
         )
-    n_models, n_items = scores.cells.shape
-    by_items = is_large(n_models * n_items)
+    told, options = None, scores.probabilities
+    if options is not None:
+        options = options.knowing(options.digest())  # read once, not twice
+        scores = scores.changed(probabilities=options)
+        n_models, n_items, n_options = options.shape
+        starts = [part.start for part in blocks(n_models, n_items * n_options)]
+        told = [options.digest(), options.dtype.str, n_options, starts]
+    by_items = options is not None or is_large(scores.n_models * scores.n_items)
     meta = {
         "format": FORMAT,
-        "shape": [n_models, n_items],
-        "model_columns": list(scores.models.columns),
+        "shape": [scores.n_models, scores.n_items],
         "item_columns": list(scores.items.columns),
         "scale": [scores.scale.low, scores.scale.high, scores.scale.lower_is_better],
         "average": scores.average,
-        "probabilities": None,
+        "probabilities": told,
+        "digest": scores.digest,
+        "fingerprint": scores.fingerprint,
     } | (item_files.layout(scores) if by_items else {})
-    table = None if by_items else _long(scores)
-    scores = _with_options_written(scores, target, meta)
-    meta |= {"digest": scores.digest, "fingerprint": scores.fingerprint}
-    raw = json.dumps(meta).encode()
-    if table is None:
-        item_files.write_by_items(scores, meta, raw, target)
+    metadata = {b"fewbench": json.dumps(meta).encode(), MODELS: _packed(scores.models)}
+    if by_items:
+        item_files.write_by_items(scores, meta, metadata, target)
         return target
-    table = table.replace_schema_metadata({b"fewbench": raw})
+    table = _long(scores).replace_schema_metadata(metadata)
     with written_whole(target) as temporary:
         pq.write_table(table, temporary, compression="zstd")
     return target
@@ -91,47 +97,21 @@ def _long(scores: Scores) -> Any:
     return pa.table(columns)
 
 
-def _with_options_written(scores: Scores, target: Path, meta: dict[str, Any]) -> Scores:
-    """Write option probabilities beside the file, and say so in its metadata."""
-    options = scores.probabilities
-    if options is not None:
-        header = {
-            "descr": np.lib.format.dtype_to_descr(options.dtype),
-            "fortran_order": False,
-            "shape": options.shape,
-        }
-        with written_whole(_beside(target)) as temporary, temporary.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for row in options.by_model():
-                file.write(np.ascontiguousarray(row).tobytes())
-        meta["probabilities"] = {
-            "shape": options.shape,
-            "dtype": options.dtype.str,
-            "digest": (digest := options.digest()),
-            "sample": options.digest(_sample(options)),
-        }
-        known = options.knowing(digest)  # read once, not twice
-        scores = scores.changed(probabilities=known)
-    return scores
-
-
 def load_scores(path: str | os.PathLike[str]) -> Scores:
     """Read scores written by `save_scores`, or the scores of a pack.
 
-    Option probabilities stay on disk until used.
-
-    Of option probabilities, only the size and a few models are checked.
+    Option probabilities stay on disk until used, and are checked then.
 
     Raises
     ------
     ScoresError
-        If the file is not fewbench's, was changed, or lacks its option probabilities.
+        If the file is not fewbench's, or was changed.
     """
     if is_pack(path):
         return open_packed(path)
     source = Path(path)
-    with _opened(source) as (table, meta):
-        scores = _rebuild(source, table, meta)
+    with _opened(source, with_cells=True) as (parts, meta, cells):
+        scores = Scores(cells, **parts)
         if scores.digest != meta["digest"]:
             raise ScoresError(
                 f"{source}: changed since fewbench wrote it", hint="read it with fewbench import"
@@ -140,7 +120,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
 
 
 def open_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read only the items of a scores file; models and cells are read when they are first used.
+    """Read only the labels of a scores file; cells are read when they are first used.
 
     Takes a few milliseconds where `load_scores` takes seconds. A changed file is found out when
     the cells are read. Raises the errors of `load_scores`.
@@ -148,138 +128,93 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
     if is_pack(path):
         return open_packed(path)
     source = Path(path)
-    with _opened(source, only_items=True) as (table, meta):
-        _check_format(source, meta)
-        scores = _Unread.__new__(_Unread)
-        vars(scores).update(
-            source=source,
-            n_in_file=meta["shape"][0],
-            digest=meta["digest"],
-            items=_items(table, meta),
-            probabilities=_options(source, meta),
-            scale=_scale(meta),
-            average=meta["average"],
-        )
-        if set(meta["model_columns"]) <= set(MODEL_ATTRIBUTES):
-            vars(scores)["fingerprint"] = meta["digest"]
-        elif "fingerprint" in meta:
-            vars(scores)["fingerprint"] = meta["fingerprint"]
-        scores._check_items()
-    return scores
+    with _opened(source) as (parts, meta, _):
+        read = partial(_read_again, source, meta["digest"])
+        unread = Unread(read, str(meta["digest"]), str(meta["fingerprint"]))
+        return Scores(cast(FloatArray, unread), **parts)
 
 
-class _Unread(Scores):
-    """Scores in a file: `values` and `models` are there once they were used."""
-
-    source: Path
-
-    @property
-    def n_models(self) -> int:
-        """Number of models."""
-        return vars(self).get("n_in_file") or len(self.models)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("values", "models"):
-            raise AttributeError(name)
-        if "models" in vars(self):  # read before, and held as bytes
-            return super().__getattr__(name)  # type: ignore[misc]
-        whole, opened = load_scores(self.source), self.digest
-        if whole.digest != opened:
-            raise ScoresError(f"{self.source}: changed while it was in use", hint="start again")
-        vars(self).update({k: v for k, v in vars(whole).items() if k in ("values", "_cells")})
-        vars(self)["models"] = whole.models
-        return getattr(self, name)
-
-    @property
-    def _bytes(self) -> Cells | None:
-        """The cells of a table that is held as bytes."""
-        _ = self.models  # read by now
-        return super()._bytes
+def _read_again(source: Path, digest: str) -> FloatArray:
+    """Return the cells of a file; ScoresError unless its table has this hash."""
+    scores = load_scores(source)
+    if scores.digest != digest:
+        raise ScoresError(f"{source}: changed while it was in use", hint="start again")
+    return scores.held
 
 
 @contextmanager
-def _opened(source: Path, *, only_items: bool = False) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Give a file's table and metadata; errors inside name the file."""
+def _opened(
+    source: Path, *, with_cells: bool = False
+) -> Iterator[tuple[dict[str, Any], dict[str, Any], Any]]:
+    """Give a file's parts but cells, its metadata, and its cells; errors inside name the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not source.is_file():
         raise ScoresError(f"{source}: no such file")
     refuse_pointer(source, ScoresError)
-    if not only_items:
+    if with_cells:
         check_table_memory(source)
     try:
         with pq.ParquetFile(source) as file:
-            raw = (file.schema_arrow.metadata or {}).get(b"fewbench")
-            table = None
-            if raw is not None and (meta := loads(raw))["format"] == item_files.FORMAT:
-                table = file.read(columns=["item", *meta["item_columns"]])
-                if not only_items:
-                    models = item_files.read_models(file.schema_arrow.metadata)
-                    meta |= {"models": models, "cells": item_files.read_cells(file, meta)}
-            elif raw is not None:
-                table = _first_rows(file, meta)
-                if not only_items:  # of the others' rows, not what they repeat of the items
-                    columns = ["model", "score", *meta["model_columns"]]
-                    meta |= {"cells": file.read(columns=columns)}
-    except (KeyError, TypeError, json.JSONDecodeError):
-        table = None  # said below
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise ScoresError(
-            f"{source}: not a whole Parquet file ({first_line(error)})",
-            hint="read other files with fewbench import or fewbench.import_results",
-        ) from error
-    if raw is None:
-        raise ScoresError(
-            f"{source}: a Parquet file, but not scores saved by fewbench",
-            hint="import it: fewbench import FILE --model COLUMN --item COLUMN --score COLUMN "
-            "-o scores.parquet",
-        )
-    try:
-        yield table, meta if table is not None else loads(raw)
+            known = file.schema_arrow.metadata or {}
+            if b"fewbench" not in known:
+                raise ScoresError(
+                    f"{source}: a Parquet file, but not scores saved by fewbench",
+                    hint="import it: fewbench import FILE --model COLUMN --item COLUMN "
+                    "--score COLUMN -o scores.parquet",
+                )
+            meta = loads(known[b"fewbench"])
+            _check_format(source, meta)
+            by_items = meta["format"] == item_files.FORMAT
+            items = _first_rows(file, meta["shape"][1], ["item", *meta["item_columns"]])
+            low, high, lower_is_better = meta["scale"]
+            parts = {
+                "items": _frame(items),
+                "models": _frame(_read_models(known)),
+                "probabilities": item_files.read_options(file, source, meta) if by_items else None,
+                "scale": Scale(low, high, lower_is_better),
+                "average": meta["average"],
+            }
+            cells = None
+            if with_cells:
+                cells = item_files.read_cells(file, meta) if by_items else _cells(file, meta)
+        yield parts, meta, cells
     except FewbenchError as error:
         if str(source.parent / source.stem) in error.message:
             raise
         raise type(error)(f"{source}: {error.message}", hint=error.hint) from error
-    except (*UNFIT, pa.ArrowException) as error:
+    except (pa.ArrowException, OSError) as error:
+        raise ScoresError(
+            f"{source}: not a whole Parquet file ({first_line(error)})",
+            hint="read other files with fewbench import or fewbench.import_results",
+        ) from error
+    except UNFIT as error:
         raise ScoresError(
             f"{source}: its metadata does not fit its content ({first_line(error)})",
             hint="a newer fewbench or another program wrote it; read it with fewbench import",
         ) from error
 
 
-def _first_rows(file: Any, meta: dict[str, Any]) -> Any:
-    """Read the rows of the first model, which hold all that is known of the items."""
+def _first_rows(file: Any, n_items: int, columns: list[str]) -> Any:
+    """Read the first rows, which hold all that is known of the items."""
     import pyarrow as pa
 
-    n_items, batches = meta["shape"][1], []
-    columns = ["item", *meta["item_columns"]]
+    batches: list[Any] = []
     size = max(1, min(n_items, file.metadata.num_rows))
     for batch in file.iter_batches(batch_size=size, columns=columns):
         batches.append(batch)
         if sum(map(len, batches)) >= n_items:
             break
-    return pa.Table.from_batches(batches)
+    return pa.Table.from_batches(batches).slice(0, n_items).select(columns)
 
 
-def _rebuild(source: Path, table: Any, meta: dict[str, Any]) -> Scores:
-    _check_format(source, meta)
-    n_models, n_items = meta["shape"]
-    items, options = _items(table, meta), _options(source, meta)
-    if meta["format"] == item_files.FORMAT:
-        told = meta["models"]
-        models = pd.DataFrame(index=_column(told["model"]))
-        for name in meta["model_columns"]:
-            models[name] = _column(told[name])
-        return Scores(meta["cells"], models, items, options, _scale(meta), meta["average"])
-    told = meta["cells"]
-    values = told["score"].to_numpy().astype(np.float64).reshape(n_models, n_items)
+def _cells(file: Any, meta: dict[str, Any]) -> FloatArray:
+    """Read the scores of a file with one row per model and item."""
+    column = file.read(columns=["score"])["score"]
+    values: FloatArray = column.to_numpy().astype(np.float64).reshape(meta["shape"])
     values.flags.writeable = False  # so that Scores shares it
-    first_models = np.arange(n_models) * n_items
-    models = pd.DataFrame(index=_column(told["model"].take(first_models)))
-    for name in meta["model_columns"]:
-        models[name] = _column(told[name].take(first_models))
-    return Scores(values, models, items, options, _scale(meta), meta["average"])
+    return values
 
 
 def _check_format(source: Path, meta: dict[str, Any]) -> None:
@@ -291,59 +226,13 @@ def _check_format(source: Path, meta: dict[str, Any]) -> None:
         )
 
 
-def _items(table: Any, meta: dict[str, Any]) -> pd.DataFrame:
-    head = table.slice(0, meta["shape"][1])
-    items = pd.DataFrame(index=_column(head["item"]))
-    for name in meta["item_columns"]:
-        items[name] = _column(head[name])
-    return items
-
-
-def _scale(meta: dict[str, Any]) -> Scale:
-    low, high, lower_is_better = meta["scale"]
-    return Scale(low, high, lower_is_better)
-
-
-def _options(source: Path, meta: dict[str, Any]) -> OptionProbabilities | None:
-    if not meta["probabilities"]:
-        return None
-    beside = _beside(source)
-    if not beside.is_file():
-        raise ScoresError(
-            f"{beside}: no such file, but the scores have option probabilities",
-            hint="keep both files in one folder",
-        )
-    try:
-        array = np.load(beside, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # numpy's header parser lets through errors of all kinds
-        raise ScoresError(
-            f"{beside}: not a whole .npy file ({first_line(error)})", hint="copy it again"
-        ) from error
-    return _verified(array, meta["probabilities"], beside)
-
-
-def _verified(array: Any, told: dict[str, Any], path: Path) -> OptionProbabilities:
-    """Raise ScoresError unless a sample of the array is as written."""
-    options = OptionProbabilities(array, known=told["digest"])
-    if (
-        list(options.shape) != told["shape"]
-        or options.dtype.str != told["dtype"]
-        or path.stat().st_size != array.offset + array.nbytes
-        or options.digest(_sample(options)) != told["sample"]
-    ):
-        raise ScoresError(
-            f"{path}: not the option probabilities saved with the scores",
-            hint="copy both files again, or import the scores again",
-        )
-    return options
-
-
-def _sample(options: OptionProbabilities) -> list[int]:
-    return sorted({int(at) for at in np.linspace(0, options.shape[0] - 1, SAMPLED)})
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.probabilities.npy")
+def _frame(table: Any) -> pd.DataFrame:
+    """Return a table whose first column has the ids."""
+    labels, *names = table.column_names
+    frame = pd.DataFrame(index=_column(table[labels]))
+    for name in names:
+        frame[name] = _column(table[name])
+    return frame
 
 
 def _repeated(values: Any, codes: Any) -> Any:
@@ -362,3 +251,24 @@ def _column(column: Any) -> Any:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.asarray(column.cast(kind).to_numpy(), dtype=object)
     return np.asarray(column.to_pylist())
+
+
+def _read_models(metadata: dict[bytes, bytes]) -> Any:
+    """Read the table of models; its first column has the ids."""
+    import pyarrow as pa
+
+    table = pa.ipc.open_stream(base64.b64decode(metadata[MODELS], validate=True)).read_all()
+    table.validate(full=True)  # else a damaged text ends the process
+    return table
+
+
+def _packed(models: pd.DataFrame) -> bytes:
+    """Return the table of models as text."""
+    import pyarrow as pa
+
+    columns = {"model": pd.Series(models.index), **{name: models[name] for name in models}}
+    table = pa.table({name: pa.array(col, from_pandas=True) for name, col in columns.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return base64.b64encode(sink.getvalue().to_pybytes())

@@ -1,16 +1,16 @@
-"""Large scores on disk: a Parquet file with one row per item.
+"""Scores on disk that are large or have option probabilities: Parquet with one row per item.
 
 A row has the item's id, its attributes and the scores of all models as one value of bytes: a code
-per model (see `Cells`), or float64 for tables with more than 255 distinct scores. Row groups of
-some hundred items are compressed on their own, so that reading takes a group at a time and a
-group of items can be read alone. The models' table lies in the file's metadata.
+per model (see `Cells`), or float64 for other tables. Option probabilities are further values of
+bytes: a column has those of some models, the first model's first. Row groups of some hundred items
+are compressed on their own, so that a block of items, or of models, is read alone.
 
 The long layout of small tables would have 150 million rows for 5,000 models × 30,000 items, each
-with its item's text. Zarr stores such an array as well, but not the tables beside it, and is one
-more dependency.
+with its item's text.
 """
 
-import base64
+import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,45 +25,72 @@ from fewbench._names import counted
 from fewbench._types import FloatArray
 from fewbench.errors import ScoresError
 from fewbench.scores.cells import GONE, Cells
+from fewbench.scores.probabilities import (
+    OptionProbabilities,
+    StoredProbabilities,
+    column_of,
+    read_group,
+)
 from fewbench.scores.table import Scores
 
 FORMAT = 2
-SCORES, MODELS = "scores", b"fewbench.models"
+SCORES, CHECKS = "scores", b"fewbench.checks"
 
 
-def write_by_items(scores: Scores, meta: dict[str, Any], raw: bytes, target: Path) -> None:
-    """Write scores to a file; `raw` is `meta` as the file keeps it."""
+def write_by_items(
+    scores: Scores, meta: dict[str, Any], metadata: dict[bytes, bytes], target: Path
+) -> None:
+    """Write scores to a file; `metadata` is what the file keeps, `meta` among it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if SCORES in scores.items.columns or "item" in scores.items.columns:
-        raise ScoresError("an attribute may not be named 'item' or 'scores'", hint="rename it")
     described = {"item": pd.Series(scores.items.index)}
     described |= {name: scores.items[name] for name in scores.items.columns}
     items = pa.table({name: pa.array(col, from_pandas=True) for name, col in described.items()})
-    schema = items.schema.append(pa.field(SCORES, pa.binary(_width(meta))))
-    schema = schema.with_metadata({b"fewbench": raw, MODELS: _packed(scores.models)})
+    widths = {SCORES: _width(meta)}
+    if meta["probabilities"] is not None:
+        _, kind, n_options, starts = meta["probabilities"]
+        size = n_options * np.dtype(kind).itemsize
+        ends = [*starts[1:], meta["shape"][0]]
+        widths |= {column_of(at): size * (end - at) for at, end in zip(starts, ends, strict=True)}
+    for name in {"item", *widths}.intersection(scores.items.columns):
+        raise ScoresError(f"an attribute may not be named {name!r}", hint="rename it")
+    schema = pa.schema(
+        [*items.schema, *(pa.field(name, pa.binary(width)) for name, width in widths.items())],
+        metadata,
+    )
+    checks = []
     with (
         written_whole(target) as temporary,
         pq.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=False, write_statistics=False
         ) as file,
     ):
-        for part, values in _by_items(scores, meta):
-            cells = pa.FixedSizeBinaryArray.from_buffers(
-                pa.binary(_width(meta)), len(values), [None, pa.py_buffer(values)]
-            )
-            some = items.slice(part.start, part.stop - part.start)
-            file.write_table(some.append_column(SCORES, cells).cast(schema))
+        for part, *values in _by_items(scores, meta):
+            table, sums = items.slice(part.start, part.stop - part.start), []
+            for (name, width), value in zip(widths.items(), values, strict=True):
+                raw = pa.py_buffer(np.ascontiguousarray(value.swapaxes(0, 1)))
+                column = pa.FixedSizeBinaryArray.from_buffers(
+                    pa.binary(width), len(table), [None, raw]
+                )
+                table = table.append_column(name, column)
+                sums.append(zlib.crc32(raw))
+            file.write_table(table.cast(schema))
+            checks.append(sums[1:])
+        file.add_key_value_metadata({CHECKS: json.dumps(checks).encode()})
 
 
-def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[slice, Any]]:
-    """Yield the scores of some items at a time, shape (items, models)."""
+def _by_items(scores: Scores, meta: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield slices of items, their scores, and probabilities of some models, of the next, …."""
     n_models, n_items = meta["shape"]
     held: Any = scores.held
     values = held if meta["levels"] is None else held.codes
-    for part in blocks(n_items, n_models):
-        yield part, np.ascontiguousarray(values[:, part].T)
+    if scores.probabilities is None:
+        yield from ((part, values[:, part]) for part in blocks(n_items, n_models))
+    else:
+        starts = meta["probabilities"][3]
+        for part, options in scores.probabilities.by_items():
+            yield part, values[:, part], *np.split(options, starts[1:])
 
 
 def layout(scores: Scores) -> dict[str, Any]:
@@ -85,11 +112,7 @@ def read_cells(file: Any, meta: dict[str, Any]) -> FloatArray:
     kind = np.dtype(np.float64 if levels is None else np.uint8)
     values, at = np.empty((n_models, n_items), dtype=kind), 0
     for group in range(file.num_row_groups):
-        column = file.read_row_group(group, columns=[SCORES]).column(SCORES).combine_chunks()
-        if column.null_count:
-            raise ValueError("an item without scores")
-        rows = np.frombuffer(column.buffers()[1], dtype=kind)[column.offset * n_models :]
-        rows = rows[: len(column) * n_models].reshape(len(column), n_models)
+        rows = read_group(file, group, SCORES).view(kind)
         values[:, at : at + len(rows)] = rows.T
         at += len(rows)
     if at != n_items:
@@ -106,26 +129,21 @@ def read_cells(file: Any, meta: dict[str, Any]) -> FloatArray:
     return Cells(values, table)  # type: ignore[return-value]
 
 
-def read_models(metadata: dict[bytes, bytes]) -> Any:
-    """Read the table of models; its first column has the ids."""
-    import pyarrow as pa
-
-    table = pa.ipc.open_stream(base64.b64decode(metadata[MODELS], validate=True)).read_all()
-    table.validate(full=True)  # else a damaged text ends the process
-    return table
+def read_options(file: Any, source: Path, meta: dict[str, Any]) -> OptionProbabilities | None:
+    """Return the option probabilities of an open Parquet file, which are read when used."""
+    if meta["probabilities"] is None:
+        return None
+    digest, dtype, n_options, starts = meta["probabilities"]
+    stored = StoredProbabilities(
+        source,
+        (*meta["shape"], n_options),
+        np.dtype(dtype),
+        tuple(starts),
+        json.loads(file.metadata.metadata[CHECKS]),
+    )
+    stored.check(file)
+    return OptionProbabilities(stored, known=digest)
 
 
 def _width(meta: dict[str, Any]) -> int:
     return int(meta["shape"][0]) * (8 if meta["levels"] is None else 1)
-
-
-def _packed(models: pd.DataFrame) -> bytes:
-    """Return the table of models as text."""
-    import pyarrow as pa
-
-    columns = {"model": pd.Series(models.index), **{name: models[name] for name in models}}
-    table = pa.table({name: pa.array(col, from_pandas=True) for name, col in columns.items()})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return base64.b64encode(sink.getvalue().to_pybytes())

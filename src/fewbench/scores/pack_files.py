@@ -1,14 +1,11 @@
-"""Pack files: one zip with a JSON description and arrays, and nothing that could be executed.
+"""Pack files: one safetensors file, which holds arrays and text, and nothing that is executed.
 
-`pack.json` describes every part; `checksum` is its SHA-256. Each array is an `.npy` file whose
-SHA-256 is in the description. Sizes are checked before anything is unpacked.
+The metadata describes every part as JSON. An array is named by its part's position, as in
+`0/kept`. The array `sha256` is the hash of the description and of all other arrays.
 """
 
 import hashlib
-import io
-import math
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from fewbench._content import refuse_pointer
 from fewbench._files import written_whole
@@ -33,26 +32,15 @@ from fewbench.scores.table import Scores
 
 SUFFIX = ".few"
 SCHEMA = 1
-DESCRIPTION, CHECKSUM = "pack.json", "checksum"
+DESCRIPTION, CHECKSUM = "fewbench", "sha256"
 MOST_FILE = 256 * 2**20
-"""Largest pack file, and largest array in it, in bytes."""
-MOST_UNPACKED = 2**29
-MOST_DESCRIPTION = 2**26
-MOST_MEMBERS = 20_000
-_DATE = (2020, 1, 1, 0, 0, 0)  # the same pack has the same bytes
+"""Largest pack file, in bytes."""
 
 Cell = str | int | float | bool | None
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
-
-
-class ArrayRecord(_Record):
-    """Where an array is in the file, and its SHA-256."""
-
-    file: str
-    sha256: str
 
 
 class PartRecord(_Record):
@@ -84,7 +72,6 @@ class PartRecord(_Record):
     models: dict[str, list[Cell]]
     notes: list[str]
     backtest: list[dict[str, Cell]]
-    arrays: dict[str, ArrayRecord] = Field(default_factory=dict)
 
 
 class PackRecord(_Record):
@@ -159,25 +146,25 @@ def encode_scores(scores: Scores, items: NDArray[Any] | None = None) -> dict[str
 
 def write_pack(path: Path, record: PackRecord, arrays: list[Mapping[str, NDArray[Any]]]) -> None:
     """Write a pack; the file appears whole or not at all. `arrays` are those of each part."""
-    members: dict[str, bytes] = {}
-    parts = []
-    for at, (part, own) in enumerate(zip(record.parts, arrays, strict=True)):
-        listed = {}
-        for number, (name, array) in enumerate(own.items()):
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
-            data, file = buffer.getvalue(), f"{at}/{number}.npy"
-            members[file] = data
-            listed[name] = ArrayRecord(file=file, sha256=hashlib.sha256(data).hexdigest())
-        parts.append(part.model_copy(update={"arrays": listed}))
-    text = record.model_copy(update={"parts": parts}).model_dump_json().encode()
-    checksum = hashlib.sha256(text).hexdigest().encode()
-    members = {DESCRIPTION: text, CHECKSUM: checksum, **members}
-    with written_whole(path) as temporary, zipfile.ZipFile(temporary, "w") as packed:
-        for name, data in members.items():
-            info = zipfile.ZipInfo(name, _DATE)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            packed.writestr(info, data, compresslevel=9)
+    found = {
+        f"{at}/{name}": np.asarray(array, order="C")
+        for at, own in enumerate(arrays)
+        for name, array in own.items()
+    }
+    text = record.model_dump_json()
+    found[CHECKSUM] = _checksum(text, found)
+    with written_whole(path) as temporary:
+        # A second text of metadata would change places from file to file.
+        save_file(found, temporary, {DESCRIPTION: text})
+
+
+def _checksum(text: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Return the SHA-256 of a description and of arrays but itself, shape (32,)."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays.keys() - {CHECKSUM}):
+        digest.update(repr((name, arrays[name].dtype.str, arrays[name].shape)).encode())
+        digest.update(arrays[name].tobytes())
+    return np.frombuffer(digest.digest(), np.uint8)
 
 
 # -- read ------------------------------------------------------------------------------------
@@ -195,22 +182,30 @@ def read_pack(path: str | os.PathLike[str]) -> tuple[PackRecord, list[Part]]:
     if not source.is_file():
         raise PackError(f"{source}: no such file")
     refuse_pointer(source, PackError)
+    if source.stat().st_size > MOST_FILE:
+        raise PackError(
+            f"{source}: larger than a pack, which has at most {MOST_FILE / 2**20:,.0f} MB",
+            hint="do not use this file",
+        )
     try:
-        with zipfile.ZipFile(source) as file:
-            members = _checked(source, file)
-            text = _member(source, file, members, DESCRIPTION)
-            record = _described(source, text, _member(source, file, members, CHECKSUM))
-            parts = []
-            for part in record.parts:
-                arrays = {
-                    name: _array(source, name, one, _member(source, file, members, one.file))
-                    for name, one in part.arrays.items()
-                }
-                parts.append(Part(part, arrays))
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        with safe_open(source, "numpy") as file:
+            text = (file.metadata() or {})[DESCRIPTION]
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if not np.array_equal(arrays[CHECKSUM], _checksum(text, arrays)):
+            raise ValueError("its content does not fit its checksum")
+        for name, array in arrays.items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise ValueError(f"the array {name!r} has numbers that are not finite")
+    except KeyError as error:
+        raise _damaged(source, f"it has no {error}") from error
+    except (SafetensorError, OSError, TypeError, ValueError) as error:
         raise _damaged(source, first_line(error)) from error
-    except ValueError as error:  # zlib and zipfile, of damaged bytes
-        raise _damaged(source, first_line(error)) from error
+    record = _described(source, text)
+    parts = []
+    for at, part in enumerate(record.parts):
+        start = f"{at}/"
+        own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+        parts.append(Part(part, own))
     return record, parts
 
 
@@ -256,49 +251,7 @@ def _damaged(source: Path, why: str) -> PackError:
     return PackError(f"{source}: not a whole pack: {why}", hint=_AGAIN)
 
 
-def _checked(source: Path, file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the members; PackError if the file would unpack to more than a pack may hold."""
-    listed = file.infolist()
-    total = sum(one.file_size for one in listed)
-    largest = max((one.file_size for one in listed), default=0)
-    if (
-        source.stat().st_size > MOST_FILE
-        or len(listed) > MOST_MEMBERS
-        or total > MOST_UNPACKED
-        or largest > MOST_FILE
-    ):
-        raise PackError(
-            f"{source}: unpacks to {total / 2**20:,.0f} MB in {len(listed):,} files; a pack has at "
-            f"most {MOST_UNPACKED / 2**20:,.0f} MB",
-            hint="do not use this file",
-        )
-    members = {one.filename: one for one in listed}
-    if len(members) < len(listed):
-        raise _damaged(source, "a file is in it twice")
-    return members
-
-
-def _member(
-    source: Path, file: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str
-) -> bytes:
-    if name not in members:
-        raise _damaged(source, f"it has no {name}")
-    info = members[name]
-    if name == DESCRIPTION and info.file_size > MOST_DESCRIPTION:
-        raise _damaged(source, f"{name} is too large")
-    try:
-        with file.open(info) as stream:
-            data = stream.read(info.file_size + 1)
-    except Exception as error:  # zlib's own errors are of no common type
-        raise _damaged(source, f"{name}: {first_line(error)}") from error
-    if len(data) != info.file_size:
-        raise _damaged(source, f"{name} has another size than stated")
-    return data
-
-
-def _described(source: Path, text: bytes, checksum: bytes) -> PackRecord:
-    if hashlib.sha256(text).hexdigest().encode() != checksum.strip():
-        raise _damaged(source, f"{DESCRIPTION} does not fit its checksum")
+def _described(source: Path, text: str) -> PackRecord:
     schema = parse_json(_Versioned, text, str(source), PackError).schema_version
     if schema != SCHEMA:
         raise PackError(
@@ -310,28 +263,6 @@ def _described(source: Path, text: bytes, checksum: bytes) -> PackRecord:
 
 class _Versioned(BaseModel):
     schema_version: int = Field(strict=True)
-
-
-def _array(source: Path, name: str, record: ArrayRecord, data: bytes) -> NDArray[Any]:
-    """Return an array; its header must state exactly the bytes that are there."""
-    if hashlib.sha256(data).hexdigest() != record.sha256:
-        raise _damaged(source, f"the array {name!r} does not fit its checksum")
-    stream = io.BytesIO(data)
-    try:
-        if np.lib.format.read_magic(stream) != (1, 0):
-            raise ValueError("of an unknown version")
-        shape, is_fortran, kind = np.lib.format.read_array_header_1_0(stream)
-    except Exception as error:  # numpy's header parser lets through errors of all kinds
-        raise _damaged(source, f"the array {name!r}: {first_line(error)}") from error
-    left = len(data) - stream.tell()
-    if kind.kind not in "biuf" or is_fortran or math.prod(shape) * kind.itemsize != left:
-        raise _damaged(source, f"the array {name!r} has another type or shape than its bytes")
-    if not left:
-        return np.empty(shape, kind)
-    array: NDArray[Any] = np.frombuffer(data, kind, offset=stream.tell()).reshape(shape)
-    if kind.kind == "f" and not np.isfinite(array).all():
-        raise _damaged(source, f"the array {name!r} has numbers that are not finite")
-    return array
 
 
 def _scores(part: Part) -> PackedScores:

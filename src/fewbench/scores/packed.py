@@ -151,7 +151,7 @@ def whole_table(
     `fingerprint` is that of the table that the pack was made from.
     """
     made = _made(scores.models, scores.items, scores.scale, scores.average)
-    kept = {name: value for name, value in vars(scores).items() if name in ("values", "_cells")}
+    kept = {name: value for name, value in vars(scores).items() if name in ("_given", "_whole")}
     vars(made).update(kept, is_whole=True, origin=origin)
     vars(made).update(learned=dict(learned), fingerprint=fingerprint, digest=fingerprint)
     return made
@@ -191,7 +191,8 @@ def chosen_columns(
     made = _made(models, items, scale, average)
     columns = cast(FloatArray, Columns(filled, kept, len(items)))
     vars(made).update(
-        values=cast(FloatArray, Columns(values, kept, len(items))),
+        cells=(columns_run := cast(FloatArray, Columns(values, kept, len(items)))),
+        _whole=columns_run,
         filled=columns,
         is_whole=False,
         is_binary=is_binary,

@@ -1,13 +1,16 @@
-"""Option probabilities, which may exceed memory: read model by model, or some items at a time.
+"""Option probabilities, which may exceed memory: read in blocks of models or of items.
 
-They are one .npy file with models first, mapped into memory. A model's probabilities lie together,
-and so do its probabilities of neighboring items: blocks of items are read in pieces of megabytes.
-A chunked store such as zarr would read single items with fewer seeks, but every model with more.
+Arrays in memory or memory-mapped (`.npz`) have models first. A scores file has row groups of some
+items and columns of some models.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
 from mmap import mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +20,89 @@ from fewbench._blocks import blocks
 from fewbench._memory import check_fits
 from fewbench._names import counted
 from fewbench._types import FloatArray, IntArray
-from fewbench.errors import ScoresError
+from fewbench.errors import ScoresError, first_line
 
 SUM_TOLERANCE = 0.02  # float16 probabilities of a thousand options sum to 1 only this closely
+
+
+def read_group(file: Any, group: int, name: str) -> NDArray[np.uint8]:
+    """Return a row group's values of bytes in an open Parquet file, shape (rows, bytes)."""
+    column = file.read_row_group(group, columns=[name]).column(name).combine_chunks()
+    if column.null_count:
+        raise ValueError(f"an item without {name}")
+    width = column.type.byte_width
+    raw = np.frombuffer(column.buffers()[1], dtype=np.uint8)[column.offset * width :]
+    return raw[: len(column) * width].reshape(len(column), width)
+
+
+def column_of(model: int) -> str:
+    """Return the name of the column whose first model has this position."""
+    return f"probabilities.{model}"
+
+
+@dataclass(frozen=True)
+class StoredProbabilities:
+    """Option probabilities in a scores file, each row group and column a block of its own.
+
+    Parameters
+    ----------
+    path : Path
+    shape : tuple of int
+        Numbers of models, items and options.
+    dtype : dtype
+    starts : tuple of int
+        Each column's first model.
+    checks : list of list of int
+        CRC-32 of each block, by row group and column.
+    """
+
+    path: Path
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+    starts: tuple[int, ...]
+    checks: list[list[int]]
+
+    def check(self, file: Any) -> None:
+        """Raise ValueError unless the blocks of an open Parquet file have the stated shape."""
+        ends = [*self.starts[1:], self.shape[0]]
+        size = self.shape[2] * self.dtype.itemsize
+        for start, end in zip(self.starts, ends, strict=True):
+            if file.schema_arrow.field(column_of(start)).type.byte_width != size * (end - start):
+                raise ValueError("option probabilities of another shape")
+        if len(self.checks) != file.num_row_groups or file.metadata.num_rows != self.shape[1]:
+            raise ValueError("option probabilities of other items")
+
+    def read(self, models: IntArray, items: IntArray) -> NDArray[Any]:
+        """Return a part, shape (models, items, options), read block by block.
+
+        Raises ScoresError if the file was changed or damaged since it was opened.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        found = np.empty((len(models), len(items), self.shape[2]), self.dtype)
+        column_at = np.searchsorted(self.starts, models, side="right") - 1
+        try:
+            with pq.ParquetFile(self.path) as file:
+                rows = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+                first = np.cumsum([0, *rows])
+                group_at = np.searchsorted(first, items, side="right") - 1
+                for group, column in product(np.unique(group_at), np.unique(column_at)):
+                    start = self.starts[column]
+                    block = read_group(file, int(group), column_of(start))
+                    if zlib.crc32(block.data) != self.checks[group][column]:
+                        raise ValueError("other numbers than were saved")
+                    block = block.view(self.dtype).reshape(rows[group], -1, self.shape[2])
+                    here = np.flatnonzero(group_at == group)
+                    for i in np.flatnonzero(column_at == column):
+                        found[i, here] = block[items[here] - first[group], models[i] - start]
+        except (pa.ArrowInvalid, LookupError, OSError, ValueError) as error:
+            raise ScoresError(
+                f"{self.path}: its option probabilities were changed or damaged "
+                f"({first_line(error)})",
+                hint="start again with a whole copy, or import the scores again",
+            ) from error
+        return found
 
 
 class OptionProbabilities:
@@ -27,8 +110,9 @@ class OptionProbabilities:
 
     Parameters
     ----------
-    array : ndarray, shape (models, items, options), any float type
-        In memory or memory-mapped, padded with 0 for options that an item does not have.
+    array : ndarray or StoredProbabilities, shape (models, items, options), any float type
+        In memory, memory-mapped or in a scores file; padded with 0 for options that an
+        item does not have.
     models, items : ndarray of int, optional
         Rows and columns of `array` in this view, in order; all by default.
     known : str, optional
@@ -45,25 +129,26 @@ class OptionProbabilities:
 
     def __init__(
         self,
-        array: NDArray[Any],
+        array: NDArray[Any] | StoredProbabilities,
         models: IntArray | None = None,
         items: IntArray | None = None,
         known: str | None = None,
     ) -> None:
-        if array.ndim != 3 or array.dtype.kind != "f" or array.shape[2] == 0:
+        if len(array.shape) != 3 or array.dtype.kind != "f" or array.shape[2] == 0:
             raise ScoresError(
                 f"option probabilities have shape {array.shape} and type {array.dtype}",
                 hint="give floats of shape (models, items, options)",
             )
         self._array = array
         self._models = np.arange(array.shape[0]) if models is None else models
-        self._items = items  # None for all, which saves copies of rows
+        self._items = np.arange(array.shape[1]) if items is None else items
         self._known = known
 
     def __getstate__(self) -> dict[str, Any]:
         """Send a mapped file to other processes as its name, not its content."""
         state: dict[str, Any] = dict(vars(self))
-        array, base = self._array, vars(self)["_array"].base  # a slice's base is an array
+        array = self._array
+        base = getattr(array, "base", None)  # a slice's base is an array
         if isinstance(array, np.memmap) and isinstance(base, mmap) and array.filename:
             if array.mode != "r":
                 array.flush()
@@ -80,40 +165,50 @@ class OptionProbabilities:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of models, items and options."""
-        n_items = self._array.shape[1] if self._items is None else len(self._items)
-        return len(self._models), n_items, self._array.shape[2]
+        return len(self._models), len(self._items), self._array.shape[2]
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The stored float type."""
         return self._array.dtype
 
+    def _part(self, models: slice, items: IntArray | slice) -> NDArray[Any]:
+        """Return a part in the stored type, shape (models, items, options)."""
+        rows, columns = self._models[models], self._items[items]
+        if isinstance(self._array, StoredProbabilities):
+            return self._array.read(rows, columns)
+        found = np.empty((len(rows), len(columns), self.shape[2]), self.dtype)
+        order = np.argsort(columns, kind="stable")  # forward through a mapped file
+        for i, model in enumerate(rows):
+            found[i, order] = self._array[model][columns[order]]
+        return found
+
     def of_model(self, position: int) -> NDArray[Any]:
         """Return one model's probabilities, shape (items, options), in the stored type."""
-        row = self._array[self._models[position]]
-        return np.asarray(row if self._items is None else row[self._items])
+        found: NDArray[Any] = self._part(slice(position, position + 1), slice(None))[0]
+        return found
 
     def by_model(self) -> Iterator[NDArray[Any]]:
-        """Yield each model's probabilities in turn: one pass, one model in memory."""
-        for position in range(len(self._models)):
-            yield self.of_model(position)
+        """Yield each model's probabilities in turn, with 8 million numbers, or one model, held.
+
+        Of a scores file, each block is read once.
+        """
+        n_models, n_items, n_options = self.shape
+        for part in blocks(n_models, n_items * n_options):
+            yield from self._part(part, slice(None))
 
     def of_items(self, items: IntArray) -> FloatArray:
         """Return all models' probabilities on a few items, shape (models, len(items), options).
 
         Raises FewbenchError if there is no memory for them.
         """
-        columns = items if self._items is None else self._items[items]
-        shape = (len(self._models), len(columns), self._array.shape[2])
+        n_models, _, n_options = self.shape
         check_fits(
-            8.0 * shape[0] * shape[1] * shape[2],
-            f"option probabilities of {counted(shape[0], 'model')} on {counted(shape[1], 'item')}",
+            (8.0 + self.dtype.itemsize) * n_models * len(items) * n_options,
+            f"option probabilities of {counted(n_models, 'model')} on "
+            f"{counted(len(items), 'item')}",
         )
-        out = np.empty(shape)
-        order = np.argsort(columns, kind="stable")  # forward through the file
-        for i, model in enumerate(self._models):
-            out[i, order] = self._array[model][columns[order]]
-        return out
+        return self._part(slice(None), items).astype(np.float64)
 
     def by_items(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield some items' probabilities in turn, as a slice of items and all models' numbers.
@@ -123,29 +218,23 @@ class OptionProbabilities:
         """
         n_models, n_items, n_options = self.shape
         for part in blocks(n_items, n_models * n_options):
-            columns = part if self._items is None else self._items[part]
-            block = np.empty((n_models, part.stop - part.start, n_options), self.dtype)
-            for i, model in enumerate(self._models):
-                block[i] = self._array[model][columns]
-            yield part, block
+            yield part, self._part(slice(None), part)
 
     def take(
         self, models: IntArray | None = None, items: IntArray | None = None
     ) -> "OptionProbabilities":
         """Return a view of some models and items; nothing is copied."""
         rows = self._models if models is None else self._models[models]
-        columns = self._items
-        if items is not None:
-            columns = items if columns is None else columns[items]
+        columns = self._items if items is None else self._items[items]
         return OptionProbabilities(self._array, rows, columns)
 
-    def digest(self, models: Iterable[int] | None = None) -> str:
-        """Return a hash of shape, type and probabilities (of some models, or all)."""
-        if models is None and self._known is not None:
+    def digest(self) -> str:
+        """Return a hash of shape, type and probabilities."""
+        if self._known is not None:
             return self._known
         found = hashlib.sha256(repr((self.shape, self.dtype.str)).encode())
-        for position in range(len(self._models)) if models is None else models:
-            found.update(np.ascontiguousarray(self.of_model(position)).data)
+        for row in self.by_model():
+            found.update(np.ascontiguousarray(row).data)
         return found.hexdigest()
 
     def knowing(self, digest: str) -> "OptionProbabilities":

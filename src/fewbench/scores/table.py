@@ -16,7 +16,7 @@ from fewbench._names import counted, some
 from fewbench._types import BoolArray, FloatArray, IntArray
 from fewbench.errors import ScoresError
 from fewbench.scores.benchmark import Average, Benchmark, ItemTable, check_labels, positions_in
-from fewbench.scores.cells import Cells, compact
+from fewbench.scores.cells import Cells, Unread, compact
 from fewbench.scores.probabilities import OptionProbabilities
 from fewbench.scores.scale import Scale
 
@@ -27,6 +27,25 @@ HARNESS_VERSION = "harness_version"
 NO_TASK = "all"  # the task of all items if none are given
 MOST_MISSING = 0.5
 """A model that ran less than this share of the items is no whole source: few methods can use it."""
+
+
+class _Values:
+    """The field `Scores.values`: given as an array, Cells or Unread, used as an array."""
+
+    def __get__(self, scores: "Scores | None", owner: type) -> FloatArray:
+        if scores is None:  # asked by dataclass: the field has no default
+            raise AttributeError("values")
+        return scores._whole
+
+    def __set__(self, scores: "Scores", given: "FloatArray | Cells | Unread") -> None:
+        held = given
+        if isinstance(given, np.ndarray):
+            large = given.ndim == 2 and is_large(given.size)
+            held = (compact(given) if large else None) or (
+                # copied, as the caller may change it later
+                _frozen(given.copy()) if given.flags.writeable else given
+            )
+        object.__setattr__(scores, "_given", held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,54 +87,53 @@ class Scores(ItemTable):
     [0.75, 0.5]
     """
 
-    values: FloatArray
+    if TYPE_CHECKING:
+        values: FloatArray
+    else:
+        values: FloatArray = _Values()
     models: pd.DataFrame
     items: pd.DataFrame
     probabilities: OptionProbabilities | None = None
     scale: Scale = field(default_factory=Scale)
     average: Average = "micro"
+    _given: Any = field(init=False)  # what `values` was given as
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", self.models.copy())
         object.__setattr__(self, "items", self.items.copy())
         check_labels(self.models.index, "model")
         self._check_items()
-        self._hold(self.values)
-        _check_cells(self.cells, self.models.index, self.items.index)
+        if not isinstance(self._given, Unread):
+            _check_cells(self.cells, self.models.index, self.items.index)
         shared = sorted(set(self.models.columns) & set(self.items.columns))
         if shared:
             raise ScoresError(
                 f"models and items both have columns named {some(shared)}", hint="rename one"
             )
         if self.probabilities is not None:
-            if self.probabilities.shape[:2] != self.cells.shape:
+            shape = self.n_models, self.n_items
+            if self.probabilities.shape[:2] != shape:
                 raise ScoresError(
                     f"option probabilities have {self.probabilities.shape[:2]} models and items, "
-                    f"the scores {self.cells.shape}"
+                    f"the scores {shape}"
                 )
             if "n_options" not in self.items:
                 raise ScoresError("there are option probabilities but no column 'n_options'")
 
-    def _hold(self, values: "FloatArray | Cells") -> None:
-        """Keep a large table as bytes, any other as a read-only array."""
-        held: FloatArray | Cells | None = values
-        if isinstance(values, np.ndarray):
-            held = compact(values) if values.ndim == 2 and is_large(values.size) else None
-            if held is None:  # copied, as the caller may change it later
-                held = _frozen(values.copy()) if values.flags.writeable else values
-        vars(self).pop("values")
-        vars(self)["_cells" if isinstance(held, Cells) else "values"] = held
-
     # -- cells -------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def cells(self) -> Matrix:
         """The values by parts: `cells[rows]`, `cells[:, items]`, each as float64.
 
         The same as `values` for a table that is not held as bytes.
         """
-        held = self._bytes
-        return self.values if held is None else held
+        found: Matrix = self._given.read() if isinstance(self._given, Unread) else self._given
+        return found
+
+    @cached_property
+    def _whole(self) -> FloatArray:
+        return self.held if self._bytes is None else _frozen(np.asarray(self._bytes))
 
     @property
     def held(self) -> FloatArray:
@@ -125,7 +143,7 @@ class Scores(ItemTable):
     @property
     def _bytes(self) -> Cells | None:
         """The cells of a table that is held as bytes."""
-        return vars(self).get("_cells")
+        return self.cells if isinstance(self.cells, Cells) else None
 
     @cached_property
     def filled_cells(self) -> Matrix:
@@ -134,14 +152,6 @@ class Scores(ItemTable):
         if held is None or "filled" in vars(self):
             return self.filled
         return _filled(held, self.task_of) if held.has_missing else held
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name != "values" or "_cells" not in vars(self):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            vars(self)["values"] = values = _frozen(np.asarray(vars(self)["_cells"]))
-            return values
 
     @property
     def run(self) -> BoolArray:
@@ -196,7 +206,7 @@ class Scores(ItemTable):
         """
         if not self.has_missing:
             return self.values
-        if "_cells" in vars(self):
+        if self._bytes is not None:
             return _frozen(np.asarray(self.filled_cells))
         run = ~np.isnan(self.values)
         item_mean = _item_means(self.values, self.task_of)
@@ -298,6 +308,8 @@ class Scores(ItemTable):
 
         Excludes attributes of models that fewbench does not use.
         """
+        if isinstance(self._given, Unread):
+            return self._given.fingerprint
         known = [name for name in MODEL_ATTRIBUTES if name in self.models]
         if len(known) == len(self.models.columns):
             return self.digest
@@ -306,6 +318,8 @@ class Scores(ItemTable):
     @cached_property
     def digest(self) -> str:
         """A hash of the whole table, 16 hexadecimal digits."""
+        if isinstance(self._given, Unread):
+            return self._given.digest
         return self._hash(self.models)
 
     def _hash(self, models: pd.DataFrame) -> str:
