@@ -141,16 +141,16 @@ def _find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
         return Found([one for one in runs if _folder_of(one.path) in kept], listing.commit)
     hub = Hub(fetcher)
     commit = hub.commit(TERMINAL_2, ask.revision)
-    _, folders = hub.folder(TERMINAL_2, commit, TERMINAL_2_FOLDER)
+    folders = hub.folder(TERMINAL_2, commit, TERMINAL_2_FOLDER).folders
     chosen = sampled(folders, ask.models)
     reasons: list[str] = []
 
     def jobs_of(folder: str) -> list[tuple[Remote, list[str]]]:
         jobs = []
-        for job in hub.folder(TERMINAL_2, commit, folder)[1]:
-            files, trials = hub.folder(TERMINAL_2, commit, job)
-            result = [one for one in files if PurePosixPath(one.path).name == "result.json"]
-            names = [PurePosixPath(trial).name for trial in trials]
+        for job in hub.folder(TERMINAL_2, commit, folder).folders:
+            listing = hub.folder(TERMINAL_2, commit, job)
+            result = [one for one in listing.files if PurePosixPath(one.path).name == "result.json"]
+            names = [PurePosixPath(trial).name for trial in listing.folders]
             jobs += [(one, [name for name in names if "__" in name]) for one in result]
         if not jobs:
             raise PublicError(f"{folder}: no result.json of a job")

@@ -226,7 +226,7 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
     if not table:
         raise PublicError(f"{V2_AUTHOR}/contents: no table of models", hint=MOVED)
     with laid_out(table[0].url):
-        rows = pd.read_parquet(io.BytesIO(fetcher.get(table[0].url, table[0].headers)))
+        rows = pd.read_parquet(io.BytesIO(fetcher.read_hub(table[0])))
         attributes = {
             str(row["fullname"]): {
                 "date": next(filter(None, (day_of(str(row.get(one))) for one in V2_DAYS)), ""),
@@ -252,8 +252,8 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
                 )
         if not newest:
             raise PublicError(f"{repo}: no run of {ask.benchmark}")
-        if listing.is_gated and not hub.may_read(repo):
-            raise PublicError(f"{repo}: its terms are not accepted", hint=GATED)
+        if listing.is_gated:
+            hub.check_terms(repo)
         times = {time for time, _ in newest.values()}
         results = [
             one
@@ -288,14 +288,10 @@ def _find_eee(ask: Ask, fetcher: Fetcher) -> Found:
     if not listed:
         raise PublicError(f"{EEE}: no flat/latest_manifest.json", hint=MOVED)
     with laid_out(listed[0].url):
-        manifest = fetcher.json(listed[0].url, listed[0].headers)
+        manifest = loads(fetcher.read_hub(listed[0]))
         where = str(manifest["entries_path"])
         entries = hub.paths(EEE, commit, [where])[0]
-        rows = [
-            loads(line)
-            for line in fetcher.get(entries.url, entries.headers).splitlines()
-            if line.strip()
-        ]
+        rows = [loads(line) for line in fetcher.read_hub(entries).splitlines() if line.strip()]
         usable = [
             row
             for row in rows
@@ -342,8 +338,8 @@ def _find_repository(repo: str) -> Any:
                 f"{repo}: no result files{f' below {ask.split}' if ask.split else ''}",
                 hint=f"it has {', '.join(names) or 'no files'}",
             )
-        if listing.is_gated and not hub.may_read(repo):
-            raise PublicError(f"{repo}: its terms are not accepted", hint=GATED)
+        if listing.is_gated:
+            hub.check_terms(repo)
         return Found(files, listing.commit)
 
     return find

@@ -210,7 +210,7 @@ def _find_measurement(ask: Ask, fetcher: Fetcher) -> Found:
     repo = "aims-foundations/measurement-db"
     hub = Hub(fetcher)
     commit = hub.commit(repo, ask.revision)
-    files, _ = hub.folder(repo, commit, str(ask.benchmark))
+    files = hub.folder(repo, commit, str(ask.benchmark)).files
     kept = [one for one in files if Path(one.path).stem in ("subjects", "benchmarks")]
     kept += [one for one in files if Path(one.path).stem in ("response", "responses")]
     if not any(Path(one.path).stem.startswith("response") for one in kept):
