@@ -14,7 +14,7 @@ from published import ITEMS, MODELS, RIGHT, parquet, plain
 import fewbench
 from fewbench.cli import main
 from fewbench.errors import FewbenchError, PublicError
-from fewbench.public import SOURCES, fetching, source
+from fewbench.public import SOURCES, agents, fetching, logs, source
 from fewbench.study import make_split
 from fewbench.testing import simulate
 
@@ -55,6 +55,9 @@ LAYOUTS = {
 
 def test_every_source_is_tried():
     assert set(SOURCES) <= set(LAYOUTS)
+    for name, known in (("open-llm-leaderboard-v1", logs.V1), ("open-llm-leaderboard-v2", logs.V2)):
+        assert SOURCES[name].benchmarks == tuple(known)
+    assert set(SOURCES["swe-bench"].splits) == set(agents.INSTANCES)
 
 
 def downloads(site):

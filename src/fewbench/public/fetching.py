@@ -36,6 +36,8 @@ GATED = (
     "browser, and run the command again"
 )
 
+PRIVATE = "check the name; for a private one, log in with `hf auth login`"
+
 T = TypeVar("T")
 S = TypeVar("S")
 Progress = Callable[[int, int], None]
@@ -89,34 +91,32 @@ class Remote:
 
 @contextmanager
 def explained(where: str) -> Iterator[None]:
-    """Raise PublicError, with what to do, in place of what huggingface_hub and pooch raise."""
+    """Raise PublicError, with what to do, in place of what huggingface_hub and requests raise."""
     import httpx2
     import requests
     from huggingface_hub import errors
 
+    known: tuple[tuple[Any, str, str], ...] = (
+        (errors.GatedRepoError, "the dataset's terms are not accepted", GATED),
+        (errors.RepositoryNotFoundError, "no such dataset repository, or it is private", PRIVATE),
+        (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set", "unset it to fetch results"),
+        (errors.HFValidationError, "not a dataset repository", "as in hub:ORG/DATASET"),
+        (FileNotFoundError, "no such file or revision", MOVED),  # of the Hub's file system
+    )
+    down = (requests.ConnectionError, requests.Timeout, httpx2.TransportError)
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise PublicError(f"{where}: the dataset's terms are not accepted", hint=GATED) from error
-    except errors.RepositoryNotFoundError as error:
-        what = "no such dataset repository, or it is private"
-        hint = "check the name; for a private one, log in with `hf auth login`"
-        raise PublicError(f"{where}: {what}", hint=hint) from error
-    except errors.OfflineModeIsEnabled as error:
-        hint = "unset it to fetch results"
-        raise PublicError(f"{where}: HF_HUB_OFFLINE is set", hint=hint) from error
-    except errors.HFValidationError as error:
-        raise PublicError(
-            f"{where}: not the name of a dataset repository", hint="as in hub:ORG/DATASET"
-        ) from error
-    except FileNotFoundError as error:  # of the Hub's file system
-        raise PublicError(f"{where}: no such file or revision", hint=MOVED) from error
-    except (errors.HfHubHTTPError, requests.HTTPError) as error:
-        raise refusal(where, error.response) from error
-    except (requests.ConnectionError, requests.Timeout, httpx2.TransportError) as error:
-        said = f"{where}: the connection failed ({first_line(error)})"
-        raise Unreachable(said, hint=f"check the network; then {NEXT}") from error
-    except (requests.RequestException, httpx2.HTTPError, httpx2.InvalidURL) as error:
+    except Exception as error:
+        for kind, what, hint in known:
+            if isinstance(error, kind):
+                raise PublicError(f"{where}: {what}", hint=hint) from error
+        if not isinstance(error, requests.RequestException | httpx2.HTTPError):
+            raise
+        if (response := getattr(error, "response", None)) is not None:
+            raise refusal(where, response) from error
+        if isinstance(error, down):
+            said = f"{where}: the connection failed ({first_line(error)})"
+            raise Unreachable(said, hint=f"check the network; then {NEXT}") from error
         said = f"{where}: cannot be fetched ({first_line(error)})"
         raise PublicError(said, hint=MOVED) from error
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
-from fewbench.public.fetching import GATED, MOVED, Fetcher, Remote, laid_out
+from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
 
 # Tests put local servers in their place; the Hub's is HF_ENDPOINT.
 HOSTS = {
@@ -36,15 +36,12 @@ class Listing:
     folders : list of str
     created : dict
         Path → time of upload, where the host says it.
-    is_gated : bool
-        Whether the terms of the repository must be accepted.
     """
 
     commit: str
     files: list[Remote]
     folders: list[str] = field(default_factory=list)
     created: dict[str, str] = field(default_factory=dict)
-    is_gated: bool = False
 
 
 def commit_of(said: object) -> str:
@@ -81,13 +78,15 @@ class Hub:
         )
 
     def files(self, repo: str, revision: str | None = None) -> Listing:
-        """Return all files of a repository."""
+        """Return all files of a repository; PublicError if its terms are not accepted."""
 
         def listed() -> Listing:
             info = self._api.dataset_info(repo, revision=revision, files_metadata=True)
+            if info.gated:
+                self._api.auth_check(repo, repo_type="dataset")
             commit = commit_of(info.sha)
             files = [self._remote(repo, commit, one, one.rfilename) for one in info.siblings or []]
-            return Listing(commit, files, is_gated=bool(info.gated))
+            return Listing(commit, files)
 
         return self._ask(repo, listed)
 
@@ -122,15 +121,6 @@ class Hub:
         batches = [paths[start : start + 500] for start in range(0, len(paths), 500)]
         found = [self._ask(repo, lambda some=some: listed(some)) for some in batches]  # type: ignore[misc]
         return [one for batch in found for one in batch]
-
-    def check_terms(self, repo: str) -> None:
-        """PublicError if the terms of a gated repository are not accepted."""
-        try:
-            self._ask(repo, lambda: self._api.auth_check(repo, repo_type="dataset"))
-        except PublicError as error:
-            if error.hint == GATED:
-                raise PublicError(f"{repo}: its terms are not accepted", hint=GATED) from error
-            raise
 
     def _remote(self, repo: str, commit: str, one: Any, path: str) -> Remote:
         return Remote(
@@ -216,3 +206,19 @@ def zenodo_files(fetcher: Fetcher, record: str) -> Listing:
             for one in fetcher.json(url)["files"]
         ]
     return Listing(f"record {record}", files)
+
+
+def list_files(fetcher: Fetcher, place: str, revision: str | None, under: str = "") -> Listing:
+    """Return the files of `hub:ORG/NAME`, `github:OWNER/NAME` or `zenodo:RECORD`.
+
+    With `under`, only those in a folder; of a repository at the Hub, not those in its folders.
+    """
+    host, _, name = place.partition(":")
+    if host == "github":
+        return github_files(fetcher, name, revision, under)
+    if host == "zenodo":
+        return zenodo_files(fetcher, name)
+    hub = Hub(fetcher)
+    return (
+        hub.folder(name, hub.commit(name, revision), under) if under else hub.files(name, revision)
+    )
