@@ -183,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
             fault = site.faults[path].pop(0) if site.faults[path] else None
         try:
             agent = self.headers["User-Agent"]
-            assert agent.startswith("fewbench/"), (agent, path)
+            assert "fewbench/" in agent or "hf_hub/" in agent, (agent, path)
             time.sleep(site.pause)
             self.reply(site, path, fault, *site.answer(path, query, body))
         except (BrokenPipeError, ConnectionResetError):
@@ -205,9 +205,10 @@ class Handler(BaseHTTPRequestHandler):
         whole = len(content)
         asked = self.headers.get("Range")
         if asked and status == 200 and "Content-Encoding" not in headers:
-            start = int(asked.removeprefix("bytes=").rstrip("-"))
-            status, content = 206, content[start:]
-            headers = {**headers, "Content-Range": f"bytes {start}-{whole - 1}/{whole}"}
+            start, _, end = asked.removeprefix("bytes=").partition("-")
+            status, content = 206, content[int(start) : int(end or whole) + 1]
+            last = int(start) + len(content) - 1
+            headers = {**headers, "Content-Range": f"bytes {start}-{last}/{whole}"}
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -223,10 +224,15 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(site.pause)
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, *said):  # of clients that hang up
+        pass
+
+
 @contextmanager
 def serving():
     """Give a site and its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.site = Site()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)

@@ -1,6 +1,7 @@
 """Sources of agent benchmarks: what is scored is an agent with a model, not a model alone."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,16 +15,16 @@ from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, github_files
 from fewbench.public.source import (
     Ask,
+    Files,
     Found,
-    Layout,
     day_of,
+    each_model,
     from_rows,
-    left_out,
-    or_note,
+    rows_of,
     with_attributes,
 )
 from fewbench.readers import Reading, read
-from fewbench.readers.files import at, load_json, load_object, object_at
+from fewbench.readers.files import at, load_object, object_at
 from fewbench.readers.harnesses.swe_bench import DETAILS, LISTS, date_of
 
 # The data set that says which instances a split has.
@@ -40,7 +41,8 @@ INSTANCES = {
 # -- SWE-bench -------------------------------------------------------------------------------
 
 
-def _find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
+def find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
+    """List results and metadata of submissions, and the table of instances."""
     split = ask.split or "verified"
     under = f"evaluation/{split}"
     listing = github_files(fetcher, "SWE-bench/experiments", ask.revision, under)
@@ -71,7 +73,8 @@ def _find_swe_bench(ask: Ask, fetcher: Fetcher) -> Found:
     return Found([*files, table], listing.commit, notes=notes)
 
 
-def _read_swe_bench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_swe_bench(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read which instances each submission resolved."""
     paths = [folder / one.path for one in found.files if "metadata.y" not in one.path]
     reading = read(_best_form(paths), form="swe-bench", damaged="skip")
     attributes: dict[str, dict[str, Any]] = {}
@@ -127,47 +130,40 @@ TERMINAL_2 = "harborframework/terminal-bench-2-leaderboard"
 TERMINAL_2_FOLDER = "submissions/terminal-bench/2.0"
 
 
-def _find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
+TERMINAL_1 = Files(
+    "github:laude-institute/terminal-bench-leaderboard",
+    ("results/*/*/*/results.json",),
+    under="results",
+    sample=slice(1, 3),  # AGENT/MODEL
+)
+
+
+def find_terminal(ask: Ask, fetcher: Fetcher) -> Found:
+    """List results of jobs; of version 2, also the trials of each job."""
     if ask.benchmark == "1":
-        listing = github_files(
-            fetcher, "laude-institute/terminal-bench-leaderboard", ask.revision, "results"
-        )
-        runs = [
-            one
-            for one in listing.files
-            if len(PurePosixPath(one.path).parts) == 5 and one.path.endswith("/results.json")
-        ]
-        kept = set(sampled([_folder_of(one.path) for one in runs], ask.models))
-        return Found([one for one in runs if _folder_of(one.path) in kept], listing.commit)
+        return TERMINAL_1(ask, fetcher)
     hub = Hub(fetcher)
     commit = hub.commit(TERMINAL_2, ask.revision)
-    _, folders = hub.folder(TERMINAL_2, commit, TERMINAL_2_FOLDER)
-    chosen = sampled(folders, ask.models)
-    reasons: list[str] = []
+    folders = hub.folder(TERMINAL_2, commit, TERMINAL_2_FOLDER).folders
 
     def jobs_of(folder: str) -> list[tuple[Remote, list[str]]]:
         jobs = []
-        for job in hub.folder(TERMINAL_2, commit, folder)[1]:
-            files, trials = hub.folder(TERMINAL_2, commit, job)
-            result = [one for one in files if PurePosixPath(one.path).name == "result.json"]
-            names = [PurePosixPath(trial).name for trial in trials]
+        for job in hub.folder(TERMINAL_2, commit, folder).folders:
+            listing = hub.folder(TERMINAL_2, commit, job)
+            result = [one for one in listing.files if PurePosixPath(one.path).name == "result.json"]
+            names = [PurePosixPath(trial).name for trial in listing.folders]
             jobs += [(one, [name for name in names if "__" in name]) for one in result]
         if not jobs:
             raise PublicError(f"{folder}: no result.json of a job")
         return jobs
 
-    listed = fetcher.each(lambda one: or_note(lambda: jobs_of(one), reasons), chosen)
-    jobs = [job for one in listed for job in one or ()]
-    notes = left_out(reasons, len(chosen), "submission")
+    found, notes = each_model(fetcher, jobs_of, sampled(folders, ask.models), "submission")
+    jobs = [job for own in found.values() for job in own]
     return Found([one for one, _ in jobs], commit, notes=notes, known=[own for _, own in jobs])
 
 
-def _folder_of(path: str) -> str:
-    """Return AGENT/MODEL of results/AGENT/MODEL/RUN/results.json."""
-    return "/".join(PurePosixPath(path).parts[1:3])
-
-
-def _read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_terminal(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read the mean reward of the trials of each task."""
     rows: list[tuple[str, str, float]] = []
     attributes: dict[str, dict[str, Any]] = {}
     untold = 0
@@ -217,18 +213,19 @@ def _rewards(data: dict[str, Any]) -> dict[str, float]:
 
 # -- tau2-bench ------------------------------------------------------------------------------
 
-DOMAINS = ("airline", "retail", "telecom", "banking_knowledge")
+DOMAINS = ("airline", "retail", "telecom")  # without --split
 SUBMISSIONS = "web/leaderboard/public/submissions"
 
 
-def _find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
+def find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
+    """List trajectories of the submissions in the manifest."""
     repo = "sierra-research/tau2-bench"
     listing = github_files(fetcher, repo, ask.revision, SUBMISSIONS)
     url = {one.path: one.url for one in listing.files}
     with laid_out(f"{repo}/{SUBMISSIONS}/manifest.json"):
         named = fetcher.json(url[f"{SUBMISSIONS}/manifest.json"])["submissions"]
         chosen = sampled([str(one) for one in named], ask.models)
-    wanted = DOMAINS[:3] if ask.split is None else (ask.split,)
+    wanted = DOMAINS if ask.split is None else (ask.split,)
 
     def submission(name: str) -> tuple[list[Remote], dict[str, Any]]:
         path = f"{SUBMISSIONS}/{name}/submission.json"
@@ -257,29 +254,26 @@ def _find_tau2(ask: Ask, fetcher: Fetcher) -> Found:
             raise PublicError(f"{name}: no trajectories of {some(wanted)}")
         return files, attributes
 
-    reasons: list[str] = []
-    listed = fetcher.each(lambda one: or_note(lambda: submission(one), reasons), chosen)
-    pairs = {name: one for name, one in zip(chosen, listed, strict=True) if one is not None}
+    pairs, notes = each_model(fetcher, submission, chosen, "submission")
     return Found(
         [file for files, _ in pairs.values() for file in files],
         listing.commit,
         {name: attributes for name, (_, attributes) in pairs.items()},
-        left_out(reasons, len(chosen), "submission"),
+        notes,
     )
 
 
-def _read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
-    rows = []
-    for one in found.files:
-        path = folder / one.path
-        model, domain = PurePosixPath(one.path).parts[1:3]
-        data = load_json(path)
-        with laid_out(path):
-            for trial in data["simulations"]:
-                told = trial.get("reward_info")
-                score = 0.0 if told is None else float(told["reward"])
-                rows.append((model, f"{domain}/{trial['task_id']}", score, domain))
-    frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
+def read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read the mean reward of the trials of each task; a trial without one has 0."""
+
+    def trials(place: PurePosixPath, data: dict[str, Any]) -> Iterable[tuple[Any, ...]]:
+        model, domain = place.parts[1:3]
+        for trial in data["simulations"]:
+            told = trial.get("reward_info")
+            score = 0.0 if told is None else float(told["reward"])
+            yield model, f"{domain}/{trial['task_id']}", score, domain
+
+    frame = rows_of(found, folder, trials)
     reading = from_rows(frame, what="tau2-bench")
     scores = with_attributes(reading.scores, found.attributes)
     users = {str(one["user_simulator"]) for one in found.attributes.values()} - {""}
@@ -287,10 +281,3 @@ def _read_tau2(ask: Ask, found: Found, folder: Path) -> Reading:
     if len(users) > 1:
         notes.append(f"the simulated user differs between models: {some(sorted(users))}")
     return Reading(scores, tuple(notes))
-
-
-AGENTS: dict[str, Layout] = {
-    "swe-bench": (_find_swe_bench, _read_swe_bench),
-    "terminal-bench": (_find_terminal, _read_terminal),
-    "tau2-bench": (_find_tau2, _read_tau2),
-}

@@ -1,168 +1,82 @@
-"""All sources by name."""
+"""All sources by name: a row of sources.csv, where its files are, and how they are read."""
 
+import csv
 import re
+from importlib.resources import files
 
 import pandas as pd
 
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
-from fewbench.public.agents import AGENTS, DOMAINS, TERMINAL_2
-from fewbench.public.logs import EEE, LOGS, V1, V1_AUTHOR, V2, V2_AUTHOR, repository
-from fewbench.public.source import HUB, Source
-from fewbench.public.tables import LIVEBENCH, METABENCH, TABLES
-from fewbench.readers.harnesses.swe_bench import SPLITS
+from fewbench.public import agents, logs, tables
+from fewbench.public.source import HUB, Files, Find, Read, Source
 
-AT_HUB = "https://huggingface.co/datasets"
-# Numbers and sizes are approximate, as others last saw them.
-_ALL = (
-    Source(
-        "swe-bench",
-        "SWE-bench: submissions of agents, resolved or not by instance",
-        "https://github.com/SWE-bench/experiments",
-        *("180 (verified)", "500 (verified)", "a few MB"),
-        "not stated in the repository; its site is CC BY-NC",
-        "Jimenez et al. 2024, SWE-bench, ICLR",
-        *AGENTS["swe-bench"],
-        splits=SPLITS,
+WAYS: dict[str, tuple[Find, Read]] = {
+    "swe-bench": (agents.find_swe_bench, agents.read_swe_bench),
+    "terminal-bench": (agents.find_terminal, agents.read_terminal),
+    "tau2-bench": (agents.find_tau2, agents.read_tau2),
+    "helm": (logs.find_helm, logs.read_helm),
+    "open-llm-leaderboard-v1": (logs.find_v1, logs.read_v1),
+    "open-llm-leaderboard-v2": (logs.find_v2, logs.read_v2),
+    "every-eval-ever": (logs.find_eee, logs.read_eee),
+    "livebench": (
+        Files("hub:livebench/model_judgment", ("data/leaderboard-*.parquet",)),
+        tables.read_livebench,
     ),
-    Source(
-        "terminal-bench",
-        "Terminal-Bench: tasks in a terminal, five trials each",
-        f"{AT_HUB}/{TERMINAL_2}",
-        *("75 (2), 12 (1)", "89 (2), 80 (1)", "a few MB"),
-        "Apache-2.0",
-        "Terminal-Bench, https://www.tbench.ai",
-        *AGENTS["terminal-bench"],
-        benchmarks=("2", "1"),
-        default="2",
+    "livecodebench": (tables.find_livecodebench, tables.read_livecodebench),
+    "openeval": (
+        Files("hub:human-centered-eval/OpenEval", ("response/*.parquet", "item/*.parquet")),
+        tables.read_openeval,
     ),
-    Source(
-        "tau2-bench",
-        "tau2-bench: conversations with tools, four trials each",
-        "https://github.com/sierra-research/tau2-bench",
-        *("29", "278", "varies"),
-        "MIT",
-        "Barres et al. 2025, tau2-bench",
-        *AGENTS["tau2-bench"],
-        splits=DOMAINS,
+    "measurement-db": (
+        Files(
+            "hub:aims-foundations/measurement-db",
+            ("{benchmark}/response*",),
+            under="{benchmark}",
+            optional=("{benchmark}/subjects.*", "{benchmark}/benchmarks.*"),
+        ),
+        tables.read_measurement,
     ),
-    Source(
-        "helm",
-        "HELM: runs of its public leaderboards",
-        "https://crfm.stanford.edu/helm",
-        *("68 to 91", "by scenario", "100 kB per run"),
-        "not stated",
-        "Liang et al. 2023, HELM, TMLR",
-        *LOGS["helm"],
-        benchmarks=("mmlu", "lite", "capabilities", "safety"),
-        splits=("*",),
+    "mmlu-pro": (
+        Files("github:TIGER-AI-Lab/MMLU-Pro", ("*.zip",), under="eval_results", sample=slice(None)),
+        tables.read_mmlu_pro,
     ),
-    Source(
-        "open-llm-leaderboard-v1",
-        "Open LLM Leaderboard v1, until June 2024",
-        f"https://huggingface.co/{V1_AUTHOR}",
-        *("more than 5,000", "817 to 14,042", "1.4 (winogrande) to 80 MB (mmlu) per model"),
-        "not stated",
-        "Beeching et al. 2023, Open LLM Leaderboard",
-        *LOGS["open-llm-leaderboard-v1"],
-        benchmarks=tuple(V1),
-        has_revisions=False,
+    "alpaca-eval": (
+        Files(
+            "github:tatsu-lab/alpaca_eval",
+            ("*/weighted_alpaca_eval_gpt4_turbo/annotations.json",),
+            under="results",
+            sample=slice(None),
+        ),
+        tables.read_alpaca,
     ),
-    Source(
-        "open-llm-leaderboard-v2",
-        "Open LLM Leaderboard v2, until March 2025",
-        f"https://huggingface.co/{V2_AUTHOR}",
-        *("4,576", "541 (ifeval) to 12,032 (mmlu_pro)", "up to 378 MB (mmlu_pro) per model"),
-        "terms to accept for each model",
-        "Fourrier et al. 2024, Open LLM Leaderboard v2",
-        *LOGS["open-llm-leaderboard-v2"],
-        benchmarks=tuple(V2),
-        has_revisions=False,
+    "metabench": (
+        Files("zenodo:12819251", ("*{benchmark}*.csv",), is_one=True),
+        tables.read_metabench,
     ),
-    Source(
-        "every-eval-ever",
-        "Every Eval Ever: records of many harnesses in one schema",
-        f"{AT_HUB}/{EEE}",
-        *("varies", "varies", "varies"),
-        "MIT",
-        f"Every Eval Ever, {AT_HUB}/{EEE}",
-        *LOGS["every-eval-ever"],
-        benchmarks=("*",),
-    ),
-    Source(
-        "livebench",
-        "LiveBench: judged answers to questions that are replaced regularly",
-        f"{AT_HUB}/livebench/model_judgment",
-        *("195", "494", "1 MB"),
-        "not stated",
-        "White et al. 2025, LiveBench, ICLR",
-        *TABLES["livebench"],
-        benchmarks=(*LIVEBENCH, "all"),
-        default="all",
-    ),
-    Source(
-        "livecodebench",
-        "LiveCodeBench: code generation",
-        "https://livecodebench.github.io",
-        *("28", "1,055", "7 MB"),
-        "CC BY-SA 4.0",
-        "Jain et al. 2025, LiveCodeBench, ICLR",
-        *TABLES["livecodebench"],
-        has_revisions=False,
-    ),
-    Source(
-        "openeval",
-        "OpenEval: item-level responses of several benchmarks",
-        f"{AT_HUB}/human-centered-eval/OpenEval",
-        *("124", "541 (IFEval)", "1.3 GB for all"),
-        "CC BY-NC",
-        f"OpenEval, {AT_HUB}/human-centered-eval/OpenEval",
-        *TABLES["openeval"],
-        benchmarks=("*",),
-    ),
-    Source(
-        "measurement-db",
-        "measurement-db: responses of more than 100 benchmarks",
-        f"{AT_HUB}/aims-foundations/measurement-db",
-        *("varies", "varies", "varies"),
-        "share-alike; terms to accept",
-        f"AI measurement database, {AT_HUB}/aims-foundations/measurement-db",
-        *TABLES["measurement-db"],
-        benchmarks=("*",),
-    ),
-    Source(
-        "mmlu-pro",
-        "MMLU-Pro: answers of its leaderboard",
-        "https://github.com/TIGER-AI-Lab/MMLU-Pro",
-        *("48", "12,032", "200 MB"),
-        "Apache-2.0",
-        "Wang et al. 2024, MMLU-Pro, NeurIPS",
-        *TABLES["mmlu-pro"],
-        splits=("*",),
-    ),
-    Source(
-        "alpaca-eval",
-        "AlpacaEval 2: preference over GPT-4 Turbo",
-        "https://github.com/tatsu-lab/alpaca_eval",
-        *("223", "805", "varies"),
-        "Apache-2.0",
-        "Li et al. 2023, AlpacaEval; Dubois et al. 2024",
-        *TABLES["alpaca-eval"],
-    ),
-    Source(
-        "metabench",
-        "metabench: six benchmarks of the Open LLM Leaderboard",
-        "https://zenodo.org/records/12819251",
-        *("more than 5,000", "817 to 14,042", "varies"),
-        "CC BY-NC-SA",
-        "Kipnis et al. 2025, metabench, ICLR",
-        *TABLES["metabench"],
-        benchmarks=METABENCH,
-        has_revisions=False,
-    ),
-)
-SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
+}
 NAMED = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def _sources() -> dict[str, Source]:
+    lines = files("fewbench.public").joinpath("sources.csv").read_text(encoding="utf-8")
+    sources = {}
+    for row in csv.DictReader(lines.splitlines()):
+        find, read = WAYS[row["name"]]
+        sources[row["name"]] = Source(
+            **{key: row[key] for key in COLUMNS},
+            find=find,
+            read=read,
+            benchmarks=tuple(row["benchmarks"].split()),
+            splits=tuple(row["splits"].split()),
+            default=row["default"] or None,
+            has_revisions=row["has_revisions"] == "yes",
+        )
+    return sources
+
+
+COLUMNS = ("name", "title", "url", "models", "items", "size", "license", "cite")
+SOURCES: dict[str, Source] = _sources()
 
 
 def find_source(name: str) -> Source:
@@ -178,7 +92,7 @@ def find_source(name: str) -> Source:
     if name.startswith(HUB):
         if not NAMED.fullmatch(name.removeprefix(HUB)):
             raise PublicError(f"{name!r} is not a dataset repository", hint="as in hub:ORG/DATASET")
-        return repository(name)
+        return logs.repository(name)
     if name not in SOURCES:
         hint = did_you_mean(name, SOURCES, "see fewbench get list, or pass hub:ORG/DATASET")
         raise PublicError(f"unknown source {name!r}", hint=hint)
@@ -197,21 +111,10 @@ def public_sources() -> pd.DataFrame:
     """
     rows = [
         {
-            "name": one.name,
-            "title": one.title,
-            "benchmarks": _listed(one.benchmarks),
-            "splits": _listed(one.splits),
-            "models": one.models,
-            "items": one.items,
-            "size": one.size,
-            "license": one.license,
-            "cite": one.cite,
-            "url": one.url,
+            **{key: getattr(one, key) for key in COLUMNS},
+            "benchmarks": "any" if one.benchmarks == ("*",) else ", ".join(one.benchmarks),
+            "splits": "any" if one.splits == ("*",) else ", ".join(one.splits),
         }
         for one in SOURCES.values()
     ]
     return pd.DataFrame(rows).set_index("name")
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return "any" if names == ("*",) else ", ".join(names)

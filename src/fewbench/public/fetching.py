@@ -1,42 +1,32 @@
-"""Fetch files over HTTP: resumable, checksummed, cached, and polite to the host.
+"""Fetch files by huggingface_hub and pooch: cached, resumed, and a few at a time.
 
-A file is downloaded to NAME.part and renamed when its size and checksum are right, so a file with
-its own name is always whole. A stopped download continues from NAME.part where the host allows it.
+A file has its own name only when it is whole. What is there is not fetched again.
 """
 
 import hashlib
-import re
-import shutil
+import os
 import threading
-import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from fewbench._files import naming, only_process
+from fewbench._files import naming
 from fewbench._json import loads
-from fewbench._names import counted
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
 
-AGENT = f"fewbench/{__version__}"
 CONNECTIONS = 4  # at the same time
-TRIES = 6
+TRIES = 5
 BACKOFF = 1.0  # seconds before the second try; doubles with every try
-LONGEST = 300.0  # seconds that a host may ask us to wait
-RETRIED = {408, 425, 429, 500, 502, 503, 504}
-CHUNK = 1 << 16
-LARGEST_LISTING = 200 * 2**20
-LARGEST_UNPACKED = 2 * 2**30
-PART = ".part"
-NEXT = "run the command again: finished files are kept and the others continue"
+LONGEST = 300  # seconds that a host may ask us to wait
+TIMEOUT = (15.0, 30.0)  # seconds to connect and to wait for an answer
+RETRIED = (408, 425, 429, 500, 502, 503, 504)
+BLOCK = 1 << 22  # bytes of a request to the Hub
+NEXT = "run the command again: what was fetched is kept"
 MOVED = (
     "the source has moved or removed the file; check its page, or pass another --revision if it "
     "has several"
@@ -46,22 +36,20 @@ GATED = (
     "browser, and run the command again"
 )
 
+PRIVATE = "check the name; for a private one, log in with `hf auth login`"
+
 T = TypeVar("T")
 S = TypeVar("S")
 Progress = Callable[[int, int], None]
 
 
-class Later(Exception):
-    """A request that failed and may work later; `seconds` is what the host asks us to wait."""
-
-    def __init__(self, reason: str, seconds: float | None = None, tries: int = TRIES) -> None:
-        super().__init__(reason)
-        self.seconds = seconds
-        self.tries = tries
-
-
 class Unreachable(PublicError):
-    """A host that does not answer, or not now: unlike a missing file, a reason to stop."""
+    """A host that does not answer, or not now: unlike a missing file, a reason to stop.
+
+    `seconds` is what the host asks us to wait.
+    """
+
+    seconds = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,20 +64,16 @@ class Remote:
     size : int, optional
         Bytes, if the host's listing says so.
     digest : str
-        `sha256:HEX`, `md5:HEX` or `git:HEX` (SHA-1 of a Git blob); "" if unknown. A file without a
-        digest is never continued, as it may have changed since.
-    headers : dict
-        Headers of the request, such as a login.
-    packed : bool
-        Whether the host stores the file compressed, so that size and digest are of those bytes.
+        `sha256:HEX` or `md5:HEX`; "" if unknown.
+    hub : str
+        The file's path in huggingface_hub's file system; "" for files of other hosts.
     """
 
     url: str
     path: str
     size: int | None = None
     digest: str = ""
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-    packed: bool = False
+    hub: str = ""
 
     def __post_init__(self) -> None:
         place = PurePosixPath(self.path)
@@ -105,44 +89,115 @@ class Remote:
             raise PublicError(f"the listing has the address {self.url!r}", hint=MOVED)
 
 
-def http() -> Any:
-    """Return the HTTP library; MissingExtraError if it is not installed."""
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Raise PublicError, with what to do, in place of what huggingface_hub and requests raise."""
+    import httpx2
+    import requests
+    from huggingface_hub import errors
+
+    known: tuple[tuple[Any, str, str], ...] = (
+        (errors.GatedRepoError, "the dataset's terms are not accepted", GATED),
+        (errors.RepositoryNotFoundError, "no such dataset repository, or it is private", PRIVATE),
+        (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set", "unset it to fetch results"),
+        (errors.HFValidationError, "not a dataset repository", "as in hub:ORG/DATASET"),
+        (FileNotFoundError, "no such file or revision", MOVED),  # of the Hub's file system
+    )
+    down = (requests.ConnectionError, requests.Timeout, httpx2.TransportError)
     try:
-        import httpx2
-    except ImportError as error:
-        raise MissingExtraError(
-            "fetching public results needs huggingface_hub", hint="pip install 'fewbench[hub]'"
-        ) from error
-    return httpx2
+        yield
+    except Exception as error:
+        for kind, what, hint in known:
+            if isinstance(error, kind):
+                raise PublicError(f"{where}: {what}", hint=hint) from error
+        if not isinstance(error, requests.RequestException | httpx2.HTTPError):
+            raise
+        if (response := getattr(error, "response", None)) is not None:
+            raise refusal(where, response) from error
+        if isinstance(error, down):
+            said = f"{where}: the connection failed ({first_line(error)})"
+            raise Unreachable(said, hint=f"check the network; then {NEXT}") from error
+        said = f"{where}: cannot be fetched ({first_line(error)})"
+        raise PublicError(said, hint=MOVED) from error
 
 
-@lru_cache(maxsize=1)
-def _certificates() -> Any:
-    """Return the system's certificates, which take long to read."""
-    return http().create_ssl_context()
+def refusal(where: str, response: Any) -> PublicError:
+    """Return the error of an HTTP status, from 400."""
+    status, headers = response.status_code, response.headers
+    if status in (403, 429) and headers.get("X-RateLimit-Remaining") == "0":
+        hint = "set GITHUB_TOKEN to a personal access token, or wait for an hour"
+        return Unreachable(f"{where}: the host's limit of requests is reached", hint=hint)
+    if status in RETRIED or (status == 403 and "Retry-After" in headers):
+        busy = Unreachable(f"{where}: the host is busy (HTTP {status})", hint=NEXT)
+        busy.seconds = _pause(headers)
+        return busy
+    if status in (401, 403):
+        return PublicError(f"{where}: access is refused (HTTP {status})", hint=GATED)
+    if status in (404, 410):
+        return PublicError(f"{where}: no such file or revision (HTTP {status})", hint=MOVED)
+    return PublicError(f"{where}: HTTP {status}", hint=MOVED)
+
+
+def _pause(headers: Any) -> float:
+    from huggingface_hub.utils import (  # type: ignore[attr-defined]
+        parse_ratelimit_headers,
+    )
+
+    limit = parse_ratelimit_headers(headers)
+    if limit is not None and not limit.remaining:
+        return float(limit.reset_in_seconds)
+    said = str(headers.get("Retry-After", ""))
+    return float(said) if said.isdecimal() else 0.0
 
 
 class Fetcher:
-    """Requests to public hosts with retries and few connections; use it in a `with` block.
+    """Requests to public hosts, a few at a time; use it in a `with` block.
 
     Parameters
     ----------
     progress : callable, optional
         Called with (done, all) megabytes while files are fetched.
+
+    Raises
+    ------
+    MissingExtraError
+        If huggingface_hub or pooch is not installed.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
-        self._library = http()
-        self._client = self._library.Client(
-            headers={"User-Agent": AGENT},
-            timeout=self._library.Timeout(30.0, connect=15.0),
-            follow_redirects=True,
-            verify=_certificates(),
+        try:
+            import huggingface_hub
+            import pooch
+            import requests
+        except ImportError as error:
+            raise MissingExtraError(
+                "fetching public results needs huggingface_hub and pooch",
+                hint="pip install 'fewbench[hub]'",
+            ) from error
+        from urllib3.util import Retry
+
+        self._pooch = pooch
+        pooch.get_logger().setLevel("ERROR")
+        endpoint = os.environ.get("HF_ENDPOINT")
+        self.api = huggingface_hub.HfApi(
+            endpoint=endpoint, library_name="fewbench", library_version=__version__
         )
+        self.hub = huggingface_hub.HfFileSystem(endpoint=endpoint, skip_instance_cache=True)
+        retries = Retry(
+            *(TRIES, 2),
+            status_forcelist=RETRIED,
+            backoff_factor=BACKOFF,
+            retry_after_max=LONGEST,
+            raise_on_status=False,
+        )
+        self._session = requests.Session()
+        self._session.headers["User-Agent"] = f"fewbench/{__version__}"
+        for scheme in ("http://", "https://"):
+            adapter = requests.adapters.HTTPAdapter(CONNECTIONS, CONNECTIONS, retries)
+            self._session.mount(scheme, adapter)
         self.progress = progress
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._not_before: dict[str, float] = {}  # by host, on the clock of time.monotonic
         self._done = 0
         self._total = 0
 
@@ -151,70 +206,42 @@ class Fetcher:
 
     def __exit__(self, *error: object) -> None:
         self._stopped.set()
-        self._client.close()
+        self._session.close()
 
-    # -- requests ----------------------------------------------------------------------------
-
-    def retried(self, attempt: Callable[[], T], what: str) -> T:
-        """Call `attempt` until it stops raising `Later`; PublicError after the last try."""
-        host = urlsplit(what).netloc
-        for number in range(1, TRIES + 1):
-            self._sleep(self._not_before.get(host, 0.0) - time.monotonic())
+    def ask_hub(self, call: Callable[[], T], where: str) -> T:
+        """Return what a call of the Hub returns; PublicError if it fails, or after the last try."""
+        for number in range(TRIES):
             try:
-                return attempt()
-            except self._library.TransportError as error:
-                refused = isinstance(error, self._library.ConnectError)
-                later = Later(f"the connection failed ({first_line(error)})", None, 3 * refused)
-            except (self._library.RequestError, self._library.InvalidURL) as error:
-                said = f"{what}: cannot be fetched ({first_line(error)})"
-                raise PublicError(said, hint=MOVED) from error
-            except Later as error:
-                later = error
-            asked = later.seconds or 0.0
-            if asked > LONGEST:
-                minutes = f"{asked / 60:,.0f} minutes"
-                said = f"{what}: {later}; the host asks for a pause of {minutes}"
-                raise Unreachable(said, hint=NEXT) from later
-            if number >= (later.tries or TRIES):
-                said = f"{what}: {later}, {counted(number, 'try', 'tries')}"
-                raise Unreachable(said, hint=NEXT) from later
-            if later.seconds is not None:  # the pause is for all requests to this host
-                self._not_before[host] = time.monotonic() + later.seconds
-            self._sleep(asked or BACKOFF * 2 ** (number - 1))
+                with explained(where):
+                    return call()
+            except Unreachable as error:
+                pause = error.seconds or BACKOFF * 2**number
+                if number == TRIES - 1 or pause > LONGEST or self._stopped.wait(pause):
+                    raise
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                what = f"{where}: not an answer of the Hub ({first_line(error)})"
+                raise PublicError(what, hint=MOVED) from error
         raise AssertionError("unreachable")
 
-    def _sleep(self, seconds: float) -> None:
-        if self._stopped.wait(max(seconds, 0.0)):
-            raise Unreachable("stopped", hint=NEXT)
-
-    def get(self, url: str, headers: dict[str, str] | None = None) -> bytes:
-        """Return a small document, such as a listing.
+    def json(self, url: str, headers: dict[str, str] | None = None) -> Any:
+        """Return a JSON document, such as a listing.
 
         Raises
         ------
         PublicError
-            If the host refuses it, does not answer, or answers with too much.
+            If the host refuses it or does not answer, or it is not JSON.
         """
-
-        def attempt() -> bytes:
-            with self._client.stream("GET", url, headers=headers or {}) as response:
-                check(response, url)
-                said = bytearray()
-                for block in response.iter_bytes():
-                    said += block
-                    if len(said) > LARGEST_LISTING:
-                        raise PublicError(f"{url}: larger than any listing", hint=MOVED)
-                return bytes(said)
-
-        return self.retried(attempt, url)
-
-    def json(self, url: str, headers: dict[str, str] | None = None) -> Any:
-        """Return a JSON document; raises as `get`, and PublicError if it is not JSON."""
-        said = self.get(url, headers)
+        with explained(url):
+            response = self._session.get(url, headers=headers, timeout=TIMEOUT)
+            response.raise_for_status()
         try:
-            return loads(said)
+            return loads(response.content)
         except ValueError as error:
             raise PublicError(f"{url}: not JSON ({first_line(error)})", hint=MOVED) from error
+
+    def read_hub(self, remote: Remote) -> bytes:
+        """Return the content of a small file at the Hub; raises as `fetch`."""
+        return self.ask_hub(lambda: bytes(self.hub.cat_file(remote.hub)), remote.url)
 
     def each(self, work: Callable[[S], T], what: Sequence[S]) -> list[T]:
         """Return `work` of each, a few at a time; the first error stops the others."""
@@ -232,33 +259,19 @@ class Fetcher:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    # -- files -------------------------------------------------------------------------------
-
     def fetch(self, remotes: Sequence[Remote], folder: Path) -> None:
         """Download files into a folder, unless they are there.
 
         Raises
         ------
         PublicError
-            If a file cannot be fetched, is not what the listing promises, or the disk is too small.
+            If a file cannot be fetched, or is not what the listing promises.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        busy = f"{folder}: another fewbench get is downloading into this folder"
-        with only_process(folder / ".lock", busy):
-            left = [one for one in remotes if not is_there(one, folder)]
-            sizes = {one.path: one.size or 0 for one in remotes}
-            self._total = sum(sizes.values())
-            self._done = self._total - sum(one.size or 0 for one in left)
-            needed = sum((one.size or 0) - partial(one, folder) for one in left)
-            free = shutil.disk_usage(folder).free
-            if needed > free:
-                raise PublicError(
-                    f"{folder}: the files need {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are "
-                    "free",
-                    hint="pass --cache FOLDER on another disk, or fewer --models",
-                )
-            self._report(0)
-            self.each(lambda one: self._fetch(one, folder), left)
+        left = [one for one in remotes if not is_there(one, folder)]
+        self._total = sum(one.size or 0 for one in remotes)
+        self._done = self._total - sum(one.size or 0 for one in left)
+        self._report(0)
+        self.each(lambda one: self._fetch(one, folder), left)
 
     def _report(self, more: int) -> None:
         with self._lock:
@@ -266,161 +279,63 @@ class Fetcher:
             done, total = self._done, max(self._done, self._total)
         if self.progress is not None:
             self.progress(done // 10**6, -(-total // 10**6))
+        if self._stopped.is_set():
+            raise Unreachable("stopped", hint=NEXT)
 
     def _fetch(self, remote: Remote, folder: Path) -> None:
         target = folder / remote.path
-        part = target.with_name(target.name + PART)
         target.parent.mkdir(parents=True, exist_ok=True)
-        self._report(partial(remote, folder))
+        try:
+            with naming(target), explained(remote.url):
+                if remote.hub:
+                    self._from_hub(remote, target)
+                else:
+                    self._pooch.create(
+                        path=folder,
+                        base_url="",
+                        registry={remote.path: remote.digest or None},
+                        urls={remote.path: remote.url},
+                        retry_if_failed=2,
+                    ).fetch(remote.path, downloader=self._download)
+        except ValueError as error:
+            raise PublicError(f"{remote.url}: {first_line(error)}", hint=NEXT) from error
 
-        def attempt() -> str:
-            if not remote.digest or remote.packed:
-                self._drop(part)  # nothing says that the rest would belong to it
-            encoding = self._download(remote, part)
-            if said := _differs(remote, part):
-                self._drop(part)
-                raise Later(said, tries=2)
-            return encoding
+    def _download(self, url: str, output: str, _: object) -> None:
+        """Download for pooch, which renames the file when it is whole."""
+        with explained(url):
+            response = self._session.get(url, stream=True, timeout=TIMEOUT)
+            response.raise_for_status()
+        with response, open(output, "wb") as file:
+            for block in response.iter_content(1 << 16):
+                file.write(block)
+                self._report(len(block))
 
-        with naming(part):
-            if self.retried(attempt, remote.url) == "gzip":
-                _unpack(remote, part)
-            part.replace(target)
-
-    def _drop(self, part: Path) -> None:
-        if part.exists():
-            self._report(-part.stat().st_size)
+    def _from_hub(self, remote: Remote, target: Path) -> None:
+        """Download from the Hub, and continue with what an earlier run left of the same file."""
+        version = hashlib.sha256(f"{remote.hub}{remote.digest}".encode()).hexdigest()[:12]
+        part = target.with_name(f"{target.name}.{version}.part")
+        how = {"block_size": BLOCK, "cache_type": "none", "size": remote.size}
+        with part.open("ab") as file, self.hub.open(remote.hub, "rb", **how) as source:
+            self._report(file.tell())
+            source.seek(file.tell())
+            while block := source.read(BLOCK):
+                file.write(block)
+                self._report(len(block))
+        try:
+            if remote.size not in (None, part.stat().st_size):
+                raise ValueError(f"{part.stat().st_size:,} bytes came, not {remote.size:,}")
+            kind, _, digest = remote.digest.partition(":")
+            if digest and self._pooch.file_hash(part, kind) != digest:
+                raise ValueError("the file has another checksum than promised")
+        except ValueError:
             part.unlink()
-
-    def _download(self, remote: Remote, part: Path) -> str:
-        start = part.stat().st_size if part.exists() else 0
-        if start and start == remote.size:
-            return ""
-        headers = {**remote.headers, "Accept-Encoding": "gzip" if remote.packed else "identity"}
-        if start:
-            headers["Range"] = f"bytes={start}-"
-        with self._client.stream("GET", remote.url, headers=headers) as response:
-            if response.status_code == 416:  # the part is longer than the file
-                self._drop(part)
-                raise Later("the file has changed", tries=2)
-            check(response, remote.url)
-            goes_on = start and response.headers.get("Content-Range", "").startswith(
-                f"bytes {start}-"
-            )
-            if start and not goes_on:
-                self._report(-start)
-            with part.open("ab" if goes_on else "wb") as file:
-                for block in response.iter_raw():
-                    file.write(block)
-                    self._report(len(block))
-                    if self._stopped.is_set():
-                        raise Unreachable("stopped", hint=NEXT)
-            encoding = str(response.headers.get("Content-Encoding", "")).lower()
-        size = part.stat().st_size
-        if remote.size is not None and size < remote.size:
-            raise Later(f"{size:,} of {remote.size:,} bytes came")
-        return encoding
-
-
-def check(response: Any, url: str) -> None:
-    """Raise `Later` or PublicError for an answer that is not the document."""
-    status = response.status_code
-    if status < 400:
-        return
-    headers = response.headers
-    spent = headers.get("X-RateLimit-Remaining") == "0" and status in (403, 429)
-    if status in RETRIED or spent:
-        later = Later(f"HTTP {status}", pause(headers, spent))
-        if spent and (later.seconds or 0) > LONGEST:
-            raise Unreachable(
-                f"{url}: the host's limit of requests is reached",
-                hint="set GITHUB_TOKEN to a personal access token, or wait for an hour",
-            )
-        raise later
-    if headers.get("X-Error-Code") == "GatedRepo":
-        raise PublicError(f"{url}: the dataset's terms are not accepted", hint=GATED)
-    if status in (401, 403):
-        raise PublicError(f"{url}: access is refused (HTTP {status})", hint=GATED)
-    if status in (404, 410):
-        raise PublicError(f"{url}: no such file (HTTP {status})", hint=MOVED)
-    raise PublicError(f"{url}: HTTP {status}", hint=MOVED)
-
-
-def pause(headers: Any, spent: bool = False) -> float | None:
-    """Return the seconds that a host asks us to wait: by Retry-After, as the Hub or GitHub says it.
-
-    Examples
-    --------
-    >>> pause({"Retry-After": "7"}), pause({"Retry-After": "soon"})
-    (7.0, None)
-    >>> pause({"RateLimit": '"api";r=0;t=55'})
-    55.0
-    """
-    said = headers.get("Retry-After")
-    left = re.search(r"r=0;\s*t=(\d+)", headers.get("RateLimit", ""))
-    try:
-        if said is None and left:
-            return float(left[1])
-        if said is not None and said.strip().isdecimal():
-            return float(said)
-        if said is not None:
-            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
-        if spent:
-            return max(0.0, float(headers.get("X-RateLimit-Reset")) - time.time())
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return None
+            raise
+        part.replace(target)
 
 
 def is_there(remote: Remote, folder: Path) -> bool:
-    """Whether a file was fetched before; files get their name only when they are whole."""
-    target = folder / remote.path
-    if not target.is_file():
-        return False
-    return remote.packed or remote.size is None or target.stat().st_size == remote.size
-
-
-def partial(remote: Remote, folder: Path) -> int:
-    """Return how many bytes of a file are there to go on from."""
-    part = folder / (remote.path + PART)
-    return part.stat().st_size if part.is_file() else 0
-
-
-def _differs(remote: Remote, part: Path) -> str:
-    size = part.stat().st_size
-    if remote.size is not None and size != remote.size:
-        return f"the file has {size:,} bytes, the listing promises {remote.size:,}"
-    kind, _, digest = remote.digest.partition(":")
-    if not digest:
-        return ""
-    # Git identifies a blob by the SHA-1 of its length and content.
-    found = hashlib.new("sha1" if kind == "git" else kind, usedforsecurity=False)
-    if kind == "git":
-        found.update(f"blob {size}\0".encode())
-    with part.open("rb") as file:
-        while block := file.read(1 << 20):
-            found.update(block)
-    return "" if found.hexdigest() == digest else "the file has another checksum than promised"
-
-
-def _unpack(remote: Remote, part: Path) -> None:
-    """Replace a compressed file by its content."""
-    whole = part.with_name(part.name + ".whole")
-    decoder = zlib.decompressobj(31)
-    try:
-        with part.open("rb") as packed, whole.open("wb") as plain:
-            while block := packed.read(CHUNK):
-                plain.write(decoder.decompress(block))
-                if plain.tell() > LARGEST_UNPACKED:
-                    raise PublicError(f"{remote.url}: unpacks to more than 2 GB", hint=MOVED)
-        if not decoder.eof:
-            raise zlib.error("truncated")
-        whole.replace(part)
-    except zlib.error as error:
-        part.unlink(missing_ok=True)
-        raise PublicError(f"{remote.url}: not whole gzip ({error})", hint=NEXT) from error
-    finally:
-        whole.unlink(missing_ok=True)
+    """Whether a file was fetched before."""
+    return (folder / remote.path).is_file()
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class PublicFiles:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the listing leaves out, one sentence each."""
+        """What the listing leaves out."""
         return self.found.notes
 
     @property
@@ -74,19 +74,18 @@ class PublicFiles:
         return sum(one.size or 0 for one in self.found.files if not is_there(one, self.folder))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per file: path, bytes (NaN if unknown), digest, cached, url."""
-        return pd.DataFrame(
-            [
-                {
-                    "path": one.path,
-                    "bytes": one.size,
-                    "digest": one.digest,
-                    "cached": is_there(one, self.folder),
-                    "url": one.url,
-                }
-                for one in self.found.files
-            ]
-        )
+        """Return one row per file: path, bytes (NaN if unknown), digest, url, cached."""
+        rows = [
+            {**row, "cached": is_there(one, self.folder)}
+            for row, one in zip(self._rows(), self.found.files, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"path": one.path, "bytes": one.size, "digest": one.digest, "url": one.url}
+            for one in self.found.files
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: what the files are, and where they come from."""
@@ -102,10 +101,7 @@ class PublicFiles:
             "cite": self.source.cite,
             "bytes": self.n_bytes,
             "notes": list(self.notes),
-            "files": [
-                {"path": one.path, "bytes": one.size, "digest": one.digest, "url": one.url}
-                for one in self.found.files
-            ],
+            "files": self._rows(),
         }
 
     def __repr__(self) -> str:
@@ -192,10 +188,7 @@ class PublicResults:
 
         Raises PublicError if a file exists and `force` is not set.
         """
-        path = Path(output)
-        for one in (path, source_file(path)):
-            if one.exists() and not force:
-                raise PublicError(f"{one} already exists", hint="pass force=True to replace it")
+        path = _free(output, force)
         written = save_scores(self.scores, path)
         with written_whole(source_file(path)) as temporary:
             temporary.write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
@@ -228,6 +221,18 @@ def megabytes(n_bytes: int) -> str:
 def source_file(output: Path) -> Path:
     """Return the file beside saved scores that says where they come from."""
     return output.with_suffix(".source.json")
+
+
+def _free(output: str | os.PathLike[str], force: bool) -> Path:
+    """Return the path of a scores file that may be written."""
+    path = Path(output)
+    if path.suffix != ".parquet":
+        hint = f"use {path.with_suffix('.parquet')}"
+        raise PublicError(f"{path}: scores are saved as Parquet", hint=hint)
+    for one in (path, source_file(path)):
+        if one.exists() and not force:
+            raise PublicError(f"{one} already exists", hint="pass force=True to replace it")
+    return path
 
 
 def find_public_files(
@@ -319,15 +324,7 @@ def get(
     >>> results.scores.n_models  # doctest: +SKIP
     195
     """
-    path = None if output is None else Path(output)
-    if path is not None:
-        if path.suffix != ".parquet":
-            raise PublicError(
-                f"{path}: scores are saved as Parquet", hint=f"use {path.with_suffix('.parquet')}"
-            )
-        for one in (path, source_file(path)):  # before the work
-            if one.exists() and not force:
-                raise PublicError(f"{one} already exists", hint="pass force=True to replace it")
+    path = None if output is None else _free(output, force)  # before the work
     files = find_public_files(
         name,
         benchmark=benchmark,

@@ -15,18 +15,17 @@ import pandas as pd
 from fewbench._json import loads
 from fewbench._names import counted, did_you_mean
 from fewbench.errors import PublicError, ReaderError
-from fewbench.public.fetching import GATED, MOVED, Fetcher, Remote, laid_out, sampled
+from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
 from fewbench.public.hosts import HOSTS, Hub, bucket_files
 from fewbench.public.source import (
     HUB,
     Ask,
     Attributes,
     Found,
-    Layout,
     Source,
     day_of,
+    each_model,
     left_out,
-    or_note,
     with_attributes,
 )
 from fewbench.readers import Reading, read
@@ -78,7 +77,8 @@ HELM_METRICS = ",".join(
 MODEL_OF_RUN = re.compile(r"[:,]model=([^,]+)")
 
 
-def _find_helm(ask: Ask, fetcher: Fetcher) -> Found:
+def find_helm(ask: Ask, fetcher: Fetcher) -> Found:
+    """List the runs of a release, by default the newest."""
     base = f"{ask.benchmark}/benchmark_output"
     version = ask.revision
     if version is None:
@@ -118,8 +118,8 @@ def _find_helm(ask: Ask, fetcher: Fetcher) -> Found:
                 known["date"] = min(filter(None, [known.get("date"), day]), default="")
     stats = HELM_FILES[1]
     whole = [place for place in runs if any(one.path.endswith(stats) for one in files[place])]
-    reasons = [f"{place} has no {stats}" for place in runs if place not in set(whole)]
-    notes = left_out(reasons, len(runs), "run")
+    missing = [PublicError(f"{one} has no {stats}") for one in runs if one not in set(whole)]
+    notes = left_out(missing, len(runs), "run")
     return Found([one for place in whole for one in files[place]], version, dates, notes)
 
 
@@ -127,7 +127,8 @@ def _version_key(name: str) -> tuple[int, ...]:
     return tuple(int(one) for one in re.findall(r"\d+", name))
 
 
-def _read_helm(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_helm(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read runs by the metric of each scenario."""
     paths = [folder / one.path for one in found.files]
     reading = _read_logs(ask, found, paths, "helm", HELM_METRICS)
     attributes = {}
@@ -154,14 +155,13 @@ V1 = {
 V1_AUTHOR = "open-llm-leaderboard-old"
 
 
-def _find_v1(ask: Ask, fetcher: Fetcher) -> Found:
+def find_v1(ask: Ask, fetcher: Fetcher) -> Found:
+    """List the details of each model's most complete run."""
     hub = Hub(fetcher)
     start = f"{V1_AUTHOR}/details_"
     repos = [one for one in hub.datasets(V1_AUTHOR, "details_") if one.startswith(start)]
     if not repos:
         raise PublicError(f"{V1_AUTHOR}: no repositories details_ORG__MODEL", hint=MOVED)
-    chosen = sampled(repos, ask.models)
-    reasons: list[str] = []
 
     def run_of(repo: str) -> list[Remote]:
         files = hub.files(repo).files
@@ -183,12 +183,12 @@ def _find_v1(ask: Ask, fetcher: Fetcher) -> Found:
         home = repo.partition("/")[2]
         return [replace(one, path=f"{home}/{one.path}") for one in (*runs[time], *results)]
 
-    listed = fetcher.each(lambda one: or_note(lambda: run_of(one), reasons), chosen)
-    files = [one for run in listed for one in run or ()]
-    return Found(files, "latest", notes=left_out(reasons, len(chosen), "model"))
+    runs, notes = each_model(fetcher, run_of, sampled(repos, ask.models), "model")
+    return Found([one for run in runs.values() for one in run], "latest", notes=notes)
 
 
-def _read_v1(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_v1(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read details as lighteval writes them."""
     _, n_files, metric, n_items = V1[str(ask.benchmark)]
     paths = [folder / one.path for one in found.files if one.path.endswith(".parquet")]
     reading = _read_logs(ask, found, paths, "lighteval", metric)
@@ -219,14 +219,15 @@ V2_AUTHOR = "open-llm-leaderboard"
 V2_TIME = re.compile(r"samples_leaderboard_(.+)_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl?")
 
 
-def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
+def find_v2(ask: Ask, fetcher: Fetcher) -> Found:
+    """List each model's newest samples."""
     hub = Hub(fetcher)
     contents = hub.files(f"{V2_AUTHOR}/contents", ask.revision)
     table = [one for one in contents.files if one.path.endswith(".parquet")]
     if not table:
         raise PublicError(f"{V2_AUTHOR}/contents: no table of models", hint=MOVED)
     with laid_out(table[0].url):
-        rows = pd.read_parquet(io.BytesIO(fetcher.get(table[0].url, table[0].headers)))
+        rows = pd.read_parquet(io.BytesIO(fetcher.read_hub(table[0])))
         attributes = {
             str(row["fullname"]): {
                 "date": next(filter(None, (day_of(str(row.get(one))) for one in V2_DAYS)), ""),
@@ -236,8 +237,6 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
             }
             for row in rows.to_dict("records")
         }
-    chosen = sampled(attributes, ask.models)
-    reasons: list[str] = []
 
     def run_of(model: str) -> list[Remote]:
         own = model.replace("/", "__")
@@ -252,8 +251,6 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
                 )
         if not newest:
             raise PublicError(f"{repo}: no run of {ask.benchmark}")
-        if listing.is_gated and not hub.may_read(repo):
-            raise PublicError(f"{repo}: its terms are not accepted", hint=GATED)
         times = {time for time, _ in newest.values()}
         results = [
             one
@@ -263,15 +260,12 @@ def _find_v2(ask: Ask, fetcher: Fetcher) -> Found:
         kept = [*(one for _, one in newest.values()), *results]
         return [replace(one, path=f"{own}/{PurePosixPath(one.path).name}") for one in kept]
 
-    listed = fetcher.each(lambda one: or_note(lambda: run_of(one), reasons), chosen)
-    gated = sum("terms are not accepted" in reason for reason in reasons)
-    if gated and len(reasons) == len(chosen):
-        raise PublicError(reasons[0], hint=GATED)
-    files = [one for run in listed for one in run or ()]
-    return Found(files, "latest", attributes, left_out(reasons, len(chosen), "model"))
+    runs, notes = each_model(fetcher, run_of, sampled(attributes, ask.models), "model")
+    return Found([one for run in runs.values() for one in run], "latest", attributes, notes)
 
 
-def _read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read samples as lm-eval writes them."""
     paths = [folder / one.path for one in found.files if "/samples_" in one.path]
     return _read_logs(ask, found, paths, "lm-eval", V2[str(ask.benchmark)], found.attributes)
 
@@ -281,21 +275,18 @@ def _read_v2(ask: Ask, found: Found, folder: Path) -> Reading:
 EEE = "evaleval/EEE_datastore"
 
 
-def _find_eee(ask: Ask, fetcher: Fetcher) -> Found:
+def find_eee(ask: Ask, fetcher: Fetcher) -> Found:
+    """List the records of a benchmark that have results of items."""
     hub = Hub(fetcher)
     commit = hub.commit(EEE, ask.revision)
     listed = hub.paths(EEE, commit, ["flat/latest_manifest.json"])
     if not listed:
         raise PublicError(f"{EEE}: no flat/latest_manifest.json", hint=MOVED)
     with laid_out(listed[0].url):
-        manifest = fetcher.json(listed[0].url, listed[0].headers)
+        manifest = loads(fetcher.read_hub(listed[0]))
         where = str(manifest["entries_path"])
         entries = hub.paths(EEE, commit, [where])[0]
-        rows = [
-            loads(line)
-            for line in fetcher.get(entries.url, entries.headers).splitlines()
-            if line.strip()
-        ]
+        rows = [loads(line) for line in fetcher.read_hub(entries).splitlines() if line.strip()]
         usable = [
             row
             for row in rows
@@ -314,11 +305,12 @@ def _find_eee(ask: Ask, fetcher: Fetcher) -> Found:
     paths = [path for one in kept for path in (one, mine[one])]
     files = hub.paths(EEE, commit, paths)
     there = {one.path for one in files}
-    reasons = [f"{one} is not there" for one in kept if not {one, mine[one]} <= there]
-    return Found(files, commit, notes=left_out(reasons, len(kept), "record"))
+    missing = [PublicError(f"no {one}") for one in kept if not {one, mine[one]} <= there]
+    return Found(files, commit, notes=left_out(missing, len(kept), "record"))
 
 
-def _read_eee(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_eee(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read records and their results of items."""
     paths = [folder / one.path for one in found.files if one.path.endswith("_samples.jsonl")]
     return _read_logs(ask, found, paths, "every-eval-ever")
 
@@ -342,14 +334,13 @@ def _find_repository(repo: str) -> Any:
                 f"{repo}: no result files{f' below {ask.split}' if ask.split else ''}",
                 hint=f"it has {', '.join(names) or 'no files'}",
             )
-        if listing.is_gated and not hub.may_read(repo):
-            raise PublicError(f"{repo}: its terms are not accepted", hint=GATED)
         return Found(files, listing.commit)
 
     return find
 
 
-def _read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_repository(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read logs of any known harness, or one table of scores."""
     paths = [folder / one.path for one in found.files]
     logs = find_units(paths, [ask.form] if ask.form in HARNESSES else list(HARNESSES))
     if not logs.units and len(paths) == 1:
@@ -382,14 +373,6 @@ def repository(name: str) -> Source:
         f"https://huggingface.co/datasets/{repo}",
         *("varies", "varies", "varies"),
         *("see its page", "see its page"),
-        *(_find_repository(repo), _read_repository),
+        *(_find_repository(repo), read_repository),
         splits=("*",),
     )
-
-
-LOGS: dict[str, Layout] = {
-    "helm": (_find_helm, _read_helm),
-    "open-llm-leaderboard-v1": (_find_v1, _read_v1),
-    "open-llm-leaderboard-v2": (_find_v2, _read_v2),
-    "every-eval-ever": (_find_eee, _read_eee),
-}

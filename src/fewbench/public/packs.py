@@ -32,14 +32,8 @@ def get_pack(
         `hub:ORG/NAME`, a dataset repository with one pack, or `hub:ORG/NAME/FILE.few`.
     output : path, optional
         File to write (default: the pack's own name, in this folder).
-    revision : str, optional
-        Commit, tag or branch (default: the newest).
-    cache : path, optional
-        Folder of fetched files.
-    force : bool
-        Replace an existing file.
-    progress : callable, optional
-        As for `PublicFiles.fetch`.
+    revision, cache, force, progress
+        As for `get`.
 
     Raises
     ------
@@ -48,36 +42,31 @@ def get_pack(
     PackError
         If the file is not a whole pack of a schema that is read here.
     """
-    org, repo, file = _parsed(name)
+    org, _, rest = name.removeprefix(HUB).partition("/")
+    own, _, file = rest.partition("/")
+    if not (name.startswith(HUB) and org and own) or name.endswith("/"):
+        hint = f"as in {HUB}ORG/NAME/FILE{SUFFIX}"
+        raise PublicError(f"{name!r} is not a dataset repository", hint=hint)
+    repo = f"{org}/{own}"
     with Fetcher(progress) as fetcher:
-        listing = Hub(fetcher).files(f"{org}/{repo}", revision)
+        listing = Hub(fetcher).files(repo, revision)
         packs = [one for one in listing.files if one.path.endswith(SUFFIX)]
         found = [one for one in packs if not file or one.path == file]
         if len(found) != 1:
             there = some([one.path for one in packs]) if packs else "none"
+            hint = f"name one, as in {HUB}{repo}/FILE{SUFFIX}"
             raise PublicError(
-                f"{HUB}{org}/{repo}: which pack? it has {there}",
-                hint=f"name one, as in {HUB}{org}/{repo}/FILE{SUFFIX}"
-                if packs
-                else "for source results, leave out --from pack",
+                f"{HUB}{repo}: which pack? it has {there}",
+                hint=hint if packs else "for source results, leave out --from pack",
             )
         target = Path(Path(found[0].path).name if output is None else output)
         if target.exists() and not force:
             raise PublicError(f"{target} exists", hint="use --force (force=True) to replace it")
         base = default_cache() if cache is None else Path(cache)
-        folder = base / "packs" / org / repo / listing.commit
+        folder = base / "packs" / repo / listing.commit
         fetcher.fetch(found, folder)
     fetched = folder / found[0].path
     load_scores(fetched)  # damaged ones are refused here
     with written_whole(target) as temporary:
         shutil.copyfile(fetched, temporary)
     return target
-
-
-def _parsed(name: str) -> tuple[str, str, str]:
-    parts = name.removeprefix(HUB).split("/", 2)
-    if not name.startswith(HUB) or len(parts) < 2 or not all(parts):
-        raise PublicError(
-            f"{name!r} is not a dataset repository", hint=f"as in {HUB}ORG/NAME/FILE{SUFFIX}"
-        )
-    return parts[0], parts[1], parts[2] if len(parts) > 2 else ""

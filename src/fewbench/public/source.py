@@ -1,19 +1,22 @@
 """What a source of public results is, and what all sources share."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from fewbench._names import counted, did_you_mean, some
-from fewbench.errors import FewbenchError, PublicError
+from fewbench.errors import PublicError
 from fewbench.executors import Executor
-from fewbench.public.fetching import MOVED, Fetcher, Remote, Unreachable, sampled
+from fewbench.public.fetching import MOVED, Fetcher, Remote, Unreachable, laid_out, sampled
+from fewbench.public.hosts import list_files
 from fewbench.readers import FORMS, Reading
+from fewbench.readers.files import load_json
 from fewbench.scores import Scores, from_long
 
 T = TypeVar("T")
@@ -70,7 +73,56 @@ class Found:
 # Lists the files that answer an ask; reads them below a folder.
 Find = Callable[[Ask, Fetcher], Found]
 Read = Callable[[Ask, Found, Path], Reading]
-Layout = tuple[Find, Read]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Finds files by their paths, for sources that need no more.
+
+    Parameters
+    ----------
+    place : str
+        `hub:ORG/NAME`, `github:OWNER/NAME` or `zenodo:RECORD`.
+    patterns : tuple of str
+        Globs of paths, of which each has a file; `{benchmark}` is the one that is asked for.
+    under : str
+        Folder to list (default: all), which may hold `{benchmark}`, too.
+    optional : tuple of str
+        Globs of paths that need not be there.
+    sample : slice, optional
+        Parts of a path that say which model a file is of, if `--models` chooses files.
+    is_one : bool
+        Whether only the file with the shortest path is meant.
+    """
+
+    place: str
+    patterns: tuple[str, ...]
+    under: str = ""
+    optional: tuple[str, ...] = ()
+    sample: slice | None = None
+    is_one: bool = False
+
+    def __call__(self, ask: Ask, fetcher: Fetcher) -> Found:
+        """List the files of an ask; PublicError if there are none."""
+        known = {"benchmark": ask.benchmark}
+        listing = list_files(fetcher, self.place, ask.revision, self.under.format(**known))
+        files: list[Remote] = []
+        for pattern in (*self.patterns, *self.optional):
+            glob = pattern.format(**known).lower()
+            own = [one for one in listing.files if fnmatchcase(one.path.lower(), glob)]
+            if not own and pattern in self.patterns:
+                what = f"{self.place}: no file {pattern.format(**known)}"
+                raise PublicError(what, hint=f"pass another --benchmark, or {MOVED}")
+            files += own
+        if self.sample is not None:
+            kept = set(sampled(map(self._model_of, files), ask.models))
+            files = [one for one in files if self._model_of(one) in kept]
+        if self.is_one:
+            files = [min(files, key=lambda one: len(one.path))]
+        return Found(files, listing.commit)
+
+    def _model_of(self, file: Remote) -> str:
+        return "/".join(PurePosixPath(file.path).parts[self.sample or slice(None)])
 
 
 @dataclass(frozen=True)
@@ -116,19 +168,14 @@ class Source:
             ("benchmark", ask.benchmark, self.benchmarks),
             ("split", ask.split, self.splits),
         ):
-            if given is None or known == ("*",):
-                continue
-            if not known:
+            if given is not None and not known:
                 raise PublicError(f"{self.name} has no {option}s", hint=f"omit --{option}")
-            if given not in known:
-                raise PublicError(
-                    f"{self.name} has no {option} {given!r}", hint=did_you_mean(given, known)
-                )
+            if given is not None and given not in known and known != ("*",):
+                hint = did_you_mean(given, known)
+                raise PublicError(f"{self.name} has no {option} {given!r}", hint=hint)
         if ask.form is not None and not self.name.startswith(HUB):
-            raise PublicError(
-                f"the form of {self.name} is known",
-                hint="omit --from, which is for hub:ORG/DATASET",
-            )
+            hint = "omit --from, which is for hub:ORG/DATASET"
+            raise PublicError(f"the form of {self.name} is known", hint=hint)
         if ask.form is not None and ask.form not in FORMS:
             raise PublicError(f"unknown form {ask.form!r}", hint=did_you_mean(ask.form, FORMS))
         if ask.revision is not None and not self.has_revisions:
@@ -240,6 +287,22 @@ def from_rows(
     return Reading(scores, tuple(notes))
 
 
+def rows_of(
+    found: Found,
+    folder: Path,
+    parse: Callable[[PurePosixPath, Any], Iterable[tuple[Any, ...]]],
+    load: Callable[[Path], Any] = load_json,
+) -> pd.DataFrame:
+    """Return the rows of model, item, score and task that `parse` makes of each file."""
+    rows: list[tuple[Any, ...]] = []
+    for one in found.files:
+        path = folder / one.path
+        data = load(path)
+        with laid_out(path):
+            rows += parse(PurePosixPath(one.path), data)
+    return pd.DataFrame(rows, columns=["model", "item", "score", "task"])
+
+
 def day_of(value: Any) -> str:
     """Return a time as an ISO date; "" if it is none.
 
@@ -258,19 +321,35 @@ def day_of(value: Any) -> str:
     return pd.Timestamp(seconds, unit="s").strftime("%Y-%m-%d") if seconds < 4e9 else ""
 
 
-def or_note(call: Callable[[], T], left_out: list[str]) -> T | None:
-    """Return what `call` returns; None and a reason in `left_out` if something is not there."""
-    try:
-        return call()
-    except Unreachable:
-        raise
-    except FewbenchError as error:
-        left_out.append(error.message)
-        return None
+def each_model(
+    fetcher: Fetcher, find: Callable[[str], T], names: Sequence[str], what: str
+) -> tuple[dict[str, T], tuple[str, ...]]:
+    """Return what `find` returns of each name, and a note on the names that are not there.
+
+    PublicError if none is there, or a host does not answer.
+    """
+    missing: list[PublicError] = []
+
+    def find_one(name: str) -> list[T]:
+        try:
+            return [find(name)]
+        except Unreachable:
+            raise
+        except PublicError as error:
+            missing.append(error)
+            return []
+
+    listed = dict(zip(names, fetcher.each(find_one, names), strict=True))
+    found = {name: one for name, some in listed.items() for one in some}
+    return found, left_out(missing, len(names), what)
 
 
-def left_out(reasons: list[str], of: int, what: str) -> tuple[str, ...]:
+def left_out(missing: Sequence[PublicError], of: int, what: str) -> tuple[str, ...]:
     """Return a note on what is left out; PublicError if nothing is left."""
-    if reasons and len(reasons) == of:
-        raise PublicError(f"no {what} can be fetched; first: {reasons[0]}", hint=MOVED)
-    return (f"{len(reasons)} of {counted(of, what)} left out: {reasons[0]}",) if reasons else ()
+    if not missing:
+        return ()
+    first = missing[0]
+    if len(missing) == of:
+        said = f"no {what} can be fetched; first: {first.message}"
+        raise PublicError(said, hint=first.hint or MOVED)
+    return (f"{len(missing)} of {counted(of, what)} left out: {first.message}",)

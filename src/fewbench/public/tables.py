@@ -3,9 +3,9 @@
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import pandas as pd
@@ -13,15 +13,15 @@ import pandas as pd
 from fewbench._json import loads
 from fewbench._names import did_you_mean
 from fewbench.errors import PublicError
-from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out, sampled
-from fewbench.public.hosts import HOSTS, Hub, github_files, zenodo_files
+from fewbench.public.fetching import MOVED, Fetcher, Remote, laid_out
+from fewbench.public.hosts import HOSTS
 from fewbench.public.source import (
     Ask,
     Attributes,
     Found,
-    Layout,
     day_of,
     from_rows,
+    rows_of,
     with_attributes,
 )
 from fewbench.readers import Reading
@@ -29,18 +29,8 @@ from fewbench.readers.files import load_json
 from fewbench.readers.tables import load_table
 from fewbench.readers.values import content_id
 
+Row = tuple[str, str, float | None, str]  # model, item, score, task
 LARGEST_JSON = 500 * 2**20
-LIVEBENCH = (
-    *("reasoning", "math", "coding", "agentic_coding", "language", "data_analysis"),
-    "instruction_following",
-)
-
-
-def _matching(files: list[Remote], pattern: str, where: str) -> list[Remote]:
-    found = [one for one in files if fnmatchcase(one.path, pattern)]
-    if not found:
-        raise PublicError(f"{where}: no file {pattern}", hint=MOVED)
-    return found
 
 
 def _frames(folder: Path, files: list[Remote], columns: list[str]) -> pd.DataFrame:
@@ -71,13 +61,8 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> p
 # -- LiveBench -------------------------------------------------------------------------------
 
 
-def _find_livebench(ask: Ask, fetcher: Fetcher) -> Found:
-    listing = Hub(fetcher).files("livebench/model_judgment", ask.revision)
-    files = _matching(listing.files, "data/leaderboard-*.parquet", "livebench/model_judgment")
-    return Found(files, listing.commit)
-
-
-def _read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_livebench(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read judgments; of a question that was judged twice, the later one."""
     import pyarrow.parquet as pq
 
     path = folder / found.files[0].path
@@ -107,17 +92,15 @@ def _told(reading: Reading, attributes: Attributes, *notes: str) -> Reading:
 # -- LiveCodeBench ---------------------------------------------------------------------------
 
 
-def _today() -> str:
-    """Return the day, under which files that have no commit are kept."""
-    return datetime.now(UTC).strftime("%Y-%m-%d")
-
-
-def _find_livecodebench(ask: Ask, fetcher: Fetcher) -> Found:
+def find_livecodebench(ask: Ask, fetcher: Fetcher) -> Found:
+    """List the one file, which has no commit but a day."""
     name = "performances_generation.json"
-    return Found([Remote(f"{HOSTS['livecodebench']}/{name}", name)], _today())
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    return Found([Remote(f"{HOSTS['livecodebench']}/{name}", name)], today)
 
 
-def _read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read pass@1 of each problem."""
     path = folder / found.files[0].path
     data = load_json(path)
     with laid_out(path):
@@ -147,15 +130,8 @@ def _read_livecodebench(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- OpenEval --------------------------------------------------------------------------------
 
 
-def _find_openeval(ask: Ask, fetcher: Fetcher) -> Found:
-    repo = "human-centered-eval/OpenEval"
-    listing = Hub(fetcher).files(repo, ask.revision)
-    files = _matching(listing.files, "response/*.parquet", repo)
-    files += _matching(listing.files, "item/*.parquet", repo)
-    return Found(files, listing.commit)
-
-
-def _read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_openeval(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read responses to the items whose ids begin with the benchmark."""
     part = {
         kind: [one for one in found.files if one.path.startswith(f"{kind}/")]
         for kind in ("item", "response")
@@ -206,19 +182,8 @@ def _response_of(own: str, items: set[str]) -> tuple[str, str]:
 # -- measurement-db --------------------------------------------------------------------------
 
 
-def _find_measurement(ask: Ask, fetcher: Fetcher) -> Found:
-    repo = "aims-foundations/measurement-db"
-    hub = Hub(fetcher)
-    commit = hub.commit(repo, ask.revision)
-    files, _ = hub.folder(repo, commit, str(ask.benchmark))
-    kept = [one for one in files if Path(one.path).stem in ("subjects", "benchmarks")]
-    kept += [one for one in files if Path(one.path).stem in ("response", "responses")]
-    if not any(Path(one.path).stem.startswith("response") for one in kept):
-        raise PublicError(f"{repo}: no responses in {ask.benchmark}", hint=MOVED)
-    return Found(kept, commit)
-
-
-def _read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read responses that are right or wrong, with the names of the subjects."""
     named = {Path(one.path).stem.removesuffix("s"): one for one in found.files}
     where = folder / named["response"].path
     columns = ["subject_id", "item_id", "benchmark_id", "trial", "response"]
@@ -263,36 +228,23 @@ def _read_measurement(ask: Ask, found: Found, folder: Path) -> Reading:
 # -- MMLU-Pro --------------------------------------------------------------------------------
 
 
-def _find_mmlu_pro(ask: Ask, fetcher: Fetcher) -> Found:
-    listing = github_files(fetcher, "TIGER-AI-Lab/MMLU-Pro", ask.revision, "eval_results")
-    files = _matching(listing.files, "*.zip", "TIGER-AI-Lab/MMLU-Pro")
-    kept = set(sampled([one.path for one in files], ask.models))
-    return Found([one for one in files if one.path in kept], listing.commit)
+def read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read archives of answers; one that could not be extracted is wrong."""
 
+    def answers(place: PurePosixPath, listed: list[dict[str, Any]]) -> Iterable[Row]:
+        model = place.stem.removeprefix("model_outputs_")
+        for row in listed:
+            right = row["pred"] is not None and row["pred"] == row["answer"]
+            yield model, str(row["question_id"]), float(right), str(row["category"])
 
-def _read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
-    rows = []
-    for one in found.files:
-        path = folder / one.path
-        model = path.stem.removeprefix("model_outputs_")
-        with laid_out(path):
-            rows += [
-                (model, str(row["question_id"]), _is_right(row), str(row["category"]))
-                for row in _zipped(path)
-            ]
-    frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
-    frame = _only(frame, "task", ask.split, "split")
+    frame = _only(rows_of(found, folder, answers, _zipped), "task", ask.split, "split")
     return _told(from_rows(frame, what="MMLU-Pro"), {})
-
-
-def _is_right(row: dict[str, Any]) -> float:
-    return float(row["pred"] is not None and row["pred"] == row["answer"])
 
 
 def _zipped(path: Path) -> list[dict[str, Any]]:
     """Return the rows of the JSON lists in an archive of bounded size."""
     rows: list[dict[str, Any]] = []
-    with zipfile.ZipFile(path) as archive:
+    with laid_out(path), zipfile.ZipFile(path) as archive:
         inside = [
             one
             for one in archive.infolist()
@@ -310,54 +262,29 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
 
 # -- AlpacaEval ------------------------------------------------------------------------------
 
-ANNOTATIONS = "results/*/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 
+def read_alpaca(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read preferences over GPT-4 Turbo's answers."""
 
-def _find_alpaca(ask: Ask, fetcher: Fetcher) -> Found:
-    listing = github_files(fetcher, "tatsu-lab/alpaca_eval", ask.revision, "results")
-    files = _matching(listing.files, ANNOTATIONS, "tatsu-lab/alpaca_eval")
-    kept = set(sampled([one.path for one in files], ask.models))
-    return Found([one for one in files if one.path in kept], listing.commit)
+    def preferences(place: PurePosixPath, listed: list[dict[str, Any]]) -> Iterable[Row]:
+        met = Counter[str]()
+        for row in listed:
+            task = str(row.get("dataset") or "alpaca_eval")
+            item = content_id(task, row["instruction"])
+            met[item] += 1
+            item += f"#{met[item]}" if met[item] > 1 else ""
+            liked = row["preference"]
+            yield place.parts[1], item, None if liked is None else float(liked) - 1, task
 
-
-def _read_alpaca(ask: Ask, found: Found, folder: Path) -> Reading:
-    rows = []
-    for one in found.files:
-        path = folder / one.path
-        model, met = Path(one.path).parts[1], Counter[str]()
-        listed = load_json(path)
-        with laid_out(path):
-            for row in listed:
-                task = str(row.get("dataset") or "alpaca_eval")
-                item = content_id(task, row["instruction"])
-                met[item] += 1
-                item += f"#{met[item]}" if met[item] > 1 else ""
-                liked = row["preference"]
-                rows.append((model, item, None if liked is None else float(liked) - 1, task))
-    frame = pd.DataFrame(rows, columns=["model", "item", "score", "task"])
-    reading = from_rows(frame, what="AlpacaEval")
+    reading = from_rows(rows_of(found, folder, preferences), what="AlpacaEval")
     return _told(reading, {}, "the score is the share of the vote against GPT-4 Turbo's answer")
 
 
 # -- metabench -------------------------------------------------------------------------------
 
-METABENCH = ("arc", "gsm8k", "hellaswag", "mmlu", "truthfulqa", "winogrande")
 
-
-def _find_metabench(ask: Ask, fetcher: Fetcher) -> Found:
-    listing = zenodo_files(fetcher, "12819251")
-    files = [
-        one
-        for one in listing.files
-        if one.path.endswith(".csv") and str(ask.benchmark) in Path(one.path).stem.lower()
-    ]
-    if not files:
-        names = sorted(one.path for one in listing.files)
-        raise PublicError(f"metabench: no .csv of {ask.benchmark!r}", hint=f"it has {names}")
-    return Found(sorted(files, key=lambda one: len(one.path))[:1], listing.commit)
-
-
-def _read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
+def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
+    """Read a table of source, item and correct."""
     path = folder / found.files[0].path
     rows = load_table(path, ["source", "item"])
     with laid_out(path):
@@ -371,14 +298,3 @@ def _read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
         )
     note = "items are numbered by their row in the data set, from 1"
     return _told(from_rows(rows, models=ask.models, what=str(path)), {}, note)
-
-
-TABLES: dict[str, Layout] = {
-    "livebench": (_find_livebench, _read_livebench),
-    "livecodebench": (_find_livecodebench, _read_livecodebench),
-    "openeval": (_find_openeval, _read_openeval),
-    "measurement-db": (_find_measurement, _read_measurement),
-    "mmlu-pro": (_find_mmlu_pro, _read_mmlu_pro),
-    "alpaca-eval": (_find_alpaca, _read_alpaca),
-    "metabench": (_find_metabench, _read_metabench),
-}
