@@ -26,7 +26,7 @@ def test_demo(monkeypatch, capsys, tmp_path):
     said = capsys.readouterr()
     assert exit_.value.code == 0
     assert all(line.startswith("comparing: ") for line in said.err.splitlines())  # one a minute
-    estimate = float(re.search(r"^estimate +([\d.]+) ", said.out, re.M)[1])
+    estimate = float(re.search(r"^newcomer scores ([\d.]+) ", said.out, re.M)[1])
     truth = float(re.search(r"^truth +([\d.]+) ", said.out, re.M)[1])
     assert abs(estimate - truth) < 0.15
     source = re.search(r"^  fewbench pack (\S+) .* -o zoo-50.few$", said.out, re.M)[1]

@@ -42,7 +42,7 @@ class Section:
     """A subject of a page; what is empty is left out.
 
     `charts` are captions with functions that make charts. A `detail` is not printed as text unless
-    its id is named.
+    its id is named. Sections of one id that have a `tab` are shown in turn.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Section:
     facts: Mapping[str, str] = field(default_factory=dict)
     commands: Sequence[str] = ()
     detail: bool = False
+    tab: str = ""
 
 
 @dataclass(frozen=True)

@@ -125,9 +125,9 @@ def test_replies_are_counted_beside_the_estimate(run, ok, cli, coming, tmp_path)
 def test_what_is_asked_and_what_it_took(run, plain, tmp_path):
     found, asked = run(("wrong, and whole",), "--", "--max-tokens", "9")
     assert found.code == 0, found.err
-    assert f"{MODEL}: 8 of 40 items run" in found.out
-    assert "answers: 7 of 8 right" in found.out
-    assert f"{MODEL}: 440 tokens" in found.out
+    flat = " ".join(found.out.split())
+    assert "Estimated from 8 of 40 items (20.0%), 7 of 8 right" in flat
+    assert f"{MODEL} 8 32 440 2,200 1,760" in flat  # tokens, in full, saved
     assert len(asked) == 8
     assert "Which has the number 0?\n\nA) this\nB) that" in "".join(asked)
     again, asked = run(())
@@ -163,7 +163,7 @@ def test_open_questions_are_asked_as_they_stand(
     with serving(type("Handler", (Server,), parts)) as url:
         said = cli("run", "endpoint", plain, f"items.{form}", *given, "--url", url, *words)
     assert said.code == 0, said.err
-    assert f"answers: {n_right} of 8 right" in said.out
+    assert f", {n_right} of 8 right" in said.out
     assert set(parts["asked"]) <= {one["question"] for one in lines}
 
 
@@ -222,8 +222,7 @@ def test_questions_that_are_not_those_of_the_scores_are_refused(
 def test_several_models_each_with_a_name(run, tmp_path):
     found, asked = run((), "--model", f"{MODEL}-2", "-t", "one", "-t", "two")
     assert found.code == 0, found.err
-    assert "one: 8 of 40 items run" in found.out
-    assert "two: 8 of 40 items run" in found.out
+    assert found.out.count(" 8  8 of 8 right\n") == 2
     assert len(asked) == 16
 
 

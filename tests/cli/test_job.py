@@ -69,23 +69,24 @@ def test_from_results_to_estimate(ok, cli, long_csv, table, answers, asked, tmp_
     assert set(found["tasks"]) == set(table.tasks)
     assert found["provenance"]["method"] == "kmedoids-ridge"
     text = ok("estimate", "run")
-    assert "new: 9 of 40 items run, method kmedoids-ridge" in text
+    flat = " ".join(text.split())
+    assert "Estimated from 9 of 40 items (22.5%), 4 of 9 right; " in flat
     assert f"{found['score']:.1f}" in text  # one digit on a scale of 100
     width, error = found["random"]["half_width"], found["random"]["expected_error"]
     assert re.search(rf"\nrandom sampling +± {width:.1f} +{error:.1f}\n", text)
-    assert "\nanswers: 4 of 9 right\n" in text
     assert "would give" not in text
     assert all(task in text for task in table.tasks)
     past, ends = 100 * table.full_scores(), found["rank_interval"]
     assert found["rank"] == 1 + (past > found["score"] + 1e-6).sum()
     assert found["ranked_among"] == 21
-    assert f"\nrank {found['rank']} of 21 ({ends['best']} .. {ends['worst']})\n" in text
+    assert f"; rank {found['rank']} of 21 ({ends['best']} to {ends['worst']} at the ends" in flat
     printed = [line.split() for line in text.splitlines()]
-    assert ["task", "score", "90%", "interval", "items", "run"] in printed
+    assert ["Task", "Score", "90%", "interval", "Items", "run", "Rank"] in printed
     for task, score in found["tasks"].items():
         own = found["task_intervals"][task]
-        ends = ["–"] if own is None else [f"{own['low']:.1f}", "..", f"{own['high']:.1f}"]
-        assert [task, f"{score:.1f}", *ends, str(found["task_items"][task])] in printed
+        ends = ["–"] if own is None else [f"{own['low']:.1f}", "to", f"{own['high']:.1f}"]
+        counts = [str(found[name][task]) for name in ("task_items", "task_ranks")]
+        assert [task, f"{score:.1f}", *ends, *counts] in printed
     wider = json.loads(ok("estimate", "run", "--json", "--level", "0.99"))["new"]
     assert wider["level"] == 0.99
     assert wider["interval"]["low"] <= found["interval"]["low"]
@@ -113,8 +114,8 @@ def test_several_targets(ok, cli, scores, answers, asked):
     found = json.loads(ok("estimate", "run", "--json"))
     assert list(found) == ["a", "b"]
     text = ok("estimate", "run", "-t", "b")
-    assert text.startswith("b: 3 of 40")
-    assert "a: 3 of 40" not in text
+    assert text.startswith("b scores ")
+    assert "a scores" not in text
 
 
 def test_select_then_start_with_the_subset(ok, cli, scores, asked, tmp_path):

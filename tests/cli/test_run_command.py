@@ -23,8 +23,8 @@ def test_a_program_with_progress_result_and_another_go(cli, scores, ok, monkeypa
     monkeypatch.setattr("fewbench.cli.progress.MINUTE", 0.0001)
     said = run(cli, scores, "-n", 40, "-o", "run", "--batch", 10, "--tries", 2)
     assert said.code == 0, said.err
-    assert "target: 39 of 40 items run, method random" in said.out
-    assert "cost 9.75; the full evaluation would cost about 10" in said.out
+    assert "Estimated from 39 of 40 items" in said.out
+    assert " 9.75       10        0.25\n" in said.out  # cost, in full, saved
     assert "1 item failed and skipped: 'item-7'; 'item-7': no picture" in said.out
     assert "result: run/result.json" in said.err
     assert "running command: target: " in said.err
@@ -49,7 +49,7 @@ def test_another_program_in_the_same_folder_is_refused(cli, scores):
 def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     said = run(cli, scores, "-n", 9, "-o", "run", program="import os; os._exit(3)")
     assert said.code == 1
-    assert "ended with exit code 3, twice in a row" in said.out
+    assert "ended with exit code 3, twice in a row" in " ".join(said.out.split())
     said = run(cli, scores, "-n", 20, "-o", "b", program="import sys; print('hi'); input()")
     assert said.code == 2
     assert "printed 'hi', which is no answer" in said.err
@@ -59,7 +59,7 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     interrupted += " if item == 'item-3': os.kill(os.getppid(), signal.SIGINT)\n"
     said = run(cli, scores, "-n", 40, "-o", "c", program=interrupted)
     assert said.code == 130
-    assert "stopped early: interrupted" in said.out
+    assert "Stopped early: interrupted" in said.out
     assert "The same command goes on from here." in said.err
 
 

@@ -179,8 +179,8 @@ def test_items_to_estimate(ok, here, answers, then):
        "--model", "llm", "--item", "id", "--score", "points")  # fmt: skip
     out = json.loads(ok("estimate", "run", "--json"))
     said = ok("estimate", "run")
-    assert "items run" in said
-    assert "tasks with 0 items run: scores predicted" in said
+    assert "Items run" in said
+    assert "Tasks with 0 items run: scores predicted" in said
     if not then:
         assert f"{np.mean([row[item] for item in asked]):.6f}"[:6] in json.dumps(out)
 

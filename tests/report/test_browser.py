@@ -68,15 +68,15 @@ def evaluated():
 def test_tables_sort_and_filter(evaluated, look, tmp_path):
     page = write_report(evaluated, tmp_path / "estimate.html")
     seen = look(page, 1280, """
-        const table = document.getElementById('tasks-table-target-0');
+        const table = document.getElementById('tasks-1-1');
         const column = () => [...table.tBodies[0].rows]
           .map(r => parseFloat(r.cells[1].textContent));
         const head = table.querySelectorAll('th button')[1];
         head.click(); const up = column();
         head.click(); const down = column();
-        const input = document.querySelector('input[data-table=items-table-target-0]');
+        const input = document.querySelector('input[data-table=items-1-1]');
         input.value = 'task-3'; input.dispatchEvent(new Event('input'));
-        const rows = [...document.querySelectorAll('#items-table-target-0 tbody tr')];
+        const rows = [...document.querySelectorAll('#items-1-1 tbody tr')];
         return {up, down, all: rows.length,
                 shown: rows.filter(r => !r.hidden).map(r => r.cells[1].textContent),
                 sorted: head.closest('th').getAttribute('aria-sort')};

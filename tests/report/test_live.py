@@ -15,8 +15,8 @@ import pytest
 
 import fewbench
 from fewbench.errors import FewbenchError
-from fewbench.report.estimate_page import Told, render_estimates
 from fewbench.report.live import LivePage, view
+from fewbench.report.sections import render
 from fewbench.scores import save_scores
 from fewbench.testing import simulate
 
@@ -138,8 +138,7 @@ def test_an_open_page_shows_what_is_new(run, tmp_path):
     evaluation, _ = run
     asked = evaluation.ask()["new"]
     evaluation.tell("new", dict.fromkeys(asked, 1.0))
-    told = Told(scores=evaluation.scores, evaluation=evaluation)
-    fresh = render_estimates(evaluation.estimate(), told, version=2)
+    fresh = render(evaluation.page(), 2)
     with LivePage() as page:
         seen, answer = [], page.answer
         page.answer = lambda *asked: seen.append(asked) or answer(*asked)

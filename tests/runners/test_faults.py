@@ -70,7 +70,7 @@ def test_an_item_that_fails_is_tried_again_then_skipped_and_named():
     assert asked[-1] == bad  # after all others
     assert result.items_run == 11
     assert any("1 item skipped" in one for one in result.estimate.warnings)
-    assert f"1 item failed and skipped: '{bad}'" in repr(found)
+    assert f"1 item failed and skipped: '{bad}'" in str(found)
     assert not found.is_failed
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import typer
 
 from fewbench.cli.compare import describe as describe_comparison
-from fewbench.cli.evaluate import describe as describe_estimate
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import echo
@@ -61,7 +60,7 @@ def demo(
     _answer(sample, newcomer)
     found = {METHOD: said, "random": sample.estimate()["newcomer"]}
     truth = newcomer.full_score()
-    echo(f"\n{describe_estimate(said, zoo.scale)}")
+    echo(f"\n{said}")
     echo(f"\n{'truth':<18}{truth:.3f}   (all {zoo.n_items} images)")
     for method, one in found.items():
         inside = "inside" if one.interval.low <= truth <= one.interval.high else "outside"

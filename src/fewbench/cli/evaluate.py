@@ -1,7 +1,6 @@
 """fewbench start, ask, estimate, repair: an evaluation in a folder."""
 
 import json
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,6 @@ import typer
 from pydantic import ValidationError
 
 from fewbench._names import counted, some
-from fewbench._text import table
 from fewbench.cli.options import (
     AverageOption,
     Cluster,
@@ -24,18 +22,24 @@ from fewbench.cli.options import (
     load,
     open_evaluation,
 )
-from fewbench.cli.outputs import Force, check_output_folder, check_outputs
+from fewbench.cli.outputs import (
+    FORMATS,
+    Force,
+    Report,
+    check_output_folder,
+    check_outputs,
+    write,
+)
 from fewbench.cli.progress import at_work
-from fewbench.cli.text import echo, number, say
+from fewbench.cli.text import echo, say
 from fewbench.errors import EvaluationError, MethodError
-from fewbench.evaluation import Estimate, Evaluation, Stop
-from fewbench.evaluation.estimate import Interval
+from fewbench.evaluation import Evaluation, Stop
 from fewbench.evaluation.journal import Journal
 from fewbench.evaluation.select import chosen_note
 from fewbench.methods import Subset
 from fewbench.methods.catalogue import AUTO
 from fewbench.runners import EXPORTS, check_export, export_items, positions_in
-from fewbench.scores import Scale, Scores
+from fewbench.scores import Scores
 from fewbench.scores.table import HARNESS_VERSION
 
 MEASURING = "measuring the method's error on held-out source models …"
@@ -297,26 +301,23 @@ def estimate(
     scores: MovedScores = None,
     workers: MeasuringWorkers = 1,
     cluster: Cluster = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the estimates as an HTML page to this file.")
-    ] = None,
+    report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Estimate full scores from the answers so far.
 
     Prints score, interval, rank and task scores, and how wide the interval of as many random items
-    is at that score. The rank is
-    among the source models and the target (1 is best), with the ranks at the ends of the interval
-    in brackets. With several targets, prints the finished ones and lists the others; --target NAME
-    prints one target in any case.
+    is at that score. The rank is among the source models and the target (1 is best), with the ranks
+    at the ends of the interval in brackets. Of several targets, prints a row for each finished one
+    and lists the others; --target NAME prints one target in any case.
 
     \b
     fewbench estimate run
     fewbench estimate run --level 0.95 --json
     fewbench estimate run --report estimate.html
     """
-    check_outputs(report, inputs=[folder, scores], force=force)
+    check_outputs(report, inputs=[folder, scores], force=force, formats=FORMATS)
     evaluation = open_evaluation(folder, scores)
     names = None
     if target is not None:
@@ -325,32 +326,19 @@ def estimate(
         names = evaluation.finished() or None
     with at_work(MEASURING):
         estimates = evaluation.estimate(level, names, workers=workers, executor=cluster)
-    if as_json:
-        found = {name: one.model_dump(mode="json") for name, one in estimates.items()}
-        echo(json.dumps(found, indent=2))
-    else:
-        scale = evaluation.scores.scale
-        echo("\n\n".join(describe(one, scale) for one in estimates.values()))
+    echo(estimates.to_json() if as_json else str(estimates))
     for name in evaluation.targets if target is None else ():
         if name not in estimates:
             answered = len(evaluation.record.answered(name))
             asked = len(evaluation.record.asked(name))
             say(f"not finished: {name}, {answered} of {asked} items answered")
     if report is not None:
-        from fewbench.report import write_report
         from fewbench.runners.result import RunResult
 
         header = Journal(folder).header()
-        write_report(
-            estimates,
-            report,
-            scores=evaluation.scores,
-            evaluation=evaluation,
-            run=RunResult.of_folder(folder, estimates),
-            source=Path(header.scores).name if header.scores else "",
-            folder=str(folder),
-        )
-        say(f"wrote {report}")
+        found = RunResult.of_folder(folder, estimates) or estimates
+        source = Path(header.scores).name if header.scores else ""
+        write(found.page(evaluation, source=source), found, report)
 
 
 def repair(folder: Folder) -> None:
@@ -375,39 +363,3 @@ def repair(folder: Folder) -> None:
         )
     else:
         echo(f"{folder}: nothing is damaged")
-
-
-def describe(one: Estimate, scale: Scale) -> str:
-    """Return an estimate as a few lines of text."""
-    digits = max(0, 3 - round(math.log10(scale.high - scale.low)))
-
-    def line(name: str, score: str, interval: Interval, error: float | None) -> list[str]:
-        ends = f"{interval.low:.{digits}f} .. {interval.high:.{digits}f}"
-        return [name, score, ends, "–" if error is None else number(error, digits)]
-
-    made = one.provenance
-    rows = [line("estimate", number(one.score, digits), one.interval, one.expected_error)]
-    if made.settings != "random+mean":  # both lines would be the same
-        error = number(one.random.expected_error, digits)
-        rows.append(["random sampling", "", f"± {one.random.half_width:.{digits}f}", error])
-    level = f"{one.level:.0%} interval"
-    lines = [
-        f"{one.target}: {one.items_run} of {one.items_total} items run, method {made.method}",
-        table(["", "score", level, "expected error"], rows),
-        f"answers: {one.answered}",
-        f"interval: {one.interval_basis}",
-    ]
-    if one.rank is not None and one.rank_interval is not None:
-        ends = f"{one.rank_interval.best} .. {one.rank_interval.worst}"
-        lines.append(f"rank {one.rank} of {one.ranked_among} ({ends})")
-    if len(one.tasks) > 1:
-        of_tasks = []
-        for task, score in one.tasks.items():
-            known = one.task_intervals.get(task)
-            ends = "–" if known is None else f"{known.low:.{digits}f} .. {known.high:.{digits}f}"
-            of_tasks.append([task, number(score, digits), ends, str(one.task_items[task])])
-        lines += ["", table(["task", "score", level, "items run"], of_tasks)]
-        if 0 in one.task_items.values():
-            lines.append("tasks with 0 items run: scores predicted from the other tasks")
-    lines += [f"warning: {warning}" for warning in one.warnings]
-    return "\n".join(lines)

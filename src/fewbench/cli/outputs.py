@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,14 +13,9 @@ from fewbench._page import Page, as_markdown, as_text
 from fewbench.cli.text import echo, say
 from fewbench.errors import FewbenchError
 
-if TYPE_CHECKING:
-    from fewbench.audit import Audit
-    from fewbench.decide import Gate, Ranking, Track, Versus
-    from fewbench.study import Plan
-    from fewbench.tasks import TaskAnalysis
-
 FORMATS = (".html", ".md", ".json", ".csv")
 WRITES = f"File to write: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+Report = Annotated[Path | None, typer.Option(help=WRITES)]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
 
@@ -96,7 +91,7 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 def show(
     page: Page,
-    found: "Audit | Versus | Ranking | Track | Gate | Plan | TaskAnalysis",
+    found: Any,
     output: Path | None,
     as_json: bool,
     *details: str,
@@ -115,8 +110,12 @@ def show(
         Details of the page to print.
     """
     echo(found.to_json() if as_json else as_text(page, *details))
-    if output is None:
-        return
+    if output is not None:
+        write(page, found, output)
+
+
+def write(page: Page, found: Any, output: Path) -> None:
+    """Write a result as its file's name says."""
     with written_whole(output) as temporary:
         if output.suffix == ".html":
             from fewbench.report.sections import render

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from fewbench.cli.options import Json, ScoresOrPack, Seed, group_of_commands, items_of
-from fewbench.cli.outputs import Force
+from fewbench.cli.outputs import Force, Report
 from fewbench.cli.run_endpoint import endpoint
 from fewbench.cli.run_inspect import inspect
 from fewbench.cli.run_lm_eval import lm_eval
@@ -20,7 +20,6 @@ from fewbench.cli.running import (
     Method,
     Minutes,
     Output,
-    Report,
     Settings,
     Targets,
     Tokens,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from fewbench.cli.options import AcceptDifferences, Json, ScoresOrPack, Seed, Strict, items_of
-from fewbench.cli.outputs import Force
+from fewbench.cli.outputs import Force, Report
 from fewbench.cli.run_inspect import run_in_inspect
 from fewbench.cli.running import (
     AcceptChanges,
@@ -19,7 +19,6 @@ from fewbench.cli.running import (
     Method,
     Minutes,
     Output,
-    Report,
     Settings,
     Targets,
     Tokens,

@@ -10,7 +10,7 @@ import typer
 
 from fewbench.cli.evaluate import MEASURING
 from fewbench.cli.options import AcceptDifferences, Json, ScoresOrPack, Seed, Strict, items_of
-from fewbench.cli.outputs import Force
+from fewbench.cli.outputs import Force, Report
 from fewbench.cli.progress import status_line
 from fewbench.cli.running import (
     AcceptChanges,
@@ -25,7 +25,6 @@ from fewbench.cli.running import (
     Notes,
     Output,
     ProgressLine,
-    Report,
     Settings,
     Targets,
     Tokens,

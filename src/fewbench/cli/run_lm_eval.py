@@ -12,7 +12,7 @@ from fewbench.cli.options import (
     Seed,
     items_of,
 )
-from fewbench.cli.outputs import Force
+from fewbench.cli.outputs import Force, Report
 from fewbench.cli.progress import at_work
 from fewbench.cli.running import (
     AcceptChanges,
@@ -25,7 +25,6 @@ from fewbench.cli.running import (
     Method,
     Minutes,
     Output,
-    Report,
     Settings,
     Targets,
     Tries,

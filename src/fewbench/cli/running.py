@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from fewbench.cli.evaluate import MEASURING, describe
+from fewbench.cli.evaluate import MEASURING
 from fewbench.cli.options import load
-from fewbench.cli.outputs import check_output_folder, check_outputs
+from fewbench.cli.outputs import FORMATS, check_output_folder, check_outputs, write
 from fewbench.cli.progress import status_line
 from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
@@ -87,10 +87,6 @@ AcceptChanges = Annotated[
     ),
 ]
 
-Report = Annotated[
-    Path | None, typer.Option(help="Write the estimates as an HTML page to this file.")
-]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -115,7 +111,7 @@ class Settings:
     def load(self) -> Scores:
         """Check the outputs, and read the scores."""
         check_output_folder(self.folder, inputs=[self.scores_path])
-        check_outputs(self.report, inputs=[self.scores_path], force=self.force)
+        check_outputs(self.report, inputs=[self.scores_path], force=self.force, formats=FORMATS)
         return load(self.scores_path, pack=True)
 
     def of_run(self) -> dict[str, Any]:
@@ -201,36 +197,18 @@ def print_result(result: "RunResult", scores: Scores, settings: Settings, told: 
     from fewbench.runners.result import RESULT
 
     path = result.save(settings.folder / RESULT)
-    if settings.as_json:
-        echo(result.to_json())
-    else:
-        echo(describe_result(result, scores))
+    echo(result.to_json() if settings.as_json else str(result))
     told.tell(result.notes)
     if settings.report is not None and result.estimates:
-        from fewbench.report import write_report
-
         opened = Evaluation.open(settings.folder, scores)
-        write_report(
-            result,
-            settings.report,
-            scores=scores,
-            evaluation=opened,
-            source=settings.scores_path.name,
-            folder=str(settings.folder),
-        )
-        say(f"wrote {settings.report}")
+        source = settings.scores_path.name
+        write(result.page(opened, source=source), result, settings.report)
     say(f"result: {path}. More answers, other levels: fewbench estimate {settings.folder}")
     if result.stopped == INTERRUPTED:
         say("The same command goes on from here.")
         raise typer.Exit(INTERRUPTED_CODE)
     if result.is_failed:
         raise typer.Exit(STOPPED)
-
-
-def describe_result(result: "RunResult", scores: Scores) -> str:
-    """Return estimates, then what was run, spent and saved."""
-    parts = [describe(one, scores.scale) for one in result.estimates.values()]
-    return "\n\n".join([*parts, "\n".join(result.lines())])
 
 
 class ProgressLine:

@@ -1,18 +1,22 @@
 """Estimate: a target's full score with an interval, next to that of random sampling."""
 
-from html import escape
+import json
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from fewbench._json import parse_json
 from fewbench._names import counted, fixed, some
-from fewbench._warned import as_html, in_cell, with_warnings
+from fewbench._page import Page, Shown
+from fewbench._warned import in_cell
 from fewbench.errors import EvaluationError
+from fewbench.evaluation.page import page_of, several
 from fewbench.methods.subset import Provenance
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fewbench.evaluation.evaluation import Evaluation
 
 
 class Interval(BaseModel):
@@ -53,7 +57,7 @@ class RandomSampling(BaseModel):
     expected_error: float
 
 
-class Estimate(BaseModel):
+class Estimate(Shown, BaseModel):
     """A target's estimated full score, on the user's scale.
 
     Attributes
@@ -145,36 +149,13 @@ class Estimate(BaseModel):
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         return frame.assign(warnings=in_cell(self.warnings)).rename_axis("task")
 
-    @property
-    def _line(self) -> str:
-        ends = f"{self.interval.low:.4g} .. {self.interval.high:.4g}"
-        return (
-            f"Estimate of {self.target}: {self.score:.4g} ({self.level:.0%} interval {ends}, "
-            f"{self.items_run} of {self.items_total} items)"
-        )
+    def page(self, evaluation: "Evaluation | None" = None, **shown: Any) -> Page:
+        """Return the page of this target; arguments as of `Estimates.page`."""
+        return Estimates({self.target: self}).page(evaluation, **shown)
 
-    def __repr__(self) -> str:
-        """Return score, interval and items run in a line, and each warning in one."""
-        return with_warnings(self._line, self.warnings)
-
-    def __str__(self) -> str:
-        """Return the same as `repr`."""
-        return repr(self)
-
-    def plot(self) -> Any:
+    def plot(self, section: str = "") -> Any:
         """Return an Altair chart of the estimate; `Evaluation.plot` shows it among the sources."""
-        from fewbench.charts.estimating import several
-
-        return several([self._ends], self.level)
-
-    @property
-    def _ends(self) -> dict[str, Any]:
-        ends = {"low": self.interval.low, "high": self.interval.high}
-        return {"target": self.target, "score": self.score} | ends
-
-    def _repr_html_(self) -> str:
-        table = self.to_frame().drop(columns="warnings").to_html()
-        return f"<p>{escape(self._line)}</p>{table}{as_html(self.warnings)}"
+        return several([self])
 
     def to_json(self) -> str:
         """Return the estimate as indented JSON."""
@@ -186,7 +167,7 @@ class Estimate(BaseModel):
         return parse_json(cls, text, "not an estimate", EvaluationError)
 
 
-class Estimates(dict[str, Estimate]):
+class Estimates(Shown, dict[str, Estimate]):
     """Estimates by target.
 
     Examples
@@ -229,21 +210,26 @@ class Estimates(dict[str, Estimate]):
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target" if rows else None)
 
-    def __repr__(self) -> str:
-        """Return the table and the warnings as text."""
-        table = self.to_frame()
-        if len(table):
-            table["warnings"] = [len(one.warnings) for one in self.values()]
-        return with_warnings(str(table.to_string(float_format="%.4g")), self.warnings)
+    def page(self, evaluation: "Evaluation | None" = None, **shown: Any) -> Page:
+        """Return what there is to show.
 
-    def plot(self) -> Any:
+        Parameters
+        ----------
+        evaluation : Evaluation, optional
+            Adds the source models and the items.
+        **shown
+            `source` (a name of the scores), `folder`, `history`; see
+            `fewbench.evaluation.page.page_of`.
+        """
+        return page_of(self, evaluation, **shown)
+
+    def plot(self, section: str = "") -> Any:
         """Return an Altair chart of the estimates with their intervals."""
-        from fewbench.charts.estimating import several
-
         if not self:
             raise EvaluationError("no estimates to draw", hint="estimate a target with answers")
-        return several([one._ends for one in self.values()], next(iter(self.values())).level)
+        return several(list(self.values()))
 
-    def _repr_html_(self) -> str:
-        table = self.to_frame().drop(columns="warnings", errors="ignore").to_html()
-        return f"{table}{as_html(self.warnings)}"
+    def to_json(self) -> str:
+        """Return the estimates by target as indented JSON."""
+        found = {name: one.model_dump(mode="json") for name, one in self.items()}
+        return json.dumps(found, indent=2)

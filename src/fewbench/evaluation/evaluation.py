@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fewbench._names import some
+from fewbench._page import Page
 from fewbench._threads import one_thread
 from fewbench._types import FloatArray, IntArray
 from fewbench._version import __version__
@@ -34,6 +35,7 @@ from fewbench.evaluation.opening import (
     with_items,
 )
 from fewbench.evaluation.packed import check_settings, known_errors, subset_of
+from fewbench.evaluation.page import among_sources
 from fewbench.evaluation.sampling import check_level
 from fewbench.executors import Executor, open_pool
 from fewbench.methods import (
@@ -745,19 +747,12 @@ class Evaluation:
 
         `target` is the first one with answers by default. EvaluationError if it has none.
         """
-        from fewbench.charts.estimating import among_sources
-
         name = self._answering()[0] if target is None else target
-        one = self.estimate(level, [name])[name]
-        full = self.scores.scale.from_unit(self.scores.full_scores())
-        return among_sources(
-            dict(zip(map(str, self.scores.model_ids), map(float, full), strict=True)),
-            name,
-            one.score,
-            (one.interval.low, one.interval.high),
-            level,
-            self.scores.scale.lower_is_better,
-        )
+        return among_sources(self.estimate(level, [name])[name], self.scores)
+
+    def page(self, level: float = 0.9, **shown: Any) -> Page:
+        """Return the page of the estimates of all targets; `shown` as of `Estimates.page`."""
+        return self.estimate(level, warn=False).page(self, **shown)
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.to_frame().to_html()}"

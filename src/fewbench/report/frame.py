@@ -97,13 +97,13 @@ def _column(table: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return {"name": name, "words": list(words), "cells": [words[cell] for cell in cells]}
 
 
-def render_page(
-    template: str, charts: Charts | None = None, *, live: bool = False, **parts: Any
-) -> str:
+def render_page(template: str, charts: Charts, version: int | None = None, **parts: Any) -> str:
     """A page as text, from one of the templates beside this file.
 
-    Its content security policy allows no request, or, of a live page, those to its own server.
+    Its content security policy allows no request, or, of a live page (with a version), those to
+    its own server.
     """
+    live = version is not None
     environment = Environment(
         loader=FunctionLoader(_read),
         autoescape=True,
@@ -114,12 +114,12 @@ def render_page(
     style = Markup(_palette() + _read("style.css"))
     page = (
         environment.get_template(template).render(
-            style=style, live=live, connect="'self'" if live else "'none'", **parts
+            style=style, version=version, connect="'self'" if live else "'none'", **parts
         )
         + "\n"
     )
     page = page.replace(CONTENTS, _contents(page), 1)
-    return masked(page.replace(SCRIPTS, _scripts(charts or Charts(), always=live)))
+    return masked(page.replace(SCRIPTS, _scripts(charts, always=live)))
 
 
 def body_of(page: str) -> str:

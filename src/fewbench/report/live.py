@@ -15,17 +15,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from fewbench._page import Page
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Estimate, Evaluation
 from fewbench.evaluation.journal import ANSWERS, HEADER, Journal
-from fewbench.report.estimate_page import Told, render_estimates
-from fewbench.report.frame import body_of, charts_of, render_page
+from fewbench.report.frame import body_of, charts_of
+from fewbench.report.sections import render
 from fewbench.scores import Scores
 
 HOST = "127.0.0.1"
@@ -80,7 +82,7 @@ class LivePage:
 
     def wait(self, state: str) -> None:
         """Show a page without an estimate."""
-        self.show(render_page("waiting.html.j2", live=True, version=self.version, state=state))
+        self.show(render(Page("estimate", "fewbench", state), self.version))
 
     def show(self, page: str) -> None:
         """Show a page that was rendered with `version`."""
@@ -255,16 +257,10 @@ def _look(
     estimates = evaluation.estimate(level, names, warn=False)
     for one in estimates.values():
         history.add(one)
-    told = Told(
-        scores=evaluation.scores, evaluation=evaluation, folder=str(folder),
-        history=history.points, source=folder.name, state=_state_of(evaluation),
-    )  # fmt: skip
-    page.show(render_estimates(estimates, told, version=page.version))
-    return evaluation
-
-
-def _state_of(evaluation: Evaluation) -> str:
-    """Return how far an evaluation is, in a few words."""
-    counts = evaluation.to_frame()
     answered, asked = int(counts["answered"].sum()), int(counts["asked"].sum())
-    return f"{answered:,} of {max(asked, answered):,} asked items answered"
+    state = f"{answered:,} of {max(asked, answered):,} asked items answered"
+    found = estimates.page(
+        evaluation, source=folder.name, folder=str(folder), history=history.points
+    )
+    page.show(render(replace(found, command=f"estimate · {state}"), page.version))
+    return evaluation

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from fewbench._page import Page
 from fewbench.report.frame import Charts, render_page
 
 
-def render(page: Page) -> str:
-    """Return the file as text; charts that cannot be made are left out."""
+def render(page: Page, version: int | None = None) -> str:
+    """Return the file as text; charts that cannot be made are left out.
+
+    A live page has a version, and asks for newer ones.
+    """
     charts = Charts()
-    drawn = {
-        one.id: charts.placed(*((caption, make()) for caption, make in one.charts))
-        for one in page.sections
-    }
-    return render_page("sections.html.j2", charts, page=page, drawn=drawn, title=page.title)
+    subjects = []
+    for _, group in groupby(page.sections, lambda one: one.id):
+        parts = list(group)
+        drawn = [charts.placed(*((said, make()) for said, make in one.charts)) for one in parts]
+        notes = dict.fromkeys(note for one in parts for note in one.notes)
+        subjects.append((parts, drawn, list(notes), [(one.tab, one.tab) for one in parts]))
+    most = max((len(parts) for parts, *_ in subjects), default=0)
+    return render_page(
+        "sections.html.j2", charts, version, page=page, subjects=subjects, most=most,
+        title=page.title,
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """What a run found, cost and saved."""
 
-from html import escape
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fewbench._files import written_whole
 from fewbench._names import counted, some
-from fewbench._warned import as_html, in_cell
+from fewbench._page import Page, Section, Shown, Table
+from fewbench._warned import in_cell
 from fewbench.evaluation import Estimate, Estimates, Evaluation
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class TargetResult(_Frozen):
     full_tokens: int
 
 
-class RunResult(_Frozen):
+class RunResult(Shown, _Frozen):
     """What a run found, cost and saved.
 
     Attributes
@@ -216,56 +217,51 @@ class RunResult(_Frozen):
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("target")
 
-    def lines(self) -> list[str]:
-        """Return what was run, spent and saved, in sentences."""
-        said = []
+    def page(self, evaluation: Evaluation | None = None, **shown: Any) -> Page:
+        """Return the page of the estimates with what the run cost and saved."""
+        page = self.estimates.page(evaluation, **shown)
+        head = [("Target", False), ("Items run", True), ("Items saved", True)]
+        every = self.targets.values()
+        costs, tokens = any(one.cost for one in every), any(one.tokens for one in every)
+        head += [("Cost", True), ("In full", True), ("Cost saved", True)] if costs else []
+        head += [("Tokens", True), ("In full", True), ("Tokens saved", True)] if tokens else []
+        rows, lines, reasons = [], [], []
         for name, one in self.targets.items():
-            share = 1 - one.items_run / one.items_total
-            said.append(
-                f"{name}: ran {one.items_run:,} of {counted(one.items_total, 'item')} "
-                f"({share:.0%} fewer than the full evaluation)"
-            )
-            if one.cost:
-                said.append(
-                    f"{name}: cost {one.cost:,.4g}; the full evaluation would cost about "
-                    f"{one.full_cost:,.4g}"
-                )
-            if one.tokens:
-                said.append(
-                    f"{name}: {one.tokens:,} tokens; the full evaluation would take about "
-                    f"{one.full_tokens:,}"
-                )
+            row = [name, f"{one.items_run:,}", f"{one.items_total - one.items_run:,}"]
+            if costs:
+                spent = (one.cost, one.full_cost, one.full_cost - one.cost)
+                row += [f"{value:,.4g}" for value in spent]
+            if tokens:
+                used = (one.tokens, one.full_tokens, one.full_tokens - one.tokens)
+                row += [f"{value:,}" for value in used]
+            rows.append(row)
+            reasons += [[name, item, why] for item, why in one.failed.items()]
             if one.failed:
                 item, why = next(iter(one.failed.items()))
-                said.append(
-                    f"{name}: {counted(len(one.failed), 'item')} failed and skipped: "
-                    f"{some(one.failed)}; {item!r}: {why}"
-                )
-        spent = self.spent
-        said.append(
-            f"time: {spent.seconds:,.1f} s, of which the model {spent.model_seconds:,.1f} s and "
-            f"fewbench {spent.own_seconds:,.1f} s"
+                failed = f"{counted(len(one.failed), 'item')} failed and skipped"
+                lines.append(f"{name}: {failed}: {some(one.failed)}; {item!r}: {why}")
+        time = self.spent
+        said = (
+            f"The run took {time.seconds:,.1f} s: the model {time.model_seconds:,.1f} s, fewbench "
+            f"{time.own_seconds:,.1f} s."
         )
-        if self.stopped is not None:
-            said.append(f"stopped early: {self.stopped}")
-        return said
+        title = "What it cost and saved"
+        tables = [Table(title, head, rows)]
+        if reasons:
+            names = [("Target", False), ("Item", False), ("Reason", False)]
+            tables.append(Table("Failed items", names, reasons, "an item", "Failed items"))
+        notes = []
+        if costs or tokens:
+            notes = ["In full: projected from the mean of the items that ran."]
+        cost = Section("cost", title, notes, said, tables=tables, lines=lines)
+        told = Section("notes", "Notes of the run", lines=self.notes, detail=True)
+        more = [cost, told] if self.notes else [cost]
+        stopped = [] if self.stopped is None else [f"Stopped early: {self.stopped}."]
+        return replace(page, lesser=[*stopped, *page.lesser], sections=[*page.sections, *more])
 
-    def __repr__(self) -> str:
-        """Return estimates, and what was run, spent and saved."""
-        return "\n".join([*(repr(one) for one in self.estimates.values()), *self.lines()])
-
-    def __str__(self) -> str:
-        """Return the same as `repr`."""
-        return repr(self)
-
-    def plot(self) -> Any:
+    def plot(self, section: str = "") -> Any:
         """Return an Altair chart of the estimates; EvaluationError if there are none."""
         return self.estimates.plot()
-
-    def _repr_html_(self) -> str:
-        said = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
-        table = self.to_frame().drop(columns="warnings").to_html()
-        return f"{table}{as_html(self.estimates.warnings)}<ul>{said}</ul>"
 
     def to_json(self) -> str:
         """Return the result as indented JSON."""

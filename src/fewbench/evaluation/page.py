@@ -1,0 +1,305 @@
+"""What estimates show: scores, source models, tasks, items, and what they rest on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbench._names import counted, fixed, score_digits
+from fewbench._page import Page, Section, Table
+from fewbench._types import FloatArray
+from fewbench.charts import estimating as figures
+from fewbench.errors import PackError
+from fewbench.scores import Scores
+
+if TYPE_CHECKING:
+    from fewbench.evaluation.estimate import Estimate, Estimates
+    from fewbench.evaluation.evaluation import Evaluation
+
+MOST_SOURCES, MOST_ITEMS = 1000, 2000
+"""Most rows of the tables of source models and of items; more would make a page heavy."""
+History = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def page_of(
+    estimates: "Estimates",
+    evaluation: "Evaluation | None" = None,
+    *,
+    source: str = "",
+    folder: str = "",
+    history: History | None = None,
+) -> Page:
+    """Return the page of estimates; several targets have tabs.
+
+    Parameters
+    ----------
+    estimates : Estimates
+    evaluation : Evaluation, optional
+        Adds the source models and the items.
+    source : str
+        Name of the scores.
+    folder : str
+        Of the evaluation (default: where it is saved).
+    history : mapping of str to sequence of dict, optional
+        Earlier estimates by target: `step` (answered items), `score`, `low`, `high`.
+    """
+    title = source or "An estimate from a few items"
+    if not estimates:
+        return Page("estimate", title, "No estimate: no target has answers")
+    ranked = sorted(estimates.values(), key=lambda one: (one.rank or 0, one.target))
+    first, several = ranked[0], len(ranked) > 1
+    digits = score_digits(*(one.interval.high for one in ranked))
+    found = (
+        f"{fixed(first.score, digits)} ({first.level:.0%} interval {first.interval.said(digits)})"
+    )
+    answer, lesser = f"{first.target} scores {found}", [_run(first)]
+    if several:
+        answer, lesser = f"{first.target} is first of {len(ranked)} targets with {found}", []
+    parts = [
+        part
+        for one in ranked
+        for part in _parts(
+            one, one.target if several else "", digits, evaluation, (history or {}).get(one.target)
+        )
+    ]
+    order = list(dict.fromkeys(part.id for part in parts))
+    made = first.provenance
+    facts = {"Method": made.settings, "Seed": str(made.seed)}
+    facts |= {"Fingerprint of the scores": made.fingerprint, "fewbench": made.version}
+    folder = folder or str((evaluation and evaluation.folder) or "")
+    return Page(
+        "estimate",
+        title,
+        answer,
+        lesser,
+        estimates.warnings if several else first.warnings,
+        [
+            *([_all(ranked, digits)] if several else []),
+            *sorted(parts, key=lambda part: order.index(part.id)),
+            Section(
+                "repeat",
+                "How to repeat it",
+                facts=facts,
+                commands=[f"fewbench estimate {quote(folder)}"] if folder else [],
+                detail=True,
+            ),
+        ],
+    )
+
+
+def among_sources(one: "Estimate", scores: Scores) -> Any:
+    """Return the chart of an estimate among the full scores of the source models."""
+    ends = (one.interval.low, one.interval.high)
+    down = scores.scale.lower_is_better
+    return figures.among_sources(_sources(scores), one.target, one.score, ends, one.level, down)
+
+
+def several(estimates: Sequence["Estimate"]) -> Any:
+    """Return the chart of estimates with their intervals."""
+    values = [
+        {"target": one.target, "score": one.score, **one.interval.model_dump()} for one in estimates
+    ]
+    return figures.several(values, estimates[0].level)
+
+
+def _run(one: "Estimate") -> str:
+    """Return in a sentence what was run, and the rank."""
+    share = f"{one.items_run / one.items_total:.1%}"
+    said = f"Estimated from {one.items_run:,} of {counted(one.items_total, 'item')} ({share}), "
+    said += one.answered
+    if one.rank is not None and one.rank_interval is not None:
+        ends = f"{one.rank_interval.best} to {one.rank_interval.worst}"
+        said += f"; rank {one.rank} of {one.ranked_among} ({ends} at the ends of the interval)"
+    return f"{said}."
+
+
+def _error(value: float | None, digits: int) -> str:
+    return "–" if value is None else fixed(value, digits)
+
+
+def _all(ranked: Sequence["Estimate"], digits: int) -> Section:
+    """Return a row for each target."""
+    head = [("Target", False), ("Score", True), (f"{ranked[0].level:.0%} interval", True)]
+    head += [("Random items", True), ("Expected error", True), ("Rank", True)]
+    head += [("Items run", True), ("Answers", False)]
+    rows = [
+        [
+            *(one.target, fixed(one.score, digits), one.interval.said(digits)),
+            f"± {fixed(one.random.half_width, digits)}",
+            *(_error(one.expected_error, digits), str(one.rank or "–")),
+            *(f"{one.items_run:,}", one.answered),
+        ]
+        for one in ranked
+    ]
+    notes = [
+        "Random items: half the width of the interval of as many random items at this score. "
+        "fewbench versus says which of two targets is better."
+    ]
+    drawn = [("", lambda: several(ranked))]
+    return Section("targets", "All targets", notes, "", drawn, [Table("All targets", head, rows)])
+
+
+def _parts(
+    one: "Estimate",
+    tab: str,
+    digits: int,
+    evaluation: "Evaluation | None",
+    history: Sequence[Mapping[str, Any]] | None,
+) -> Iterator[Section]:
+    """Yield what there is to show of one target; as text only if it has no tab."""
+    scores = None if evaluation is None else evaluation.scores
+    if scores is not None:
+        rows = _near(one, scores, digits)
+        head = [("Rank", True), ("Model", False), ("Full score", True), ("", False)]
+        fold = f"Source models near the target ({len(rows):,} of {scores.n_models + 1:,} models)"
+        near = Table("Source models", head, rows, "a model", fold)
+        note = (
+            "Bars count the source models by full score; the small ticks are single models. The "
+            f"line is the estimate, the shade its {one.level:.0%} interval."
+        )
+        drawn = [("", lambda: among_sources(one, scores))]
+        title = "Against the source models"
+        yield Section("sources", title, [note], "", drawn, [near], detail=True, tab=tab)
+    if history:
+        drawn = [
+            ("The estimate and its interval as answers came in", lambda: figures.course(history))
+        ]
+        title = "Estimate by answered items"
+        yield Section("course", title, charts=drawn, detail=True, tab=tab)
+    yield _basis(one, tab, digits, evaluation)
+    if len(one.tasks) > 1:
+        yield _tasks(one, tab, digits, scores)
+    if evaluation is not None and one.target in evaluation.targets:
+        yield _items(one.target, tab, digits, evaluation)
+
+
+def _near(one: "Estimate", scores: Scores, digits: int) -> list[list[str]]:
+    """Return the source models with the target among them, the best first."""
+    sign = 1 if scores.scale.lower_is_better else -1
+    every = [(sign * score, name, score) for name, score in _sources(scores).items()]
+    every.append((sign * one.score, "", one.score))
+    every.sort(key=lambda row: (row[0] != row[0], row[0], row[1] != ""))
+    rows, at = [], 0
+    for rank, (_, name, score) in enumerate(every, 1):
+        where = "inside the interval" if one.interval.low <= score <= one.interval.high else ""
+        if not name:
+            at, where = rank, "this model"
+        rows.append([str(rank), name or one.target, fixed(score, digits), where])
+    start = max(0, min(at - MOST_SOURCES // 2, len(rows) - MOST_SOURCES))
+    return rows[start : start + MOST_SOURCES]
+
+
+def _sources(scores: Scores) -> dict[str, float]:
+    full = scores.scale.from_unit(scores.full_scores())
+    return dict(zip(map(str, scores.model_ids), map(float, full), strict=True))
+
+
+def _basis(one: "Estimate", tab: str, digits: int, evaluation: "Evaluation | None") -> Section:
+    """Return the width and the error beside those of random items, and what they rest on."""
+    made, ends = one.provenance, one.interval
+    head = [("Method", False), ("Half width", True), ("Expected error", True)]
+    width = f"± {fixed((ends.high - ends.low) / 2, digits)}"
+    rows = [[made.method, width, _error(one.expected_error, digits)]]
+    if made.settings != "random+mean":  # both lines would be the same
+        width = f"± {fixed(one.random.half_width, digits)}"
+        rows.append(["random sampling", width, fixed(one.random.expected_error, digits)])
+    facts = {"Interval": f"{one.level:.0%}: {one.interval_basis}"}
+    if evaluation is not None:
+        average = {"micro": "mean over items", "macro": "mean over task scores"}[made.average]
+        facts |= {
+            "Source models": counted(evaluation.scores.n_models, "model"),
+            "Full score": average,
+        }
+        if evaluation.reason:
+            facts["Why this method"] = evaluation.reason
+    return Section(
+        "basis",
+        "What it rests on",
+        tables=[Table("Compared with random sampling", head, rows)],
+        facts=facts,
+        detail=bool(tab),
+        tab=tab,
+    )
+
+
+def _tasks(one: "Estimate", tab: str, digits: int, scores: Scores | None) -> Section:
+    drawn = [] if scores is None else _middles(one, scores)
+    medians = {row["task"]: row["median"] for row in drawn}
+    head = [("Task", False), ("Score", True), (f"{one.level:.0%} interval", True)]
+    head += [("Items run", True)]
+    head += [("Rank", True)] if one.task_ranks else []
+    head += [("Median source", True)] if drawn else []
+    rows = []
+    for task, score in one.tasks.items():
+        known = one.task_intervals.get(task)
+        row = [task, fixed(score, digits), "–" if known is None else known.said(digits)]
+        row.append(str(one.task_items.get(task, "–")))
+        row += [str(one.task_ranks.get(task, "–"))] if one.task_ranks else []
+        row += [_error(medians.get(task), digits)] if drawn else []
+        rows.append(row)
+    notes = []
+    if 0 in one.task_items.values():
+        notes.append("Tasks with 0 items run: scores predicted from the other tasks.")
+    caption = "Dot: the target. Bar: the middle 80% of the source models. Tick: their median."
+    if len(drawn) > figures.MOST_TASKS:
+        caption += f" Drawn are the {figures.MOST_TASKS} tasks farthest from the median."
+    charts = [(caption, lambda: figures.by_task(drawn, one.target))]
+    table = Table("Tasks", head, rows, "a task")
+    return Section("tasks", "Tasks", notes, "", charts, [table], detail=bool(tab), tab=tab)
+
+
+def _middles(one: "Estimate", scores: Scores) -> list[dict[str, Any]]:
+    """Return the middle of the source models in every task, beside the target's score."""
+    of_sources = scores.scale.from_unit(scores.task_scores())
+    rows = []
+    for at, task in enumerate(scores.tasks):
+        known = of_sources[:, at][~np.isnan(of_sources[:, at])]
+        if task not in one.tasks or not len(known):
+            continue
+        low, median, high = map(float, np.percentile(known, [10, 50, 90]))
+        row = {"task": str(task), "score": one.tasks[task], "items": one.task_items.get(task)}
+        rows.append(row | {"low": low, "median": median, "high": high})
+    return rows
+
+
+def _items(target: str, tab: str, digits: int, evaluation: "Evaluation") -> Section:
+    """Return the items that were asked: the answers, and what was to be expected.
+
+    Expected is the method's own expectation, or, of methods that have none, the mean score of the
+    source models.
+    """
+    table = evaluation.items(target)
+    table = table[table["status"] != ""]
+    by_method = bool(table["expected"].notna().any())
+    if not by_method:
+        table = table.assign(expected=_means(evaluation.scores, list(table.index)))
+    table = table.assign(off=(table["score"] - table["expected"]).abs())
+    table = table.sort_values("off", ascending=False, kind="stable", na_position="last")
+    rows = []
+    for item, row in table.head(MOST_ITEMS).iterrows():
+        score = "–" if row["score"] != row["score"] else f"{row['score']:.4g}"
+        off = [fixed(row[name], digits) for name in ("expected", "off")]
+        rows.append([str(item), str(row["task"]), row["status"], score, *off])
+    head = [("Item", False), ("Task", False), ("Status", False), ("Score", True)]
+    head += [("Expected" if by_method else "Source models", True), ("Difference", True)]
+    beside = "what the method expects" if by_method else "the mean score of the source models"
+    notes = [
+        f"What was asked and answered, beside {beside}. The items that differ most come first."
+    ]
+    if len(table) > len(rows):
+        notes.append(f"The first {len(rows)} of {len(table)} items; Evaluation.items has all.")
+    shown = Table("Items", head, rows, "an item, task or status")
+    return Section("items", "Items", notes, tables=[shown], detail=True, tab=tab)
+
+
+def _means(scores: Scores, items: list[str]) -> FloatArray:
+    """Return mean scores of the source models on items; a pack may not hold all of them."""
+    try:
+        known = scores.cells[:, scores.positions(items)]
+    except PackError:
+        return np.full(len(items), np.nan)
+    counts = (~np.isnan(known)).sum(axis=0)
+    sums = np.nansum(known, axis=0)
+    means = np.divide(sums, counts, out=np.full(len(items), np.nan), where=counts > 0)
+    return scores.scale.from_unit(means)
