@@ -11,39 +11,44 @@ SHARED = {
     *("average", "scores", "cluster", "cache", "cached", "details", "output", "report"),
     *("as_json", "force", "help"),
 }
-# Parameters of the functions that a command puts around the library's.
-OWN = {
-    "versus": {"program", "run", "budget", "seed"},
-    "track": {"answers", "add", "item", "score", "average"},
-}
 
 
 def made():
+    """Words, command, and the functions that it is made from."""
     for name, (place, _) in COMMANDS.items():
         module, _, member = place.partition(":")
         found = getattr(import_module(f"fewbench.cli.{module}"), member)
-        if hasattr(found, "function"):
-            yield name, found.function
+        if hasattr(found, "functions"):
+            yield name, load_command(name), found.functions
+        for one in getattr(found, "registered_commands", ()):
+            if hasattr(one.callback, "functions"):
+                yield one.name, load_command(name).commands[one.name], one.callback.functions
+
+
+def parameters(functions):
+    return {
+        k: v for one in reversed(functions) for k, v in inspect.signature(one).parameters.items()
+    }
 
 
 def test_every_option_has_help_and_is_a_parameter():
     wrong = []
-    for name, function in made():
-        known = SHARED | OWN.get(name, set()) | set(inspect.signature(function).parameters)
-        for one in load_command(name).params:
+    for name, command, functions in made():
+        known = parameters(functions)
+        for one in command.params:
             flag = "--" + one.name.replace("_", "-")
             named = one.param_type_name == "argument" or flag in one.opts or one.name in SHARED
-            if one.name not in known or not one.help or not named:
+            if one.name not in {*known, *SHARED} or not one.help or not named:
                 wrong.append((name, one.name))
     assert not wrong
 
 
 def test_defaults_are_those_of_the_function():
     wrong = []
-    for name, function in made():
-        own = inspect.signature(function).parameters
-        for one in load_command(name).params:
-            if one.name in own and one.name not in {*SHARED, *OWN.get(name, ()), "workers"}:
+    for name, command, functions in made():
+        own = parameters(functions)
+        for one in command.params:
+            if one.name in own and one.name not in {*SHARED, "workers"}:
                 default = own[one.name].default
                 if default not in (inspect.Parameter.empty, ()) and one.default != default:
                     wrong.append((name, one.name, one.default))

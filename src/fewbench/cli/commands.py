@@ -12,7 +12,7 @@ import typer
 
 from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
 from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
-from fewbench.cli.progress import at_work, progress_bar
+from fewbench.cli.progress import at_work, progress_bar, status_line
 from fewbench.errors import FewbenchError
 from fewbench.evaluation import Evaluation
 from fewbench.evaluation.journal import HEADER
@@ -21,7 +21,7 @@ from fewbench.study.cache import is_folder
 
 Reader = Callable[["Call", Any], Any]
 """Makes what the function takes of what is typed."""
-PASSED = ("progress", "executor", "cache")
+PASSED = ("progress", "on_step", "executor", "cache")
 """Parameters that get a value with options of their own, or none."""
 SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "output": "-o"}
 """Short names. A parameter that has one is an option, even where it is needed."""
@@ -42,6 +42,8 @@ class Call:
     ----------
     given : dict of str
         Values of the options and arguments, by parameter.
+    read : dict of str
+        What the function was called with.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Call:
         work: str,
     ) -> None:  # fmt: skip
         self.given = given
+        self.read: dict[str, Any] = {}
         self._function, self._readers, self._work = function, readers, work
         self._opened: dict[Path, Evaluation] = {}
 
@@ -66,10 +69,14 @@ class Call:
             words["executor"] = self.given["cluster"]
         if "cache" in own and self.given["cached"]:
             words["cache"] = self.given["cache"] or default_cache(words["scores"])
+        self.read = dict(words)
         first = [words.pop(name) for name, one in own.items() if one.kind is one.VAR_POSITIONAL]
         if "progress" in own:
             with progress_bar(self._work) as progress:
                 return self._function(**words, progress=progress)
+        if "on_step" in own:
+            with status_line(self._work) as update:
+                return self._function(**words, on_step=update)
         with at_work(self._work):
             return self._function(*(one for several in first for one in several), **words)
 
@@ -117,6 +124,7 @@ def command(
     about: str = "",
     work: str = "",
     report: str = "output",
+    writes: Iterable[str] = (),
     hidden: Iterable[str] = (),
     details: bool = False,
     read: Mapping[str, tuple[Any, Reader, str]] | None = None,
@@ -137,6 +145,8 @@ def command(
         What the progress says.
     report : {"output", "report"}
         The option that names the file of the result.
+    writes : iterable of str
+        Parameters that name further files to write.
     hidden : iterable of str
         Parameters without an option.
     details : bool
@@ -159,11 +169,17 @@ def command(
 
     def run(**given: Any) -> None:
         call = Call(function, readers, given, work)
-        output = given[report]
-        check_outputs(output, inputs=call.paths(), force=given["force"], formats=FORMATS)
+        output, inputs = given[report], call.paths()
+        others = [given[name] for name in writes]
+        check_outputs(output, *others, inputs=inputs, force=given["force"])
+        check_outputs(output, inputs=inputs, force=given["force"], formats=FORMATS)
         if (cache := given.get("cache")) is not None and not is_folder(cache):
-            check_outputs(Path(cache), inputs=call.paths(), force=True)  # it grows
-        found = call() if around is None else around(call, **{name: given[name] for name in own})
+            check_outputs(Path(cache), inputs=inputs, force=True)  # it grows
+        if around is None:
+            found = call()
+        else:
+            words = {n: None if given[n] is None else own[n](call, given[n]) for n in own}
+            found = around(call, **words)
         if found is None:
             return
         shown = page(found, given)
@@ -174,7 +190,7 @@ def command(
 
     run.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in typed}
-    run.function = function  # type: ignore[attr-defined]
+    run.functions = [one for one in (function, around) if one]  # type: ignore[attr-defined]
     run.__doc__ = "\n\n".join(one for one in (summary, about, f"\b\n{examples.strip()}") if one)
     return run
 
@@ -256,13 +272,15 @@ def _read(hint: Any) -> tuple[Any, Reader, str]:
         return str, Call.target, "Written as DIR or DIR:TARGET."
     if Scores in one_of:
         return Path, Call.scores, ""
+    if os.PathLike[str] in one_of:
+        return Path, _as_typed, ""
     if Sequence[str] in one_of:
         return list[str], lambda _, typed: split_names(",".join(typed)), "Comma-separated."
-    if Mapping[str, float] in one_of and str not in one_of:
+    if len(one_of) > 1 and str in one_of:
+        return str, _as_typed, ""
+    if Mapping[str, float] in one_of:
         numbers = "Written as NAME=NUMBER; can be repeated."
         return list[str], lambda _, typed: dict(map(_numbered, typed)), numbers
-    if Mapping[str, float] in one_of:
-        return str, _as_typed, ""
     return next(iter(one_of)) if len(one_of) == 1 else hint, _as_typed, ""
 
 

@@ -58,8 +58,8 @@ def plan(
     """Plan how many items to run and with which method.
 
     Backtests methods on the source models: each is estimated from the others. A first answer comes
-    early; then models held out anew judge the methods that it chose. Give one of `error`,
-    `half_width`, `budget` and `difference`.
+    early; then models held out anew judge the methods that it chose. Give one of
+    `budget`, `error`, `difference` and `half_width`.
 
     Parameters
     ----------
