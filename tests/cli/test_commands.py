@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 
 from fewbench.cli.app import COMMANDS, load_command
+from fewbench.cli.commands import KEYWORDS
 
 SHARED = {
     *("average", "scores", "cluster", "cache", "cached", "details", "output", "report"),
@@ -26,9 +27,10 @@ def made():
 
 
 def parameters(functions):
-    return {
-        k: v for one in reversed(functions) for k, v in inspect.signature(one).parameters.items()
-    }
+    found = {}
+    for one in reversed(functions):
+        found |= inspect.signature(one).parameters
+    return found
 
 
 def test_every_option_has_help_and_is_a_parameter():
@@ -36,7 +38,7 @@ def test_every_option_has_help_and_is_a_parameter():
     for name, command, functions in made():
         known = parameters(functions)
         for one in command.params:
-            flag = "--" + one.name.replace("_", "-")
+            flag = KEYWORDS.get(one.name, "--" + one.name.replace("_", "-"))
             named = one.param_type_name == "argument" or flag in one.opts or one.name in SHARED
             if one.name not in {*known, *SHARED} or not one.help or not named:
                 wrong.append((name, one.name))

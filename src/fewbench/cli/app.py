@@ -19,7 +19,7 @@ COMMANDS = {
     ),
     "import": (
         "import_:import_",
-        "Import other models' per-item results into one scores file.",
+        "Import other models' per-item results.",
     ),
     "audit": ("tables:audit", "Check a results table for problems and suggest fixes."),
     "methods": (

@@ -25,6 +25,8 @@ PASSED = ("progress", "on_step", "executor", "cache")
 """Parameters that get a value with options of their own, or none."""
 SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "output": "-o"}
 """Short names. A parameter that has one is an option, even where it is needed."""
+KEYWORDS = {"form": "--from", "harness": "--for"}
+"""Options whose names are keywords of Python, by parameter."""
 MOVED = typer.Option(help="Scores file of the source models, if it was moved.")
 CACHE = typer.Option(
     metavar="PLACE",
@@ -123,7 +125,7 @@ def command(
     examples: str,
     about: str = "",
     work: str = "",
-    report: str = "output",
+    report: str | None = "output",
     writes: Iterable[str] = (),
     hidden: Iterable[str] = (),
     details: bool = False,
@@ -143,8 +145,8 @@ def command(
         What the help says besides the docstring.
     work : str
         What the progress says.
-    report : {"output", "report"}
-        The option that names the file of the result.
+    report : {"output", "report"} or None
+        The option that names the file of the result. None: `around` shows the result.
     writes : iterable of str
         Parameters that name further files to write.
     hidden : iterable of str
@@ -169,7 +171,7 @@ def command(
 
     def run(**given: Any) -> None:
         call = Call(function, readers, given, work)
-        output, inputs = given[report], call.paths()
+        output, inputs = given[report] if report else None, call.paths()
         others = [given[name] for name in writes]
         check_outputs(output, *others, inputs=inputs, force=given["force"])
         check_outputs(output, inputs=inputs, force=given["force"], formats=FORMATS)
@@ -180,7 +182,7 @@ def command(
         else:
             words = {n: None if given[n] is None else own[n](call, given[n]) for n in own}
             found = around(call, **words)
-        if found is None:
+        if found is None or report is None:
             return
         shown = page(found, given)
         more = [one.id for one in shown.sections] if given.get("details") else []
@@ -224,7 +226,7 @@ def _as_help(text: str, parameters: Iterable[str]) -> str:
 
 
 def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return KEYWORDS.get(name, "--" + name.replace("_", "-"))
 
 
 def _options(
@@ -309,14 +311,14 @@ def _is_evaluation(folder: str) -> bool:
 
 
 def _shared(
-    function: Callable[..., Any], known: set[str], report: str, details: bool
+    function: Callable[..., Any], known: set[str], report: str | None, details: bool
 ) -> list[inspect.Parameter]:
     """Return the options that are no parameters of the function."""
     own, hints = inspect.signature(function).parameters, get_type_hints(function)
     found = []
     if hints.get("scores") is Scores:
         found.append(_parameter("average", AverageOption, None))
-    if "scores" not in known:
+    if "scores" not in known and any("Evaluation" in str(one) for one in hints.values()):
         found.append(_parameter("scores", Annotated[Path | None, MOVED], None))
     if "executor" in own:
         found.append(_parameter("cluster", Cluster, None))
@@ -325,8 +327,9 @@ def _shared(
         found.append(_parameter("cached", Annotated[bool, CACHED], True))
     if details:
         found.append(_parameter("details", Annotated[bool, DETAILS], False))
-    flags = ["--report"] if report == "report" else ["--output", "-o"]
-    file = typer.Option(*flags, help=f"{WRITES}.")
-    found.append(_parameter(report, Annotated[Path | None, file], None))
-    found.append(_parameter("as_json", Json, False))
+    if report is not None:
+        flags = ["--report"] if report == "report" else ["--output", "-o"]
+        file = typer.Option(*flags, help=f"{WRITES}.")
+        found.append(_parameter(report, Annotated[Path | None, file], None))
+        found.append(_parameter("as_json", Json, False))
     return [*found, _parameter("force", Force, False)]
