@@ -23,7 +23,11 @@ def results():
     return {
         "scores": (TABLE, (20, 60), "20 models × 60 items"),
         "audit": (fewbench.audit_scores(TABLE), None, "Audit: No problems"),
-        "subset": (fewbench.select_items(TABLE, "random", 5), (5, 0), "5 items chosen by random"),
+        "subset": (
+            fewbench.select_items(TABLE, "random", budget=5),
+            (5, 0),
+            "5 items chosen by random",
+        ),
         "evaluation": (evaluation, (1, 4), "at most 6 items"),
         "estimate": (estimates["new"], (4, 6), "5 of 60 items"),
         "estimates": (estimates, (1, 10), "new"),
@@ -216,7 +220,7 @@ def test_what_is_no_scores_is_named(given):
         lambda: fewbench.compare(given, "random", 5),
         lambda: fewbench.plan(given, budget=5),
         lambda: fewbench.Evaluation(given, "random", 5),
-        lambda: fewbench.select_items(given, "random", 5),
+        lambda: fewbench.select_items(given, "random", budget=5),
     ):
         with pytest.raises(fewbench.FewbenchError, match="not Scores"):
             call()

@@ -23,7 +23,7 @@ def run(ok, scores, answers, asked):
 
 
 def test_two_targets_a_source_model_and_files(run, ok, cli, scores, tmp_path):
-    text = ok("versus", "run:new", "run:step:2", "--margin", "0.5", "--items")
+    text = ok("versus", "run:new", "run:step:2", "--margin", "0.5", "--details")
     assert text.startswith("new is better than step:2.\n")
     assert "Items that differ: 6 of 12: new scores higher on 6, step:2 on 0" in text
     assert "(Holm)" in text
@@ -41,7 +41,7 @@ def test_a_gate_exits_by_its_verdict(run, cli, tmp_path):
     said = cli("gate", "run:new", "--at-least", "0.2", "-o", "gate.md")
     assert (said.code, said.out.splitlines()[0]) == (0, "new passes.")
     assert "### fewbench gate: new passes" in (tmp_path / "gate.md").read_text()
-    assert cli("gate", "run", "-t", "step:2", "--at-least", "0.99").code == 1
+    assert cli("gate", "run:step:2", "--at-least", "0.99").code == 1
     said = cli("gate", "run:step:2", "--at-least", "0.5", "--json")
     assert (said.code, json.loads(said.out)["verdict"]) == (3, "undecided")
     said = cli("gate", "run:step:2", "--not-below", "run:new", "--margin", "0.1")
@@ -58,7 +58,7 @@ def test_mistakes(run, cli, scores):
         (("versus", "run:new", "model-1"), "did you mean"),
         (("versus", "a", "b"), "no scores"),
         (("versus", "run:new", "model-01", "-o", "x.txt"), ".json or .csv"),
-        (("versus", "run:new", "model-01", "--adjust", "x"), "holm or bh"),
+        (("versus", "run:new", "model-01", "--adjust", "x"), "'holm', 'bh'"),
     ):
         found = cli(*words)
         assert (found.code, said in found.err) == (2, True), found.err
@@ -66,7 +66,7 @@ def test_mistakes(run, cli, scores):
 
 
 def test_a_ranking(run, ok, cli, tmp_path):
-    text = ok("rank", "run", "--model", "model-01", "-o", "ranks.csv")
+    text = ok("rank", "run", "--models", "model-01", "-o", "ranks.csv")
     assert text.startswith("new ranks first")
     assert (tmp_path / "ranks.csv").read_text().startswith("target,score,rank,rank_low")
     found = json.loads(ok("rank", "run", "--top", "1", "--json"))
@@ -83,21 +83,21 @@ def test_items_for_a_difference_and_the_next_ones(ok, cli, scores, answers, aske
             right = {item: (i + at + (name == "a")) % 2 for i, item in enumerate(items[name])}
             ok("tell", "run", answers(right), *ONE, "-t", name)
     assert not asked()
-    text = ok("versus", "run:a", "run:b", "--next", "3", "--ask")
+    text = ok("versus", "run:a", "run:b", "--next-items", "3", "--ask")
     said = next(line for line in text.splitlines() if line.startswith("Next items for both: "))
     more = said.removeprefix("Next items for both: ").split(", ")
     assert ok("ask", "run").split() == more
     for name in ("a", "b"):
         ok("tell", "run", answers(dict.fromkeys(more, 1)), *ONE, "-t", name)
     assert json.loads(ok("versus", "run:a", "run:b", "--json"))["items_common"] == 15
-    text = ok("rank", "run", "--next", "4", "--ask")
+    text = ok("rank", "run", "--next-items", "4", "--ask")
     assert sum(len(items) for items in asked().values()) == 4, text
     for words, said in (
         (("start", scores, "--for", "fun", "-n", "5", "-o", "x"), "score or difference"),
         (("start", scores, "--for", "difference", "-m", "random", "-n", "5", "-o", "x"), "own"),
         (("versus", "a", "b", "--", "python"), "needs a folder"),
         (("versus", "a", "b", "--run", "x", "--ask", "--", "python"), "leave them out"),
-        (("rank", "run", "--ask"), "add --next"),
+        (("rank", "run", "--ask"), "--next-items"),
     ):
         assert said in cli(*words).err
 

@@ -41,9 +41,9 @@ def test_a_file_is_not_replaced_and_this_is_said_before_the_work(cli, inputs, mo
     there = inputs / LINES[line]
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
-    for reader in ("audit", "compare", "select", "tasks"):  # nothing is read
+    for reader in ("commands", "compare", "tasks"):  # nothing is read
         monkeypatch.setattr(import_module(f"fewbench.cli.{reader}"), "load", pytest.fail)
-    monkeypatch.setattr(import_module("fewbench.cli.import_"), "read", pytest.fail)
+    monkeypatch.setattr("fewbench.cli.commands.Call.__call__", pytest.fail)
     said = cli(*line.format("out").split())
     assert said.code == 2
     assert f"{LINES[line]} already exists (hint: add --force to replace it" in said.err

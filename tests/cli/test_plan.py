@@ -23,7 +23,7 @@ def graded(tmp_path_factory):
     return save_scores(table, tmp_path_factory.mktemp("graded") / "graded.parquet")
 
 
-QUICK = ("--methods", "greedy-ridge", "--target", "like", "--repeats", 3, "--jobs", 1)
+QUICK = ("--methods", "greedy-ridge", "--target", "like", "--repeats", 3, "--workers", 1)
 
 
 def halves(out):
@@ -50,7 +50,7 @@ def test_the_first_line_is_the_answer(ok, graded):
 
 
 def test_every_kind_of_target_is_a_row_and_stronger_ones_are_in_the_headline(ok, graded):
-    out = ok("plan", graded, "-n", 20, "-m", "greedy-ridge", "--repeats", 3, "--jobs", 1)
+    out = ok("plan", graded, "-n", 20, "-m", "greedy-ridge", "--repeats", 3, "--workers", 1)
     said = "For a model stronger than all source models, run 20 items with"
     assert " ".join(out.split()).count(said) == 2  # in the first answer and in the last
     for words in ("Like the source models", "Of a new family", "Stronger than all"):
@@ -58,7 +58,7 @@ def test_every_kind_of_target_is_a_row_and_stronger_ones_are_in_the_headline(ok,
 
 
 def test_costs_are_in_the_unit_of_their_column(ok, graded):
-    out = ok("plan", graded, "--budget", 20, "--cost-column", "tokens", *QUICK)
+    out = ok("plan", graded, "--budget", 20, "--costs", "tokens", *QUICK)
     line = " ".join(out.partition("Cost of a run: ")[2].split())
     assert "of 6,000 tokens" in line
     assert "have paid after" in line
@@ -77,7 +77,7 @@ def test_a_table_that_supports_only_random_sampling(ok, tmp_path):
 
 def test_differences_and_widths(ok, graded):
     assert "are told apart" in ok("plan", graded, "--difference", 0.1, *QUICK)
-    assert "interval ±0.0" in ok("plan", graded, "--interval", 0.07, *QUICK)
+    assert "interval ±0.0" in ok("plan", graded, "--half-width", 0.07, *QUICK)
 
 
 def test_json_and_files(cli, ok, graded, tmp_path):
@@ -101,9 +101,9 @@ def test_json_and_files(cli, ok, graded, tmp_path):
         ("", "nothing to plan for (hint: give exactly one of"),
         ("--error 0.1 --budget 5", "exactly one"),
         ("--error 3", "between 0 and 1"),
-        ("--error 0.1 --target famly", "did you mean family"),
+        ("--error 0.1 --target famly", "'like', 'family'"),
         ("--error 0.1 --methods gredy-ridge", "did you mean greedy-ridge"),
-        ("--error 0.1 --cost-column token", "did you mean tokens"),
+        ("--error 0.1 --costs token", "did you mean tokens"),
         ("--error 0.1 -o plan.pdf", "ends in .html, .md, .json or .csv"),
         ("--error 0.1 --repeats 1", "3 or more"),
         ("--budget 120", "needs no plan"),

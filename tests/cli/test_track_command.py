@@ -42,7 +42,7 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
     assert "recorded 5 answers" in ok("track", "follow", "--add", "step-100", told(0, items), *ONE)
     assert "recorded 60 answers" in ok("track", "follow", "--add", "step-200", told(1), *ONE)
     ok("track", "follow", "--add", "last", told(4, items), *ONE)
-    step = ("--step", "last=500")
+    step = ("--steps", "last=500")
     text = ok("track", "follow", *step, "--change", "0.1", "-o", "curve.csv")
     assert text.startswith("last is the best with probability ")
     assert "Items that the next checkpoint needs: about " in text
@@ -57,9 +57,9 @@ def test_a_run_is_followed_in_a_folder(ok, cli, sources, told, tmp_path):
         (("follow", "-o", "curve.csv"), "already exists"),
         (("follow", told(1)), "answers of which checkpoint"),
         (("follow", "--add", "step-100", told(0, ["q"]), *ONE), "hint"),
-        (("follow", "--step", "7"), "NAME=NUMBER"),
-        (("follow", "--step", "last=soon"), "is no number"),
-        (("follow", "--add", "x", "--step", "x=7"), "a step with --add"),
+        (("follow", "--steps", "7"), "NAME=NUMBER"),
+        (("follow", "--steps", "last=soon"), "is no number"),
+        (("follow", "--add", "x", "--steps", "x=7"), "a step with --add"),
         ((sources,), "add --run NAME"),
         (("follow", "--add", "//"), "'//' cannot name a folder"),
         (("nowhere",), "nowhere"),

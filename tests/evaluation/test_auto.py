@@ -75,7 +75,7 @@ def test_without_a_number_of_items_the_method_need_not_know_it():
 
 
 def test_chosen_items_say_by_which_method_and_why():
-    subset = select_items(TABLE, "auto", 20)
+    subset = select_items(TABLE, "auto", budget=20)
     assert subset.provenance.method in CATALOGUE
     assert subset.notes[0].startswith(f"method auto chose {subset.provenance.method}: ")
 

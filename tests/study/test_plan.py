@@ -284,7 +284,7 @@ def test_scores_between_right_and_wrong():
 
 def test_the_same_on_any_number_of_processes_and_from_the_cache(by_error, tmp_path):
     shown = []
-    first = plan(TABLE, error=0.05, jobs=2, cache=tmp_path / "c", **QUICK,
+    first = plan(TABLE, error=0.05, workers=2, cache=tmp_path / "c", **QUICK,
                  progress=lambda done, total: shown.append((done, total)))  # fmt: skip
     assert first.to_json() == by_error.to_json()
     assert plan(TABLE, error=0.05, cache=tmp_path / "c", **QUICK).to_json() == by_error.to_json()

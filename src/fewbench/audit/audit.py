@@ -114,12 +114,14 @@ class Audit(Shown):
 
 
 def audit(scores: Scores) -> Audit:
-    """Check a table of scores for problems and suggest fixes.
+    """Check a results table for problems and suggest fixes.
+
+    Nothing is changed.
 
     Parameters
     ----------
     scores : Scores
-        Of any size, binary or fractional, missing cells allowed.
+        Source scores. They may lack answers.
 
     Examples
     --------

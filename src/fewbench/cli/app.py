@@ -19,9 +19,9 @@ COMMANDS = {
     ),
     "import": (
         "import_:import_",
-        "Import other models' per-item results into one scores file.",
+        "Import other models' per-item results.",
     ),
-    "audit": ("audit:audit", "Check a results table for problems and suggest fixes."),
+    "audit": ("tables:audit", "Check a results table for problems and suggest fixes."),
     "methods": (
         "methods:methods",
         "List methods: which to use, and what each does.",
@@ -45,19 +45,19 @@ COMMANDS = {
         "Estimate full scores from the answers so far.",
     ),
     "view": ("live:view", "Serve a page on this machine that follows an evaluation."),
-    "versus": ("versus:versus", "Compare the full scores of two models."),
+    "versus": ("decide:versus", "Compare the full scores of two models."),
     "gate": (
-        "gate:gate",
+        "decide:gate",
         "Check whether a target passes a threshold or holds up to a baseline.",
     ),
-    "rank": ("rank:rank", "Rank several targets, with the probability of each rank."),
-    "track": ("track:track", "Follow the checkpoints of a training run."),
+    "rank": ("decide:rank", "Rank several targets, with the probability of each rank."),
+    "track": ("decide:track", "Follow the checkpoints of a training run."),
     "repair": ("evaluate:repair", "Drop damaged lines of an evaluation's answers."),
     "compare": (
         "compare:compare",
         "Compare methods on models with known full scores.",
     ),
-    "plan": ("plan:plan", "Plan how many items to run and with which method."),
+    "plan": ("study:plan", "Plan how many items to run and with which method."),
     "pack": (
         "pack:pack",
         "Make a pack: a benchmark's few items in one file.",
@@ -127,7 +127,7 @@ def _all(
     Fetch source results:   fewbench get livebench -o scores.parquet
     Import source results:  fewbench import logs/ -o scores.parquet
     Compare methods:        fewbench compare scores.parquet --methods greedy-ridge --budgets 50
-    Plan an evaluation:     fewbench plan scores.parquet --interval 0.03
+    Plan an evaluation:     fewbench plan scores.parquet --half-width 0.03
     Run and estimate:       fewbench run command scores.parquet -n 50 -o run -- python answer.py
     Choose items:           fewbench start scores.parquet --budget 50 -o run
     Print items to run:     fewbench ask run

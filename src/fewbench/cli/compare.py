@@ -13,12 +13,12 @@ import pandas as pd
 import typer
 
 from fewbench._text import table
+from fewbench.cli.commands import default_cache
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import echo, number, points, say
 from fewbench.errors import StudyError
-from fewbench.scores import Scores
 from fewbench.study import KINDS, Comparison, SplitSettings
 from fewbench.study import compare as run_study
 from fewbench.study.cache import is_folder
@@ -124,7 +124,7 @@ def compare(
         for kind in kinds
     ]
     if use_cache and cache is None:
-        cache = str(default_cache(scores))
+        cache = default_cache(scores)
     with progress_bar("comparing") as progress:
         outcome = run_study(
             scores,
@@ -151,12 +151,6 @@ def compare(
         say(f"wrote {report}")
     if len(outcome.failures):
         raise typer.Exit(FAILED)
-
-
-def default_cache(scores: Scores) -> Path:
-    """Return the cache file for these scores."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl"
 
 
 def parse_budgets(text: str) -> list[int]:

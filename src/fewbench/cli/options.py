@@ -31,13 +31,6 @@ ScoresOrPack = Annotated[
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the evaluation (start -o).")]
 TargetName = Annotated[str | None, typer.Option("--target", "-t", help="Target model.")]
 MovedScores = Annotated[Path | None, typer.Option("--scores", help="Scores file, if it was moved.")]
-MethodName = Annotated[
-    str,
-    typer.Option(
-        "--method", "-m", help="Method name (see fewbench methods), or parts joined by +."
-    ),
-]
-Budget = Annotated[int, typer.Option("--budget", "-n", help="Number of items to run.")]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 AverageOption = Annotated[
     Average | None,

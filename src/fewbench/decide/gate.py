@@ -190,25 +190,28 @@ def gate(
     level: float = 0.9,
     sequential: bool = False,
 ) -> Gate:
-    """Decide whether a target passes.
+    """Check whether a target passes a threshold or holds up to a baseline.
+
+    The interval is the one that fewbench estimate prints. With two conditions, each is checked at
+    half of the allowed errors.
 
     Parameters
     ----------
     target : Evaluation or (Evaluation, str)
-        An evaluation of one target, or an evaluation and one of its targets.
+        Evaluation of one target, or an evaluation and one of its targets.
     at_least : float, optional
-        Pass if the full score is at least this.
+        Pass if the full score is at least this, on the scale of the scores.
     not_below : Evaluation, (Evaluation, str) or str, optional
-        Pass if the target is not worse than this baseline by more than the margin: another
-        evaluation or target, or a source model.
+        Pass if the target is not worse than this: another evaluation, another target, or a source
+        model.
     margin : float, optional
-        For `not_below`, on the scale of the scores (default: 0).
+        With `not_below`: largest loss that passes, on the scale of the scores (default: 0).
     level : float
         Level of the interval. At most (1 - level) / 2 of the models that should not pass do, and
-        of those that should not fail. With two conditions, each is checked at half of that share.
+        of the models that should not fail: 5 % at 0.9.
     sequential : bool
-        Whether you look again after 10, 20, 40, … answers up to the budget, and stop at pass or
-        fail. The interval is then wide enough for all looks together.
+        You look again after 10, 20, 40, … answers up to the budget, and stop at pass or fail. The
+        interval is wide enough for all looks together.
 
     Raises
     ------

@@ -24,6 +24,12 @@ from fewbench.scores import Scores
 Given = Evaluation | tuple[Evaluation, str] | str
 """An evaluation of one target, an evaluation and one of its targets, or the name of a model."""
 
+ONE_LOOK = (
+    "this result counts one look only. If you look again after these items, pass --sequential at "
+    "every look"
+)
+"""Of a result whose items are asked for."""
+
 
 @dataclass(frozen=True, eq=False)
 class Operand:

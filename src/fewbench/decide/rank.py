@@ -15,7 +15,15 @@ from fewbench._warned import in_cell, issue
 from fewbench.charts import deciding
 from fewbench.decide.allocation import allocate, own_variances
 from fewbench.decide.next_items import next_items as choose_next
-from fewbench.decide.operands import Given, Operand, contrast, operand, scores_of, warnings_of
+from fewbench.decide.operands import (
+    ONE_LOOK,
+    Given,
+    Operand,
+    contrast,
+    operand,
+    scores_of,
+    warnings_of,
+)
 from fewbench.errors import EvaluationError
 from fewbench.evaluation.bounds import EXACT
 from fewbench.evaluation.evaluation import Evaluation
@@ -155,28 +163,31 @@ def rank(
     level: float = 0.9,
     sequential: bool = False,
     next_items: int | None = None,
+    ask: bool = False,
 ) -> Ranking:
-    """Rank the targets of evaluations.
+    """Rank several targets, with the probability of each rank.
 
-    Two targets are told apart if the interval of their difference excludes 0, as in `versus`; with
-    more than two, p-values are adjusted by Holm's rule for the number of pairs.
+    The result is the order, the range of ranks of each target, and which targets to run more items
+    of. Two targets differ if the interval of their difference excludes 0, as in fewbench versus.
+    With more than two targets, p values are adjusted by Holm's rule for the number of pairs.
 
     Parameters
     ----------
     *evaluations : Evaluation
-        All their targets with answers are ranked.
+        Evaluations. All targets with answers are ranked.
     models : sequence of str
-        Source models to rank, too. Their scores are known.
+        Source models to rank, too; their full scores are known.
     top : int
-        How many best targets you want to find.
+        Number of best targets that you want to find.
     level : float
         Level of the rank ranges, all together.
     sequential : bool
-        Whether you look again after more answers, until the best are settled. The ranges are then
-        wide enough for looks after 10, 20, 40, … answers together, up to the budget.
+        You look again after 10, 20, 40, … answers up to the budget, until the best `top` are
+        settled. The ranges are wide enough for all looks together.
     next_items : int, optional
-        How many items to give out, over all targets, to settle the best `top`. Ask for them with
-        `Evaluation.ask_more`.
+        Number of items, over all targets, that settle the best `top`.
+    ask : bool
+        With `next_items`: ask for these items. fewbench ask DIR then lists them.
 
     Raises
     ------
@@ -195,6 +206,10 @@ def rank(
     (['b', 'a'], True)
     """
     check_level(level)
+    if ask and next_items is None:
+        raise EvaluationError(
+            "how many items to ask for?", hint="add their number, as in --next-items 50"
+        )
     given: list[Given] = [
         (evaluation, name)
         for evaluation in evaluations
@@ -255,16 +270,21 @@ def rank(
     silent = [name for one in evaluations for name in one.targets if name not in names]
     if silent:
         warnings.append(f"{some(silent)}: no answers yet, so not ranked")
+    if ask and not sequential:
+        warnings.append(ONE_LOOK)
     issue(warnings)
+    more = {}
+    if next_items is not None and not is_settled:
+        more = _next_items(sides, errors, top, next_items, scores)
+    for evaluation in evaluations if ask else ():
+        evaluation.ask_more({name: more.get(name, ()) for name in evaluation.targets})
     return Ranking(
         targets=found,
         level=level,
         top=top,
         is_settled=is_settled,
         next_targets=() if is_settled else _next(sides, errors, top),
-        next_items={}
-        if is_settled or next_items is None
-        else _next_items(sides, errors, top, next_items, scores),
+        next_items=more,
         warnings=tuple(warnings),
     )
 

@@ -32,7 +32,7 @@ _NAMED = re.compile(
 )
 _LAST = re.compile(r"(\d+(?:\.\d+)?)([kmbt])?$")
 _TIMES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-_HOW = "name each one's step: --step NAME=NUMBER, or a column `step` of the models' table"
+_HOW = "name each one's step: --steps NAME=NUMBER, or a column `step` of the models' table"
 
 
 def read_steps(names: Sequence[str], given: Mapping[str, float] | None = None) -> FloatArray:

@@ -39,7 +39,7 @@ Tracked = Scores | Evaluation | Sequence[Evaluation] | str | os.PathLike[str]
 
 
 def track(
-    given: Tracked,
+    checkpoints: Tracked,
     *,
     run: str | None = None,
     steps: Mapping[str, float] | None = None,
@@ -48,28 +48,35 @@ def track(
     half_width: float | None = None,
     change: float | None = None,
 ) -> Track:
-    """Follow the checkpoints of one run.
+    """Follow the checkpoints of a training run.
 
-    Checkpoints that ran all items join the source models, the others are estimated from their
-    answers. Run one checkpoint in full every few steps: the others are tested against the last one,
-    which finds more of the real changes.
+    The result is the score of each checkpoint with its interval, which changes are real, and which
+    checkpoint is probably the best. Checkpoints that ran all items join the source models; the
+    others are estimated. Run one checkpoint in full every few steps: the others are tested against
+    the last such checkpoint, which finds more of the real changes.
+
+    Steps are read from names such as step-1000, iter_0003000, ckpt-5B or epoch2, from a column step
+    of the models, or from `steps`.
 
     Parameters
     ----------
-    given : Scores, Evaluation, sequence of Evaluation, or path
-        A table whose models include the run's checkpoints, evaluated wholly or in part;
-        evaluations whose targets are the checkpoints; or a folder of them.
+    checkpoints : Scores, Evaluation, sequence of Evaluation, or path
+        Scores whose models include the checkpoints, or a folder of evaluations whose targets are
+        the checkpoints.
     run : str, optional
-        Checkpoints in the table: their family, or how their names start.
+        Checkpoints in the scores: their family, or how their names start.
     steps : mapping of name to number, optional
         Steps of checkpoints whose names do not tell them.
     scores : Scores, optional
-        The source models, if their file was moved.
+        Scores of the source models, if their file was moved.
     level : float
         Level of each interval, and of all verdicts together.
-    half_width, change : float, optional
-        Say how many items the next checkpoint needs for an interval of this half width, or to find
-        a change of this size in 80 % of cases, on the scale of the scores.
+    half_width : float, optional
+        Print how many items the next checkpoint needs for an interval of this half width, on the
+        scale of the scores.
+    change : float, optional
+        Print how many items the next checkpoint needs to find a change of this size in 80 % of
+        cases, on the scale of the scores.
 
     Raises
     ------
@@ -87,13 +94,13 @@ def track(
     check_level(level)
     kept_in: Path | None = None
     of: Scores | Sequence[Evaluation]
-    if isinstance(given, str | os.PathLike):
-        kept_in = Path(given)
+    if isinstance(checkpoints, str | os.PathLike):
+        kept_in = Path(checkpoints)
         of = open_folder(kept_in, scores)
-    elif isinstance(given, Evaluation):
-        of, kept_in = [given], given.folder
+    elif isinstance(checkpoints, Evaluation):
+        of, kept_in = [checkpoints], checkpoints.folder
     else:
-        of = given
+        of = checkpoints
     found = read_run(of, run, steps, kept_in)
     if run is None and kept_in is not None:
         found = replace(found, name=kept_in.resolve().name)

@@ -9,6 +9,7 @@ from fewbench._types import IntArray
 from fewbench._warned import issue
 from fewbench.decide.next_items import MOST, next_items
 from fewbench.decide.operands import (
+    ONE_LOOK,
     Given,
     Operand,
     contrast,
@@ -38,31 +39,36 @@ def versus(
     adjust: Adjust = "holm",
     sequential: bool = False,
     next_items: int | None = None,
+    ask: bool = False,
 ) -> Versus:
     """Compare the full scores of two models.
 
-    The difference from a source model has the interval of the target's estimate, moved by the
-    model's score. Run the reference model once in full where you can: it decides sooner than two
+    The result is the difference with its interval, the probability that A is better, and what
+    random sampling of as many items would give. Targets are estimated; the full score of a source
+    model is known. Run the model to compare with in full if you can: this decides sooner than two
     estimates.
 
     Parameters
     ----------
     a, b : Evaluation, (Evaluation, str) or str
-        An evaluation of one target, an evaluation and one of its targets, or a name: of a target
-        of the other's evaluation, or of a source model, whose full score is known.
+        Evaluation of one target, an evaluation and one of its targets, a target of the other
+        evaluation, or a source model.
     scores : Scores, optional
-        The source models, if both are names.
+        Source models: of two names, or if their file was moved.
     level : float
         Level of the interval. At most (1 - level) / 2 of the verdicts have the wrong sign.
     margin : float, optional
         Largest difference that does not matter, on the scale of the scores.
     adjust : {"holm", "bh"}
-        Adjustment of the tasks' p values for their number.
+        Adjust the tasks' p values for their number: holm (no false verdict) or bh
+        (Benjamini-Hochberg: few false verdicts).
     sequential : bool
-        Whether you look again after more answers and stop at a verdict. The interval is then wide
-        enough for looks after 10, 20, 40, … answers together, up to the budget.
+        You look again after 10, 20, 40, … answers up to the budget, and stop at a verdict. The
+        interval is wide enough for all looks together.
     next_items : int, optional
-        How many items to choose that both run next (default: as many as decide it, at most 200).
+        Number of items that both run next (default: as many as decide it, at most 200).
+    ask : bool
+        Ask both for these items: fewbench ask DIR then lists them.
 
     Raises
     ------
@@ -87,6 +93,7 @@ def versus(
         sequential=sequential,
         scores=scores,
         next_items=next_items,
+        ask=ask,
     )
     issue(found.warnings)
     return found
@@ -102,6 +109,7 @@ def compare(
     sequential: bool,
     scores: Scores | None = None,
     next_items: int | None = None,
+    ask: bool = False,
 ) -> Versus:
     """Compare as `versus` does, without issuing the warnings."""
     check_level(level)
@@ -112,7 +120,14 @@ def compare(
     one, other = operand(a, found, (b,)), operand(b, found, (a,))
     if (one.name, one.evaluation) == (other.name, other.evaluation):
         raise EvaluationError(f"{one.name!r} is compared with itself", hint="name two models")
-    return _result(one, other, found, level, margin, adjust, sequential, next_items)
+    made = _result(one, other, found, level, margin, adjust, sequential, next_items)
+    if not ask:
+        return made
+    for side in (one, other):
+        if side.evaluation is not None:
+            side.evaluation.ask_more({side.name: made.next_items})
+    notes = () if sequential else (ONE_LOOK,)
+    return made.model_copy(update={"warnings": (*made.warnings, *notes)})
 
 
 def check_margin(margin: float | None, scores: Scores) -> None:

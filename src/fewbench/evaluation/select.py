@@ -2,20 +2,26 @@
 
 from fewbench.evaluation.evaluation import Evaluation
 from fewbench.methods import Method, Subset
+from fewbench.methods.catalogue import AUTO
 from fewbench.scores import Scores
 
 
-def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 0) -> Subset:
-    """Choose items to run; for adaptive methods, only the first batch.
+def select_items(
+    scores: Scores, method: str | Method = AUTO, *, budget: int, seed: int = 0
+) -> Subset:
+    """Choose items to run.
+
+    For adaptive methods, only the first batch.
 
     Parameters
     ----------
     scores : Scores
-        The source models' scores.
+        Scores of the source models.
     method : str or Method
-        `auto` chooses one by a quick backtest on the sources; the notes say which and why.
+        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
+        the source models chooses the method.
     budget : int
-        Number of items.
+        Number of items to run.
     seed : int
         Random seed.
 
@@ -27,7 +33,7 @@ def select_items(scores: Scores, method: str | Method, budget: int, seed: int = 
     Examples
     --------
     >>> from fewbench.testing import simulate
-    >>> len(select_items(simulate(20, 60), "random", 5).items)
+    >>> len(select_items(simulate(20, 60), "random", budget=5).items)
     5
     """
     evaluation = Evaluation(scores, method, budget, seed=seed)

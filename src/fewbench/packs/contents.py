@@ -1,5 +1,6 @@
 """A pack in memory: what is in it, what from, and how good it is."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -153,6 +154,8 @@ class Pack(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return all but the answers, for JSON."""
         head = self.record.model_dump(exclude={"parts"})
+        if self.source.is_file():
+            head |= {"file": str(self.source), "bytes": self.source.stat().st_size}
         parts = []
         for row, part in zip(self._rows, self.parts, strict=True):
             of_part = part.record
@@ -161,6 +164,10 @@ class Pack(Shown):
             more["models"] = [] if self.record.is_anonymous else of_part.models["model"]
             parts.append(row | more)
         return head | {"benchmarks": parts}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as indented JSON."""
+        return json.dumps(self.to_dict(), indent=2)
 
     def page(self) -> Page:
         """Return what the pack holds, how good it is, and how to use it."""
@@ -257,7 +264,12 @@ def _words(row: Mapping[str, Any]) -> list[str]:
 
 
 def open_pack(path: str | os.PathLike[str]) -> Pack:
-    """Open a pack file.
+    """Show what is in a pack, what it was made from, and how good it is.
+
+    Parameters
+    ----------
+    path : path
+        Pack (.few). FILE.few:NAME is one benchmark of several.
 
     Raises
     ------

@@ -57,9 +57,9 @@ OnStep = Callable[[str], None]
 def pack(
     scores: Scores,
     method: str | Method = AUTO,
-    items: int = 100,
+    budget: int = 100,
     *,
-    name: str = "benchmark",
+    name: str | None = None,
     license: str | None = None,
     cite: str | None = None,
     anonymous: bool = False,
@@ -67,35 +67,42 @@ def pack(
     seed: int = 0,
     backtest: bool = True,
     repeats: int = 3,
-    jobs: int = 1,
+    workers: int = 1,
     executor: Executor = None,
     on_step: OnStep | None = None,
 ) -> Pack:
-    """Make a pack: a few items of a benchmark with all that an estimate from them needs.
+    """Make a pack of a few items of a benchmark.
+
+    A pack holds the chosen items, and all that estimates from these items need.
 
     Parameters
     ----------
     scores : Scores
         Scores of the source models.
     method : str or Method
-        A name of the catalogue or parts joined by +; `auto` chooses one by a quick backtest.
-    items : int
-        Number of items to run; at most, of a benchmark with fewer, half of its items.
-    name : str
-        Name of the pack.
-    license, cite : str, optional
-        License of the source models' results, and how to cite them.
+        Method name (see fewbench methods), or parts joined by +. With auto, a quick backtest on
+        the source models chooses the method.
+    budget : int
+        Number of items of each benchmark. With `by`, at most half of its items.
+    name : str, optional
+        Name of the pack (default: the name of the file).
+    license : str, optional
+        License of the source models' results.
+    cite : str, optional
+        How to cite the results.
     anonymous : bool
         Leave out names, families and dates of the source models.
     by : str, optional
-        Column of the items, such as "task" or "group": one benchmark for each value.
+        Make one benchmark for each value of this column of the items: task, group, …
     seed : int
         Random seed.
     backtest : bool
-        Measure the method on held-out source models like the others, of a new family, and stronger
+        Measure the method on held-out source models: like the others, of a new family, and stronger
         than the others.
-    repeats, jobs : int
-        Repeats of the backtest, and processes.
+    repeats : int
+        Number of repeats of the backtest, 3 or more.
+    workers : int
+        Number of processes for the backtest and the method's errors.
     executor : Executor, optional
         Where to run in place of processes of this machine, as of `compare`.
     on_step : callable, optional
@@ -117,17 +124,19 @@ def pack(
     scores = as_scores(scores)
     if isinstance(scores, PackedScores):
         raise PackError("the scores are those of a pack", hint="use the scores it was made from")
-    if repeats < 3 or jobs < 1:
+    if repeats < 3 or workers < 1:
         raise PackError(
-            f"{repeats} repeats, {jobs} jobs", hint="repeats must be 3 or more, jobs 1 or more"
+            f"{repeats} repeats, {workers} workers",
+            hint="repeats must be 3 or more, workers 1 or more",
         )
+    name = name or "benchmark"
     tables = {name: scores} if by is None else _divided(scores, by)
     step = on_step or (lambda text: None)
     parts = []
-    with open_pool(executor, jobs) as pool:
+    with open_pool(executor, workers) as pool:
         for at, (own, table) in enumerate(tables.items()):
             said = step if by is None else _prefixed(step, f"{own} ({at + 1} of {len(tables)}): ")
-            n = items if by is None else min(items, max(1, table.n_items // 2))
+            n = budget if by is None else min(budget, max(1, table.n_items // 2))
             maker = _Maker(table, own, method, n, seed, anonymous, said, pool)
             rows, notes = maker.backtest(repeats) if backtest else ([], [])
             parts.append(maker.part(rows, notes))

@@ -1,5 +1,6 @@
 """Estimate an old run again with a newer pack, and say what moved."""
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -67,6 +68,10 @@ class Refreshed(Shown):
             "notes": list(self.notes),
         }
 
+    def to_json(self) -> str:
+        """Return `to_dict` as indented JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
     def page(self) -> Page:
         """Return the targets before and after, and what to know of the comparison."""
         digits = score_digits(*(one.score for one in self.after.values()))
@@ -89,16 +94,17 @@ class Refreshed(Shown):
 def refresh_pack(
     folder: str | os.PathLike[str], pack: str | os.PathLike[str], level: float = 0.9
 ) -> Refreshed:
-    """Estimate an old run again with a newer pack of the same benchmark. The run is not changed.
+    """Estimate an old run again with a newer pack, and show what moved.
 
-    Answers to items that the newer pack does not ask for are not used.
+    The run itself is not changed. Answers to items that the newer pack does not ask for are not
+    used.
 
     Parameters
     ----------
     folder : path
         Folder of the run.
     pack : path
-        The newer pack; `FILE.few:NAME` names a benchmark of several.
+        The newer pack (.few). FILE.few:NAME is one benchmark of several.
     level : float
         Level of the intervals.
 

@@ -119,19 +119,42 @@ def read(
     executor: Executor = None,
     progress: Progress | None = None,
 ) -> Reading:
-    """Read scores from a file or folder of any known kind.
+    """Import other models' per-item results.
+
+    The harness is recognized by the content of the files. Folders are searched.
 
     Parameters
     ----------
     path : path or sequence of paths
-        Scores saved by fewbench (.parquet), an .npz file, a table (.csv, .tsv, .parquet, .jsonl,
-        .ndjson), or one or more files and folders of harness logs; folders are searched.
+        Harness logs (files or folders), a table (.csv, .tsv, .parquet, .jsonl, .ndjson), an .npz
+        file, or scores saved by fewbench (.parquet).
     form : str, optional
-        The kind, one of `FORMS`; recognized by content by default.
-    columns, transposed
-        Layout of a table; see `fewbench.readers.tables.read_table`.
-    metric, filter, only_tasks, skip_tasks, key, damaged, same_model, only_model, accept_differences
-        What to read from logs; see `fewbench.readers.reading.LogOptions`.
+        Format, if it is not recognized: scores, npz, table, or the name of a harness.
+    columns : Columns, optional
+        Columns of a table; see `fewbench.readers.tables.read_table`.
+    transposed : bool
+        Wide table: rows are items.
+    metric : str, optional
+        Logs: metric to read, if there are several.
+    filter : str, optional
+        Logs: filter to read, if there are several.
+    only_tasks : str, optional
+        Logs: comma-separated tasks to read, as in 'mmlu_*,gsm8k'.
+    skip_tasks : str, optional
+        Logs: comma-separated tasks to leave out.
+    key : str, optional
+        Logs: field that identifies an item (default: its content).
+    damaged : {"stop", "skip", "rows"}
+        Logs: what to do with files that cannot be read. With rows, skip them, but keep the complete
+        rows of truncated files.
+    same_model : {"stop", "newest", "apart"}
+        Logs: what to do if a model has different answers in two folders. With apart, import it as
+        two models.
+    only_model : str, optional
+        Logs: read only the runs of this model.
+    accept_differences : bool
+        Logs: import models that were asked or scored in different ways: other prompts, settings,
+        answer keys. Estimates then carry a warning.
     like : Scores, optional
         The scores of the source models, if what is read are a target's answers. The metric and
         filter of each task are used unless named, and how replies ended is read from logs.
@@ -141,7 +164,7 @@ def read(
         Folder for intermediate results, so that a stopped import continues and uses little memory.
         Delete it after saving the scores.
     workers : int
-        Number of processes for large logs.
+        Logs: number of processes.
     executor : Executor, optional
         Where to read logs in place of processes of this machine: `dask-local`, `ray-local`,
         `dask://HOST:PORT`, `ray://HOST:PORT` or others of `fewbench.executors`. Workers need the

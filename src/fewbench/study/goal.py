@@ -16,7 +16,7 @@ def read_goal(
     if len(named) != 1:
         raise StudyError(
             f"{some(named, 4)} given" if named else "nothing to plan for",
-            hint="give exactly one of error, half_width (--interval), budget and difference",
+            hint="give exactly one of error, half_width (--half-width), budget and difference",
         )
     ((goal, wanted),) = named.items()
     if goal == "budget":

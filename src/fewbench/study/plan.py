@@ -49,49 +49,49 @@ def plan(
     power: float = 0.8,
     repeats: int = 8,
     seed: int = 0,
-    jobs: int = 1,
+    workers: int = 1,
     executor: Executor = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     on_first: Callable[[Plan], None] | None = None,
 ) -> Plan:
-    """Plan how many items to run and with which method, by a backtest on the source models.
+    """Plan how many items to run and with which method.
 
-    Give one of `error`, `half_width`, `budget` and `difference`, on the scale of the scores.
+    Backtests methods on the source models: each is estimated from the others. A first answer comes
+    early; then models held out anew judge the methods that it chose. Give one of
+    `budget`, `error`, `difference` and `half_width`.
 
     Parameters
     ----------
     scores : Scores
-        Models with known full scores. Parts of them are estimated from the others.
+        Models with known full scores.
     error : float
-        Wanted mean absolute error of an estimate.
+        Wanted mean absolute error of an estimate, on the scale of the scores.
     half_width : float
-        Wanted mean half width of an estimate's interval.
+        Wanted mean half width of an estimate's interval, on the scale of the scores.
     budget : int
-        Number of items; the plan says what to expect of them.
+        Number of items: what to expect of it.
     difference : float
-        Difference of two models that is to be told: with probability `power` the interval of their
-        estimated difference, as `versus` has it, excludes 0. Errors of differences are taken to be
-        normal, with a variance that is known only as well as the backtest shows it.
+        Tell two models apart that differ by this, on the scale of the scores. Two models are told
+        apart if the interval of their difference excludes 0.
     methods : str or sequence of str, optional
-        Names of methods, the preferred first. By default fewbench's own and those that
-        `fewbench methods` recommends for the table.
+        Method names, the preferred first (default: fewbench's own and the methods that fewbench
+        methods recommends for the table).
     costs : mapping of item id to number, or str, optional
-        Cost of each item, or the items' column that holds it. By default every item costs 1.
+        Cost of each item, or the column of the items with the cost (default: every item costs 1).
     target : {"like", "family", "stronger"}, optional
-        Plan only for targets like the sources, of a new family, or stronger than all sources. By
-        default all that the table can show; the answer is for targets like the sources.
+        Plan only for target models of this kind: like the source models, of a new family, or
+        stronger than all source models (default: all; the answer is for like).
     level : float
         Level of the intervals.
     power : float
-        For `difference`: mean share of such pairs that are to be told apart.
+        With `difference`: mean share of such pairs that are told apart.
     repeats : int
-        Divisions of the models by which the chosen methods are judged; at least 3. The methods are
-        chosen by 3 others before.
+        Number of splits that judge the chosen methods, 3 or more. Three other splits choose them.
     seed : int
         Random seed.
-    jobs : int
-        Processes.
+    workers : int
+        Number of processes.
     executor : Executor, optional
         Where to run in place of processes of this machine, as of `compare`.
     cache : path, optional
@@ -113,15 +113,20 @@ def plan(
     >>> made = plan(table, budget=20, target="like", methods="greedy-ridge", repeats=3)
     >>> made.answer
     'Run 20 items with greedy-ridge: expected error ...'
+
+    Notes
+    -----
+    For `difference`, errors of differences are taken to be normal, with a variance that is known
+    only as well as the backtest shows it.
     """
     scores = as_scores(scores)
     check_level(level)
     span = scores.scale.high - scores.scale.low
     goal, wanted = read_goal(scores, error, half_width, budget, difference, span)
-    if repeats < FEWEST_REPEATS or jobs < 1 or seed < 0:
+    if repeats < FEWEST_REPEATS or workers < 1 or seed < 0:
         raise StudyError(
-            f"{repeats} repeats, {jobs} jobs, seed {seed}",
-            hint=f"repeats must be {FEWEST_REPEATS} or more, jobs 1 or more, the seed 0 or more",
+            f"{repeats} repeats, {workers} workers, seed {seed}",
+            hint=f"repeats must be {FEWEST_REPEATS} or more, workers 1 or more, the seed 0 or more",
         )
     if not 0.5 <= power < 1:
         raise StudyError(f"a power of {power:g}", hint="give a number from 0.5 to 0.99")
@@ -159,7 +164,7 @@ def plan(
         )  # fmt: skip
 
     store = Cache(cache)
-    with open_pool(executor, jobs) as pool:
+    with open_pool(executor, workers) as pool:
         planner = Planner(
             table, goal, wanted if goal == "budget" else wanted / span, power, methods, prices,
             scores.n_models, seed, pool, store, progress,

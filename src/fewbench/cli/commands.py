@@ -1,0 +1,335 @@
+"""Commands made from functions: the signature gives the options, the docstring their help."""
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import GenericAlias, NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from fewbench.cli.options import AverageOption, Cluster, Json, load, open_evaluation, split_names
+from fewbench.cli.outputs import FORMATS, WRITES, Force, check_outputs, show
+from fewbench.cli.progress import at_work, progress_bar, status_line
+from fewbench.errors import FewbenchError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.journal import HEADER
+from fewbench.scores import Scores
+from fewbench.study.cache import is_folder
+
+Reader = Callable[["Call", Any], Any]
+"""Makes what the function takes of what is typed."""
+PASSED = ("progress", "on_step", "executor", "cache")
+"""Parameters that get a value with options of their own, or none."""
+SHORT = {"budget": "-n", "budgets": "-n", "method": "-m", "methods": "-m", "output": "-o"}
+"""Short names. A parameter that has one is an option, even where it is needed."""
+KEYWORDS = {"form": "--from", "harness": "--for"}
+"""Options whose names are keywords of Python, by parameter."""
+MOVED = typer.Option(help="Scores file of the source models, if it was moved.")
+CACHE = typer.Option(
+    metavar="PLACE",
+    help="Cache for finished results: a file or a folder (FOLDER/) (default: a file in your cache "
+    "directory).",
+)
+CACHED = typer.Option("--cached/--no-cache", help="Reuse finished results of earlier runs.")
+DETAILS = typer.Option("--details", help="Also print what the text leaves out.")
+
+
+class Call:
+    """A call of a function, with what is typed.
+
+    Attributes
+    ----------
+    given : dict of str
+        Values of the options and arguments, by parameter.
+    read : dict of str
+        What the function was called with.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], readers: Mapping[str, Reader], given: dict[str, Any],
+        work: str,
+    ) -> None:  # fmt: skip
+        self.given = given
+        self.read: dict[str, Any] = {}
+        self._function, self._readers, self._work = function, readers, work
+        self._opened: dict[Path, Evaluation] = {}
+
+    def __call__(self, **more: Any) -> Any:
+        """Read what is typed, and call the function with it and with more."""
+        words = {
+            name: read(self, self.given[name])
+            for name, read in self._readers.items()
+            if self.given[name] is not None
+        } | more
+        own = inspect.signature(self._function).parameters
+        if "workers" in own:
+            words.setdefault("workers", os.cpu_count() or 1)
+        if "executor" in own:
+            words["executor"] = self.given["cluster"]
+        if "cache" in own and self.given["cached"]:
+            words["cache"] = self.given["cache"] or default_cache(words["scores"])
+        self.read = dict(words)
+        first = [words.pop(name) for name, one in own.items() if one.kind is one.VAR_POSITIONAL]
+        if "progress" in own:
+            with progress_bar(self._work) as progress:
+                return self._function(**words, progress=progress)
+        if "on_step" in own:
+            with status_line(self._work) as update:
+                return self._function(**words, on_step=update)
+        with at_work(self._work):
+            return self._function(*(one for several in first for one in several), **words)
+
+    def paths(self) -> list[Path]:
+        """Return the files and folders that are typed, without the output."""
+        typed = [
+            one for name, one in self.given.items() if name not in ("output", "report", "cache")
+        ]
+        flat = [one for some in typed for one in (some if isinstance(some, list) else [some])]
+        return [Path(one) for one in flat if isinstance(one, str | Path) and os.path.exists(one)]
+
+    def operand(self, name: str) -> Evaluation | tuple[Evaluation, str] | str:
+        """Read an evaluation's folder or DIR:TARGET; other names stay."""
+        if _is_evaluation(name):
+            return self.evaluation(name)
+        folder, colon, target = name.partition(":")
+        while colon:  # names of targets and folders may hold colons
+            if target and _is_evaluation(folder):
+                return self.evaluation(folder), target
+            more, colon, target = target.partition(":")
+            folder = f"{folder}:{more}"
+        return name
+
+    def target(self, name: str) -> Evaluation | tuple[Evaluation, str]:
+        """Read an evaluation's folder or DIR:TARGET."""
+        found = self.operand(name)
+        return self.evaluation(name) if isinstance(found, str) else found
+
+    def evaluation(self, folder: str) -> Evaluation:
+        """Open an evaluation's folder, once."""
+        key = Path(folder).resolve()
+        if key not in self._opened:
+            self._opened[key] = open_evaluation(Path(folder), self.given["scores"])
+        return self._opened[key]
+
+    def scores(self, path: Path) -> Scores | None:
+        """Read scores; None if evaluations were opened with them."""
+        return None if self._opened else load(path, self.given.get("average"))
+
+
+def command(
+    function: Callable[..., Any],
+    *,
+    examples: str,
+    about: str = "",
+    work: str = "",
+    report: str | None = "output",
+    writes: Iterable[str] = (),
+    hidden: Iterable[str] = (),
+    details: bool = False,
+    read: Mapping[str, tuple[Any, Reader, str]] | None = None,
+    around: Callable[..., Any] | None = None,
+    page: Callable[[Any, dict[str, Any]], Any] = lambda found, _: found.page(),
+) -> Callable[..., None]:
+    """Return a command that calls a function and shows its result.
+
+    Parameters
+    ----------
+    function : callable
+        With annotations and a numpydoc docstring. It returns a `Shown`.
+    examples : str
+        Lines of the help that stay as they are typed.
+    about : str
+        What the help says besides the docstring.
+    work : str
+        What the progress says.
+    report : {"output", "report"} or None
+        The option that names the file of the result. None: `around` shows the result.
+    writes : iterable of str
+        Parameters that name further files to write.
+    hidden : iterable of str
+        Parameters without an option.
+    details : bool
+        Whether the text leaves something out that can be asked for.
+    read : mapping of parameter to (type, Reader, str), optional
+        What is typed, how it is read and written, where the annotation does not tell it.
+    around : callable, optional
+        Called with a `Call` in place of the function; its other parameters are options, too. It
+        returns the result.
+    page : callable, optional
+        Returns the page of a result, which is called with what is typed, too.
+    """
+    summary, said = _documented(function)
+    typed, readers = _options(function, said, {*hidden}, dict(read or {}))
+    own: dict[str, Reader] = {}
+    if around is not None:
+        more, own = _options(around, _documented(around)[1], {"call"}, {}, is_around=True)
+        typed += more
+    typed += _shared(function, {one.name for one in typed}, report, details)
+
+    def run(**given: Any) -> None:
+        call = Call(function, readers, given, work)
+        output, inputs = given[report] if report else None, call.paths()
+        others = [given[name] for name in writes]
+        check_outputs(output, *others, inputs=inputs, force=given["force"])
+        check_outputs(output, inputs=inputs, force=given["force"], formats=FORMATS)
+        if (cache := given.get("cache")) is not None and not is_folder(cache):
+            check_outputs(Path(cache), inputs=inputs, force=True)  # it grows
+        if around is None:
+            found = call()
+        else:
+            words = {n: None if given[n] is None else own[n](call, given[n]) for n in own}
+            found = around(call, **words)
+        if found is None or report is None:
+            return
+        shown = page(found, given)
+        more = [one.id for one in shown.sections] if given.get("details") else []
+        show(shown, found, output, given["as_json"], *more)
+        if code := getattr(found, "exit_code", 0):
+            raise typer.Exit(code)
+
+    run.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in typed}
+    run.functions = [one for one in (function, around) if one]  # type: ignore[attr-defined]
+    run.__doc__ = "\n\n".join(one for one in (summary, about, f"\b\n{examples.strip()}") if one)
+    return run
+
+
+def default_cache(scores: Scores) -> str:
+    """Return the cache file for these scores."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(base) / "fewbench" / f"cells-{scores.fingerprint}.jsonl")
+
+
+def _documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return a docstring's text above its parameters, and what it says of each."""
+    text, _, rest = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")
+    rest = re.split(r"\n\n\w+\n-+\n", rest)[0]
+    found = {}
+    for names, words in re.findall(r"^(\S[^:\n]*)(?: :[^\n]*)?\n((?:    [^\n]*\n?)+)", rest, re.M):
+        for name in names.split(","):
+            found[name.strip(" *")] = " ".join(words.split())
+    return _as_help(text.strip(), found), {
+        name: _as_help(one, found) for name, one in found.items()
+    }
+
+
+def _as_help(text: str, parameters: Iterable[str]) -> str:
+    """Write the names of parameters as options, and other names plainly."""
+
+    def plain(name: re.Match[str]) -> str:
+        return _flag(name[1]) if name[1] in parameters else name[1]
+
+    return re.sub(r"`([^`]+)`", plain, text)
+
+
+def _flag(name: str) -> str:
+    return KEYWORDS.get(name, "--" + name.replace("_", "-"))
+
+
+def _options(
+    function: Callable[..., Any],
+    said: Mapping[str, str],
+    hidden: set[str],
+    read: dict[str, tuple[Any, Reader, str]],
+    *,
+    is_around: bool = False,
+) -> tuple[list[inspect.Parameter], dict[str, Reader]]:
+    """Return an option or argument for each parameter, and how its value is read."""
+    hints = get_type_hints(function)
+    options, readers = [], {}
+    for name, one in inspect.signature(function).parameters.items():
+        if name in hidden or name in PASSED:
+            continue
+        several = one.kind is one.VAR_POSITIONAL
+        hint = GenericAlias(list, hints[name]) if several else hints[name]
+        kind, readers[name], form = read.get(name) or _read(hint)
+        words = f"{said[name]} {form}".strip()
+        default = one.default
+        if name == "workers":
+            default, words = None, f"{words.removesuffix('.')} (default: all processors)."
+        is_needed = several or default is one.empty
+        if is_needed or default in (None, ()):
+            default = ... if is_needed else None
+            kind = kind if is_needed else kind | None
+        made: Any = typer.Argument(metavar=name.upper(), help=words)
+        if name in SHORT or one.kind is one.KEYWORD_ONLY or (default is not ... and not is_around):
+            flags = [] if default is True else [_flag(name), *SHORT.get(name, "").split()]
+            made = typer.Option(*flags, help=words)
+        options.append(_parameter(name, Annotated[kind, made], default))
+    return options, readers
+
+
+def _read(hint: Any) -> tuple[Any, Reader, str]:
+    """Return what is typed for an annotation, how it is read, and how to write it."""
+    is_union = get_origin(hint) in (Union, UnionType)
+    one_of = {one for one in get_args(hint) if one is not NoneType} if is_union else {hint}
+    if hint == list[Evaluation]:
+        return list[str], lambda call, names: [call.evaluation(name) for name in names], ""
+    if Evaluation in one_of and str in one_of:
+        return str, Call.operand, "Written as DIR, DIR:TARGET or NAME."
+    if Evaluation in one_of:
+        return str, Call.target, "Written as DIR or DIR:TARGET."
+    if Scores in one_of:
+        return Path, Call.scores, ""
+    if os.PathLike[str] in one_of:
+        return Path, _as_typed, ""
+    if Sequence[str] in one_of:
+        return list[str], lambda _, typed: split_names(",".join(typed)), "Comma-separated."
+    if len(one_of) > 1 and str in one_of:
+        return str, _as_typed, ""
+    if Mapping[str, float] in one_of:
+        numbers = "Written as NAME=NUMBER; can be repeated."
+        return list[str], lambda _, typed: dict(map(_numbered, typed)), numbers
+    return next(iter(one_of)) if len(one_of) == 1 else hint, _as_typed, ""
+
+
+def _as_typed(_: Call, typed: Any) -> Any:
+    return typed
+
+
+def _numbered(text: str) -> tuple[str, float]:
+    """Read NAME=NUMBER."""
+    name, equals, number = text.rpartition("=")
+    if not equals or not name:
+        raise FewbenchError(f"{text}: no name", hint="write NAME=NUMBER")
+    try:
+        return name, float(number)
+    except ValueError as error:
+        raise FewbenchError(f"{text}: {number!r} is no number", hint="write NAME=NUMBER") from error
+
+
+def _parameter(name: str, kind: Any, default: Any = ...) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _is_evaluation(folder: str) -> bool:
+    return (Path(folder) / HEADER).is_file()
+
+
+def _shared(
+    function: Callable[..., Any], known: set[str], report: str | None, details: bool
+) -> list[inspect.Parameter]:
+    """Return the options that are no parameters of the function."""
+    own, hints = inspect.signature(function).parameters, get_type_hints(function)
+    found = []
+    if hints.get("scores") is Scores:
+        found.append(_parameter("average", AverageOption, None))
+    if "scores" not in known and any("Evaluation" in str(one) for one in hints.values()):
+        found.append(_parameter("scores", Annotated[Path | None, MOVED], None))
+    if "executor" in own:
+        found.append(_parameter("cluster", Cluster, None))
+    if "cache" in own:
+        found.append(_parameter("cache", Annotated[str | None, CACHE], None))
+        found.append(_parameter("cached", Annotated[bool, CACHED], True))
+    if details:
+        found.append(_parameter("details", Annotated[bool, DETAILS], False))
+    if report is not None:
+        flags = ["--report"] if report == "report" else ["--output", "-o"]
+        file = typer.Option(*flags, help=f"{WRITES}.")
+        found.append(_parameter(report, Annotated[Path | None, file], None))
+        found.append(_parameter("as_json", Json, False))
+    return [*found, _parameter("force", Force, False)]

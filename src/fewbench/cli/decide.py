@@ -1,0 +1,245 @@
+"""fewbench versus, gate, rank and track."""
+
+from pathlib import Path
+
+from fewbench._names import counted
+from fewbench.cli.commands import Call, command
+from fewbench.cli.options import load
+from fewbench.cli.outputs import check_output_folder
+from fewbench.cli.progress import at_work, status_line
+from fewbench.cli.text import echo, say
+from fewbench.decide import Track, Versus, add_checkpoint
+from fewbench.decide import gate as check_target
+from fewbench.decide import rank as rank_targets
+from fewbench.decide import track as follow
+from fewbench.decide import versus as compare_two
+from fewbench.decide.track_folder import is_tracked, open_folder
+from fewbench.errors import AnswersError, EvaluationError
+from fewbench.evaluation import Evaluation
+from fewbench.evaluation.errors import NEARLY_COMPLETE
+from fewbench.readers import Columns, are_logs
+from fewbench.readers import read as read_answers
+from fewbench.scores import Average, Scores
+
+MEASURING = "measuring errors on held-out source models …"
+
+
+def _run(
+    call: Call,
+    program: list[str] | None = None,
+    *,
+    run: Path | None = None,
+    budget: int = 160,
+    seed: int = 0,
+) -> Versus:
+    """Run both models first, if a folder and a program are given.
+
+    Parameters
+    ----------
+    program
+        With `run`: program and arguments, after --.
+    run
+        Folder in which the program after -- runs A and B, as fewbench run command does, until the
+        difference is decided. Needs --scores.
+    budget
+        With `run`: most items of each model.
+    seed
+        With `run`: random seed.
+    """
+    given = call.given
+    if run is None and not program:
+        found: Versus = call()
+        return found
+    if given["ask"] or given["next_items"] or given["sequential"]:
+        raise EvaluationError(
+            "--next-items, --ask and --sequential are for two evaluations that exist",
+            hint="leave them out: --run chooses the items, and looks until it is decided",
+        )
+    if run is None or not program or given["scores"] is None:
+        raise EvaluationError(
+            "a run needs a folder, the source models and a program",
+            hint="as in --run DIR --scores SCORES -- python answer.py",
+        )
+    from fewbench.decide import run_versus
+    from fewbench.runners.command import CommandRunner
+
+    check_output_folder(run, inputs=[given["scores"]])
+    with status_line(f"running {given['a']} and {given['b']}") as update:
+        return run_versus(
+            load(given["scores"]),
+            CommandRunner(program),
+            budget,
+            names=(given["a"], given["b"]),
+            folder=run,
+            scores_path=given["scores"],
+            seed=seed,
+            on_progress=lambda run, target: update(
+                f"{target}: {len(run.evaluation.record.answered(target)):,} of {budget:,} items"
+            ),
+            **{name: given[name] for name in ("level", "margin", "adjust")},
+        )
+
+
+versus = command(
+    compare_two,
+    work=MEASURING,
+    around=_run,
+    details=True,
+    examples="""
+fewbench versus new-run old-run                two evaluations of one target each
+fewbench versus run:step-2000 run:step-1000    two targets of one evaluation
+fewbench versus run old-model                  a target and a source model
+fewbench versus run old-model --margin 0.01    not worse by more than 0.01?
+fewbench versus model-a model-b --scores scores.parquet
+fewbench versus new old --run run --scores scores.parquet -n 160 -- python answer.py
+""",
+)
+
+gate = command(
+    check_target,
+    work=MEASURING,
+    page=lambda found, given: found.page(given["target"].removesuffix(f":{found.target}")),
+    about="The exit code is 0 for pass, 1 for fail, 2 for an error and 3 for undecided.",
+    examples="""
+fewbench gate run --at-least 0.70
+fewbench gate run --not-below old-model --margin 0.01
+fewbench gate run:step-2000 --not-below old-run --margin 0.01 --level 0.95 -o gate.md
+fewbench gate run --at-least 0.70 --sequential --json
+""",
+)
+
+rank = command(
+    rank_targets,
+    work=MEASURING,
+    examples="""
+fewbench rank run
+fewbench rank run-a run-b --models old-model
+fewbench rank run --top 3 --json
+fewbench rank run --sequential --next-items 50 --ask   50 more items, where they settle the best
+""",
+)
+
+
+def _track(
+    call: Call,
+    answers: Path | None = None,
+    *,
+    add: str | None = None,
+    item: str | None = None,
+    score: str | None = None,
+    average: Average | None = None,
+) -> Track | None:
+    """Add a checkpoint, or print the curve.
+
+    Parameters
+    ----------
+    answers
+        With `add`: table of answers, or harness logs.
+    add
+        Name of a checkpoint to add to the folder.
+    item
+        Table of answers: column with the item id.
+    score
+        Table of answers: column with the score.
+    average
+        Full score: mean over items (micro) or over task scores (macro).
+    """
+    given = call.given
+    if add is None:
+        if answers is not None:
+            raise AnswersError("answers of which checkpoint?", hint="name it with --add NAME")
+        found: Track = call()
+        return found
+    if given["steps"]:
+        raise EvaluationError("a step with --add", hint="give --steps when you print the curve")
+    scores = None if given["scores"] is None else load(given["scores"])
+    _add(given["checkpoints"], add, answers, Columns(None, item, score), scores)
+    return None
+
+
+def _checkpoints(call: Call, path: Path) -> Scores | Path:
+    if not path.exists():
+        raise EvaluationError(
+            f"{path}: no such file or folder", hint="name a scores file, or the folder of a run"
+        )
+    if path.is_dir() and is_tracked(path):
+        return path
+    if call.given["run"] is None:
+        raise EvaluationError(
+            "which models are the run's checkpoints?",
+            hint="add --run NAME, or name a folder of evaluations",
+        )
+    return load(path, call.given["average"])
+
+
+def _add(
+    folder: Path, name: str, answers: Path | None, columns: Columns, scores: Scores | None
+) -> None:
+    told, is_whole = None, False
+    if answers is not None:
+        known = open_folder(folder, scores)[0].scores
+        told = _told(answers, columns, known, name)
+        is_whole = bool(known.items.index.isin(told.item_ids).mean() >= 1 - NEARLY_COMPLETE)
+    with at_work("choosing items"):
+        evaluation = add_checkpoint(folder, name, scores=scores, is_whole=is_whole)
+    place = evaluation.folder
+    if told is None:
+        asked = evaluation.ask().get(name, [])
+        for one in asked:
+            echo(one)
+        say(
+            f"{counted(len(asked), 'item')} for {name}. Next: run them, then fewbench track "
+            f"{folder} --add {name} ANSWERS; or run them with a runner, see fewbench ask {place}"
+        )
+        return
+    taken = _tell(evaluation, told, name)
+    left = sum(len(items) for items in evaluation.ask().values())
+    after = f"ask {place} for {counted(left, 'more item')}" if left else f"track {folder}"
+    echo(f"recorded {counted(taken, 'answer')} of {name}. Next: fewbench {after}")
+
+
+def _told(answers: Path, columns: Columns, scores: Scores, name: str) -> Scores:
+    is_logs = columns.item is None and columns.score is None and are_logs(answers)
+    if is_logs or (columns.item is None and columns.score is None):
+        columns = Columns()
+    else:
+        columns = Columns(None, columns.item, columns.score, only_model=name)
+    reading = read_answers(answers, columns=columns, like=scores, scale=scores.scale)
+    for note in reading.notes:
+        say(f"note: {note}")
+    return reading.scores
+
+
+def _tell(evaluation: Evaluation, told: Scores, name: str) -> int:
+    """Record answers, as long as the method asks for items that have one."""
+    taken = 0
+    while True:
+        new = evaluation.tell_table(told, name).answers
+        taken += new
+        asked = evaluation.ask().get(name, [])
+        if not new or not any(one in told.items.index for one in asked):
+            break
+    unasked = told.n_items - len(evaluation.record.answered(name))
+    if not taken and unasked:
+        raise AnswersError(
+            f"none of the {told.n_items} items was asked of {name}, or all are recorded already",
+            hint=f"fewbench ask {evaluation.folder} lists the ids",
+        )
+    if unasked > 0:
+        say(f"note: {counted(unasked, 'item')} not used: not asked for")
+    return taken
+
+
+track = command(
+    follow,
+    work=MEASURING,
+    around=_track,
+    read={"checkpoints": (Path, _checkpoints, "")},
+    examples="""
+fewbench start scores.parquet -m aipw -n 100 -t step-1000 -o follow/step-1000
+fewbench track follow --add step-2000              print the items to run, those of step-1000
+fewbench track follow --add step-2000 answers.csv --item id --score correct
+fewbench track follow -o curve.html                print the curve, write its page
+fewbench track scores.parquet --run my-run         checkpoints in the scores file
+""",
+)

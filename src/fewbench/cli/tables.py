@@ -1,0 +1,77 @@
+"""fewbench audit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fewbench.audit import Audit, with_families
+from fewbench.audit import audit as run_audit
+from fewbench.audit import drop as drop_found
+from fewbench.cli.commands import Call, command
+from fewbench.cli.text import say
+from fewbench.errors import FewbenchError
+from fewbench.scores import save_scores
+
+
+def _audit(
+    call: Call,
+    *,
+    drop: Sequence[str] | None = None,
+    families: bool = False,
+    output: Path | None = None,
+) -> Audit:
+    """Write a corrected copy, too.
+
+    Parameters
+    ----------
+    drop
+        With `output`: kinds of models or items to leave out.
+    families
+        With `output`: give similar models the same family.
+    output
+        Scores file to write (.parquet), with `drop` or `families`.
+    """
+    if (output is None) != (drop is None and not families):
+        raise FewbenchError(
+            "--output needs --drop or --families, and they need --output",
+            hint="pass both, as in --drop duplicates -o FILE",
+        )
+    found: Audit = call()
+    if output is None:
+        return found
+    left, said = call.read["scores"], list[str]()
+    if drop is not None:
+        left, left_out = drop_found(left, found, drop)
+        said += left_out
+    if families:
+        left, named = with_families(left, run_audit(left) if drop else found)
+        said.append(named)
+    written = save_scores(left, output)
+    for line in said:
+        say(line)
+    say(f"wrote {written}: {left.n_models} models × {left.n_items} items")
+    return replace(found, changed={"said": said, "written": str(written)})
+
+
+audit = command(
+    run_audit,
+    work="auditing",
+    report="report",
+    writes=["output"],
+    around=_audit,
+    page=lambda found, given: found.page(str(given["scores"])),
+    examples="""
+fewbench audit scores.parquet
+fewbench audit scores.parquet --report audit.html
+fewbench audit scores.parquet --json
+fewbench audit scores.parquet --drop duplicates,wrong-way -o clean.parquet
+fewbench audit scores.parquet --families -o named.parquet
+
+\b
+Kinds to leave out:
+duplicates  models with the same answers as another model
+near-twins  all but one model of each group that answers almost alike
+constant    items with the same score from every model
+wrong-way   items on which better models do worse
+""",
+)
