@@ -93,6 +93,11 @@ class PackedScores(Scores):
         """Number of models."""
         return len(self.models)
 
+    @property
+    def whole(self) -> Scores:
+        """The scores themselves: a pack is made of models that ran most of the items."""
+        return self
+
     def full_scores(self) -> FloatArray:
         """Return each model's full score, shape (models,)."""
         return super().full_scores() if self.is_whole else self._kept("full")

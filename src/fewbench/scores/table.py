@@ -283,10 +283,10 @@ class Scores(ItemTable):
     @property
     def whole(self) -> "Scores":
         """The scores of the models that ran most of the items; the table itself if all did."""
-        return self if self._whole is None else self._whole
+        return self if self._most is None else self._most
 
     @cached_property
-    def _whole(self) -> "Scores | None":
+    def _most(self) -> "Scores | None":
         rows = np.flatnonzero(self.missing_shares <= MOST_MISSING)
         return None if len(rows) == self.n_models else self.take(models=rows)
 
