@@ -60,7 +60,7 @@ def test_what_ends_a_run_early_is_in_its_exit_code(cli, scores):
     said = run(cli, scores, "-n", 40, "-o", "c", program=interrupted)
     assert said.code == 130
     assert "Stopped early: interrupted" in said.out
-    assert "The same command goes on from here." in said.err
+    assert "Rerun the command to resume." in said.err
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def items_of(path: Path, items: int | None) -> int | None:
 def open_evaluation(folder: Path, scores_path: Path | None = None) -> Evaluation:
     """Open a saved evaluation with its scores, or with those of --scores."""
     header = Journal(folder).header()
-    named = scores_path or (Path(header.scores) if header.scores else None)
+    named = scores_path or (folder / header.scores if header.scores else None)
     if named is None:
         with at_work(f"opening {folder}"):
             return Evaluation.open(folder)

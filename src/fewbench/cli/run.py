@@ -1,43 +1,30 @@
 """fewbench run: run a model on chosen items and estimate its score."""
 
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
-from fewbench.cli.options import Json, ScoresOrPack, Seed, group_of_commands, items_of
-from fewbench.cli.outputs import Force, Report
-from fewbench.cli.run_endpoint import endpoint
-from fewbench.cli.run_inspect import inspect
-from fewbench.cli.run_lm_eval import lm_eval
-from fewbench.cli.running import (
-    AcceptChanges,
-    AcceptFractions,
-    BatchSize,
-    Cost,
-    HalfWidth,
-    Items,
-    Level,
-    Method,
-    Minutes,
-    Output,
-    Settings,
-    Targets,
-    Tokens,
-    Tries,
-    run_and_print,
-    stop_of,
-)
+from fewbench.cli.options import Key, group_of_commands
+from fewbench.cli.progress import at_work
+from fewbench.cli.running import Settings, run_and_print, run_command, run_in_inspect
+from fewbench.errors import RunError
 
 run = group_of_commands()
-run.command("lm-eval")(lm_eval)
 
 
 @run.callback()
 def _all() -> None:
     """Run a model on chosen items and estimate its full score.
 
+    With scores of other models (SCORES) the items are chosen by them; without, they are a random
+    sample, spread over tasks.
+
     \b
-    lm-eval:      fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args
+    lm-eval:      fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X
+                  --tasks mmlu,gsm8k
+    with sources: fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args
                   pretrained=X
     A program:    fewbench run command scores.parquet -n 50 -o run -- python answer.py
     An endpoint:  fewbench run endpoint scores.parquet items.jsonl -n 50 --model M --url U -o run
@@ -45,63 +32,143 @@ def _all() -> None:
     """
 
 
-run.command()(endpoint)
-run.command()(inspect)
+@run_command(run, "lm-eval", "tokens", "strict")
+def lm_eval(settings: Settings, arguments: list[str], key: Key = None) -> None:
+    """Run a model in lm-eval on chosen documents.
+
+    Arguments of lm-eval follow --. The model is loaded once. Without SCORES, --tasks names the
+    tasks, and documents are drawn from all of them. With scores, which must come from logs of
+    lm-eval, these say which tasks are run; documents and prompts are compared with those of the
+    source models before the model is asked. Logs in lm-eval's own form are written to DIR/lm_eval.
+    Rerun the command to resume. Needs the extra lm-eval.
+
+    \b
+    fewbench run lm-eval -n 200 -o run -- --model hf --model_args pretrained=X --tasks gsm8k
+    fewbench run lm-eval scores.parquet -n 50 -o run -- --model hf --model_args pretrained=X
+    fewbench run lm-eval scores.parquet -m fluid -n 30 -o run -- --model hf --model_args \\
+        pretrained=X --include_path tasks
+    """
+    from fewbench.runners.lm_eval import LOGS, LmEvalRunner
+
+    accepts = settings.of_run["accept_differences"]
+    with at_work("reading lm-eval's arguments"):  # imports lm-eval
+        runner = LmEvalRunner(
+            arguments, folder=settings.folder / LOGS, key=key, accept_differences=accepts
+        )
+    run_and_print(runner, settings)
 
 
-@run.command()
-def command(
-    scores_path: ScoresOrPack,
-    program: Annotated[
-        list[str], typer.Argument(metavar="PROGRAM", help="Program and arguments, after --.")
+@run_command(run, "inspect")
+def inspect(
+    settings: Settings,
+    arguments: list[str],
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Which value of the scorers (default: that of the source models)."),
+    ] = None,
+) -> None:
+    """Run chosen samples of Inspect tasks.
+
+    What follows -- is as for inspect eval: tasks, --model, -T, --epochs and other options. Without
+    SCORES, samples are drawn from all of the tasks'. With scores, samples and settings are compared
+    with those of the source models before anything is spent. Logs are in DIR/logs. Rerun the
+    command to resume.
+
+    \b
+    fewbench run inspect -n 100 -o run -- task.py --model openai/gpt-4o
+    fewbench run inspect scores.parquet -n 50 -o run -- task.py --model openai/gpt-4o
+    fewbench run inspect scores.parquet -m fluid --half-width 0.03 -o run -- task.py@name \\
+        --model openai/gpt-4o -T level=hard --max-connections 20
+    """
+    from fewbench.runners.inspect import run_inspect
+
+    run_in_inspect(partial(run_inspect, arguments, metric=metric), settings)
+
+
+@run_command(run, "endpoint", "accept_fractions")
+def endpoint(
+    settings: Settings,
+    arguments: list[str],
+    model: Annotated[
+        list[str],
+        typer.Option(
+            help="Inspect's name of the model, as openai/gpt-4o or openai-api/local/NAME. Repeat "
+            "it for several targets."
+        ),
     ],
-    output: Output,
-    method: Method = "auto",
-    budget: Items = None,
-    half_width: HalfWidth = None,
-    level: Level = 0.9,
-    cost: Cost = None,
-    tokens: Tokens = None,
-    minutes: Minutes = None,
-    batch: BatchSize = None,
-    target: Targets = None,
-    tries: Tries = 3,
+    items: Annotated[
+        Path | None,
+        typer.Argument(metavar="ITEMS", help="Questions: .jsonl or .csv, one a line."),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Server address, as http://localhost:8000/v1.")
+    ] = None,
+    scorer: Annotated[
+        Literal["auto", "choice", "exact", "match", "pattern"],
+        typer.Option(help="Inspect's scorer, see below."),
+    ] = "auto",
+    pattern: Annotated[
+        str | None,
+        typer.Option(help="Regular expression that finds the answer, for --scorer pattern."),
+    ] = None,
+) -> None:
+    """Ask a model the questions of a file, through Inspect.
+
+    Options of inspect eval follow --. Without SCORES, the questions are drawn from the file. Logs
+    are in DIR/logs. Rerun the command to resume.
+
+    \b
+    fewbench run endpoint items.jsonl -n 100 -o run --model openai/gpt-4o
+    fewbench run endpoint scores.parquet items.jsonl -n 50 -o run --model openai/gpt-4o
+    fewbench run endpoint scores.parquet items.jsonl -n 50 -o run \\
+        --model openai-api/local/NAME --url http://localhost:8000/v1 -- --max-tokens 500
+
+    \b
+    Scorers:
+    auto     choice for tasks with options, exact for others
+    choice   the reply names the right option's letter, as in ANSWER: B
+    exact    the reply is the answer, up to case, spaces, punctuation and articles
+    match    the reply ends with the answer
+    pattern  what --pattern finds in the reply is the answer, up to case
+
+    \b
+    A line of ITEMS: {"id": "q1", "question": "2 + 2 =", "options": ["3", "4"], "answer": "B"}
+    """
+    from fewbench.runners.endpoint import run_endpoint
+
+    if items is None:  # a single file is that of the questions
+        settings, items = settings.without_scores()
+    ask = partial(
+        run_endpoint, items, model, url=url, scorer=scorer, pattern=pattern, arguments=arguments
+    )
+    run_in_inspect(ask, settings)
+
+
+@run_command(run, "command", "accept_differences", "strict")
+def command(
+    settings: Settings,
+    arguments: list[str],
     timeout: Annotated[
         float | None,
         typer.Option(help="Seconds without an answer after which the program counts as hanging."),
     ] = None,
-    accept_fractions: AcceptFractions = False,
-    accept_changes: AcceptChanges = False,
-    seed: Seed = 0,
-    report: Report = None,
-    force: Force = False,
-    as_json: Json = False,
 ) -> None:
     """Run a program that reads items as JSON lines and prints answers as JSON lines.
 
+    SCORES may be a file of items (CSV, JSONL or Parquet with a column id, and task, weight or cost
+    if there are any). The program and its arguments follow --.
+
     Each line of its input names an item: {"item": ID, "target": NAME, "task": TASK, "last": BOOL}.
     For each it prints {"item": ID, "score": NUMBER} or {"item": ID, "error": TEXT}, in any order,
-    and may add "cost" and "tokens". The same command goes on after a stop.
+    and may add "cost" and "tokens". Rerun the command to resume.
 
     \b
+    fewbench run command items.jsonl -n 100 -o run -- python answer.py
     fewbench run command scores.parquet -n 50 -o run -- python answer.py
     fewbench run command scores.parquet -m fluid --half-width 0.03 -o run -- ./answer.sh
     """
     from fewbench.runners.command import CommandRunner
 
-    settings = Settings(
-        scores_path=scores_path,
-        method=method,
-        stop=stop_of(items_of(scores_path, budget), half_width, level, cost, tokens, minutes),
-        targets=target or ["target"],
-        seed=seed,
-        folder=output,
-        batch=batch,
-        tries=tries,
-        accept_fractions=accept_fractions,
-        accept_changes=accept_changes,
-        report=report,
-        force=force,
-        as_json=as_json,
-    )
-    run_and_print(CommandRunner(program, timeout=timeout), settings.load(), settings)
+    if not arguments:
+        raise RunError("no program to run", hint="name it after --, as in -- python answer.py")
+    run_and_print(CommandRunner(arguments, timeout=timeout), settings)

@@ -1,17 +1,28 @@
 """What all `fewbench run` commands share: their options, the progress, and the result."""
 
+import inspect
+import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
+from typer.core import TyperCommand
 
 from fewbench.cli.evaluate import MEASURING
-from fewbench.cli.options import load
-from fewbench.cli.outputs import FORMATS, check_output_folder, check_outputs, write
+from fewbench.cli.options import AcceptDifferences, Json, Seed, Strict, items_of, load
+from fewbench.cli.outputs import (
+    FORMATS,
+    Force,
+    Report,
+    check_output_folder,
+    check_outputs,
+    write,
+)
 from fewbench.cli.progress import status_line
 from fewbench.cli.text import echo, say
 from fewbench.errors import RunError
@@ -29,98 +40,187 @@ SHARE = 0.1
 SECONDS_PER_CELL = 1.3e-5
 """About how long the first interval takes, for each cell of the source models' table."""
 OFTEN = 1.0  # seconds between estimates without an interval
-
-Method = Annotated[
-    str,
-    typer.Option(
-        "--method",
-        "-m",
-        help="Method name, see fewbench methods (auto: chosen by a quick backtest on the source "
-        "models).",
-    ),
-]
-Items = Annotated[
-    int | None, typer.Option("--budget", "-n", help="Most items to run per target.", min=1)
-]
-HalfWidth = Annotated[
-    float | None,
-    typer.Option(
-        help="Stop once the interval is at most this much to either side, on the scale of the "
-        "scores."
-    ),
-]
-Level = Annotated[float, typer.Option(help="Level of the interval.")]
-Cost = Annotated[
-    float | None,
-    typer.Option(
-        help="Most to spend per target: by the column `cost` of the items, and as reported."
-    ),
-]
-Tokens = Annotated[int | None, typer.Option(help="Most tokens per target, as reported.")]
-Minutes = Annotated[float | None, typer.Option(help="Longest time, of all targets together.")]
-BatchSize = Annotated[
-    int | None,
-    typer.Option("--batch", help="Most items per batch (default: all that are asked at a time)."),
-]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
-]
-Tries = Annotated[int, typer.Option(help="How often an item may fail until it is skipped.", min=1)]
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", help="Folder of the evaluation. The same command goes on there."
-    ),
-]
-AcceptFractions = Annotated[
-    bool,
-    typer.Option(
-        "--accept-fractions",
-        help="Take scores between right and wrong where the source models have none.",
-    ),
-]
-AcceptChanges = Annotated[
-    bool,
-    typer.Option(
-        "--accept-changes", help="Go on in the folder although the model is run in another way."
-    ),
-]
+AFTER = "fewbench arguments"
+"""What follows -- on the command line."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """The options that all commands share."""
 
-    scores_path: Path
+    scores_path: Path | None
     method: str
     stop: Stop
     targets: Sequence[str]
-    seed: int
     folder: Path
-    batch: int | None = None
-    tries: int = 3
-    accept_differences: bool = False
-    accept_fractions: bool = False
-    accept_changes: bool = False
-    strict: bool = False
-    report: Path | None = None
-    force: bool = False
-    as_json: bool = False
+    report: Path | None
+    force: bool
+    as_json: bool
+    of_run: Mapping[str, Any]
+    """Further arguments of `Run.open`, by name."""
 
-    def load(self) -> Scores:
-        """Check the outputs, and read the scores."""
-        check_output_folder(self.folder, inputs=[self.scores_path])
-        check_outputs(self.report, inputs=[self.scores_path], force=self.force, formats=FORMATS)
-        return load(self.scores_path, pack=True)
+    def without_scores(self) -> "tuple[Settings, Path]":
+        """Return the settings of a run without scores, and what was named as scores."""
+        if self.scores_path is None:
+            raise RunError("no questions to ask", hint="name a file of questions")
+        of_run = {**self.of_run, "scores_path": None}
+        return replace(self, scores_path=None, of_run=of_run), self.scores_path
 
-    def of_run(self) -> dict[str, Any]:
-        """Return those that are arguments of `Run.open`, by name."""
-        names = (
-            *("folder", "seed", "scores_path", "batch"),
-            *("accept_differences", "accept_fractions", "accept_changes", "strict"),
+    def load(self) -> Scores | None:
+        """Check the outputs, and read the scores, if there are any."""
+        inputs = [self.scores_path] if self.scores_path is not None else []
+        check_output_folder(self.folder, inputs=inputs)
+        check_outputs(self.report, inputs=inputs, force=self.force, formats=FORMATS)
+        return None if self.scores_path is None else load(self.scores_path, pack=True)
+
+
+def _settings(
+    *,
+    scores: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="SCORES",
+            help="Scores file of fewbench import, .npz file, folder of logs, pack (.few), or a "
+            "file of items without any scores.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Folder of the evaluation. Rerun the command to resume there."
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Method name, see fewbench methods (auto: chosen by a quick backtest on the "
+            "source models).",
+        ),
+    ] = "auto",
+    budget: Annotated[
+        int | None, typer.Option("--budget", "-n", help="Most items to run per target.", min=1)
+    ] = None,
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop once the interval is at most this much to either side, on the scale of the "
+            "scores."
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
+    cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Most to spend per target: by the column `cost` of the items, and as reported."
+        ),
+    ] = None,
+    tokens: Annotated[int | None, typer.Option(help="Most tokens per target, as reported.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Longest time, of all targets together.")
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(help="Most items per batch (default: all that are asked at a time)."),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", help="Name of a target model. Repeat it for several."),
+    ] = None,
+    tries: Annotated[
+        int, typer.Option(help="How often an item may fail until it is skipped.", min=1)
+    ] = 3,
+    accept_differences: AcceptDifferences = False,
+    accept_fractions: Annotated[
+        bool,
+        typer.Option(
+            "--accept-fractions",
+            help="Take scores between right and wrong where the source models have none.",
+        ),
+    ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changes",
+            help="Resume in the folder although the model is run in another way.",
+        ),
+    ] = False,
+    strict: Strict = False,
+    seed: Seed = 0,
+    report: Report = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> Settings:
+    budget = budget if scores is None else items_of(scores, budget)
+    return Settings(
+        scores_path=scores,
+        method=method,
+        stop=stop_of(budget, half_width, level, cost, tokens, minutes),
+        targets=target or [],
+        folder=output,
+        report=report,
+        force=force,
+        as_json=as_json,
+        of_run={
+            "folder": output,
+            "seed": seed,
+            "scores_path": scores,
+            "batch": batch,
+            "tries": tries,
+            "accept_differences": accept_differences,
+            "accept_fractions": accept_fractions,
+            "accept_changes": accept_changes,
+            "strict": strict,
+        },
+    )
+
+
+def run_command(
+    group: typer.Typer, name: str, *without: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds a way of running a model to the group of commands.
+
+    The function takes `Settings`, then its own options; `without` are shared options that it has
+    no use for. What follows -- on the command line goes to its parameter `arguments`.
+    """
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        shared, own = (inspect.signature(one).parameters for one in (_settings, function))
+        rest = [one for key, one in own.items() if key not in ("settings", "arguments")]
+        common = [one for key, one in shared.items() if key not in without]
+
+        def run(**given: Any) -> None:
+            words = {key: given.pop(key) for key in shared if key in given}
+            defaults = {key: shared[key].default for key in without}
+            given["arguments"] = given.pop("context").meta.get(AFTER, [])
+            function(_settings(**words, **defaults), **given)
+
+        context = inspect.Parameter(
+            "context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
         )
-        return {name: getattr(self, name) for name in names}
+        every = [context]
+        every += [one.replace(kind=one.KEYWORD_ONLY) for one in (common[0], *rest, *common[1:])]
+        run.__doc__ = function.__doc__
+        vars(run)["__signature__"] = inspect.Signature(every)
+        run.__annotations__ = {one.name: one.annotation for one in every}
+        group.command(name, cls=_WithArguments)(run)
+        return function
+
+    return add
+
+
+class _WithArguments(TyperCommand):
+    """A command that keeps what follows -- for a program or a harness."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "-- ARGUMENTS"]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta[AFTER] = args[:at], args[at + 1 :]
+        return list(super().parse_args(ctx, args))
 
 
 def stop_of(
@@ -153,26 +253,25 @@ def stop_of(
         ) from error
 
 
-def run_and_print(runner: "Runner", scores: Scores, settings: Settings) -> None:
+def run_and_print(runner: "Runner", settings: Settings) -> None:
     """Run, show progress, print estimates and costs, and write the result to the folder.
 
     Raises typer.Exit with code 1 after a failure of the model, and 130 after Ctrl-C.
     """
     from fewbench.runners.driving import run_with
 
-    told = Notes()
+    scores, told = settings.load(), Notes()
     with status_line(f"running {runner.name}") as update:
         result = run_with(
             runner,
             scores,
             settings.method,
             settings.stop,
-            targets=settings.targets,
-            tries=settings.tries,
+            targets=settings.targets or ["target"],
             on_notes=told.tell,
             on_progress=ProgressLine(update),
             on_end=lambda: update(MEASURING),
-            **settings.of_run(),
+            **settings.of_run,
         )
     print_result(result, scores, settings, told)
 
@@ -191,7 +290,9 @@ class Notes:
             self._told.add(note)
 
 
-def print_result(result: "RunResult", scores: Scores, settings: Settings, told: Notes) -> None:
+def print_result(
+    result: "RunResult", scores: Scores | None, settings: Settings, told: Notes
+) -> None:
     """Print a result, write it to the folder, and exit with its code if it is not whole."""
     from fewbench.runners.driving import INTERRUPTED
     from fewbench.runners.result import RESULT
@@ -201,14 +302,43 @@ def print_result(result: "RunResult", scores: Scores, settings: Settings, told: 
     told.tell(result.notes)
     if settings.report is not None and result.estimates:
         opened = Evaluation.open(settings.folder, scores)
-        source = settings.scores_path.name
+        source = "" if settings.scores_path is None else settings.scores_path.name
         write(result.page(opened, source=source), result, settings.report)
     say(f"result: {path}. More answers, other levels: fewbench estimate {settings.folder}")
     if result.stopped == INTERRUPTED:
-        say("The same command goes on from here.")
+        say("Rerun the command to resume.")
         raise typer.Exit(INTERRUPTED_CODE)
     if result.is_failed:
         raise typer.Exit(STOPPED)
+
+
+def run_in_inspect(run: "Callable[..., RunResult]", settings: Settings) -> None:
+    """Run with the settings, show progress, and print the result.
+
+    `run` takes scores, method, stop, and what else `run_inspect` takes.
+    """
+    scores, told = settings.load(), Notes()
+    # On a terminal, Inspect shows the progress itself.
+    shown = nullcontext(_only_end) if sys.stderr.isatty() else status_line("running inspect")
+    with shown as update:
+        result = run(
+            scores,
+            settings.method,
+            settings.stop,
+            targets=settings.targets or None,
+            quiet=settings.as_json,
+            on_notes=told.tell,
+            on_progress=ProgressLine(update),
+            on_end=lambda: update(MEASURING),
+            **settings.of_run,
+        )
+    print_result(result, scores, settings, told)
+
+
+def _only_end(text: str) -> None:
+    """Say what happens after Inspect's own display."""
+    if text == MEASURING:
+        say(text)
 
 
 class ProgressLine:

@@ -50,7 +50,7 @@ from fewbench.methods import (
 from fewbench.methods.catalogue import AUTO
 from fewbench.methods.kept_fits import KeptFits
 from fewbench.methods.static import StaticSession
-from fewbench.scores import Benchmark, Scores, open_scores
+from fewbench.scores import Benchmark, Scores, open_scores, save_scores
 from fewbench.scores.conditions import disagreements
 from fewbench.scores.packed import PackedScores
 from fewbench.scores.replies import describe_replies
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 # `ask` and `tell` of a static method need neither the catalogue nor SciPy nor the cells of the
 # sources: these are imported, found and read where they are used.
 
+BENCHMARK = "benchmark.parquet"
+"""File in the folder of an evaluation without sources: its items."""
 STEP = 0.1
 """Share of the budget asked at a time where a half width may end the run."""
 
@@ -285,12 +287,18 @@ class Evaluation:
         folder : path
             Created if missing; EvaluationError if it holds an evaluation.
         scores_path : path, optional
-            File of the scores, for `open` to read.
+            File of the scores, for `open` to read. A benchmark alone is saved in the folder.
         """
         journal = Journal(Path(folder))
+        named = None if scores_path is None else str(Path(scores_path).resolve())
+        if not self.scores.n_models:  # a benchmark alone goes along with its evaluation
+            journal.check_free()
+            journal.folder.mkdir(parents=True, exist_ok=True)
+            save_scores(self.scores, journal.folder / BENCHMARK)
+            named = BENCHMARK
         journal.create(
             Header(
-                scores=None if scores_path is None else str(Path(scores_path).resolve()),
+                scores=named,
                 targets=self.targets,
                 subset=self.subset,
                 stop=self.stop,
@@ -336,7 +344,7 @@ class Evaluation:
                     f"{folder}: the evaluation does not record where its scores are",
                     hint="pass the scores when you open it",
                 )
-            scores = open_scores(header.scores).averaged(made.average)
+            scores = open_scores(journal.folder / header.scores).averaged(made.average)
         check_scores(scores, made, str(folder))
         evaluation = cls(
             scores, method or made.method, made.budget, header.targets, made.seed,

@@ -12,11 +12,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewbench.errors import RunError
 from fewbench.evaluation import Stop
 from fewbench.methods import Method
 from fewbench.runners.result import Progress, RunResult
 from fewbench.runners.run import Run
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
+from fewbench.scores.table import as_scores
 
 NO_ANSWER = "no answer and no reason given"
 INTERRUPTED = "interrupted"
@@ -84,6 +86,14 @@ class ChecksItems(Protocol):
         Not called if nothing is left to run. Raises RunError if one of them cannot be run as the
         source models were.
         """
+
+
+@runtime_checkable
+class KnowsItems(Protocol):
+    """What a runner has besides if it knows the items, so that it can run without sources."""
+
+    def benchmark(self) -> Benchmark:
+        """Return the items of what would be run, as the harness weighs them."""
 
 
 def drive(
@@ -162,7 +172,7 @@ def _items_of(answers: Mapping[str, float] | Scores) -> set[str]:
 
 def run_with(
     runner: Runner,
-    scores: Scores,
+    scores: Scores | Benchmark | None,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     *,
@@ -178,7 +188,9 @@ def run_with(
     Parameters
     ----------
     runner : Runner
-    scores, method, stop, folder, targets
+    scores : Scores, Benchmark, or None
+        As for `Run.open`; None for the items that the runner knows of (`KnowsItems`).
+    method, stop, folder, targets
         As for `Run.open`; a number as `stop` is a number of items.
     on_notes : callable, optional
         Called with the notes of `Runner.prepare` and of the method, before anything is run.
@@ -189,6 +201,14 @@ def run_with(
     """
     limits = Stop(items=stop) if isinstance(stop, int) else stop
     try:
+        if scores is None:
+            if not isinstance(runner, KnowsItems):
+                raise RunError(
+                    f"{runner.name} does not know the benchmark's items",
+                    hint="give scores of source models, or a file of items",
+                )
+            scores = runner.benchmark()
+        scores = as_scores(scores)
         notes = runner.prepare(scores, targets)
         facts = getattr(runner, "facts", None)
         if settings.get("batch") is None:
@@ -204,4 +224,13 @@ def run_with(
         runner.close()
 
 
-__all__ = ["Answered", "ChecksItems", "OnProgress", "Progress", "Runner", "drive", "run_with"]
+__all__ = [
+    "Answered",
+    "ChecksItems",
+    "KnowsItems",
+    "OnProgress",
+    "Progress",
+    "Runner",
+    "drive",
+    "run_with",
+]

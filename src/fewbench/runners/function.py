@@ -15,7 +15,7 @@ from fewbench.methods import Method
 from fewbench.runners.driving import INTERRUPTED, Answered, OnProgress, run_with
 from fewbench.runners.event_loop import EventLoop
 from fewbench.runners.result import RunResult
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 
 Answer = Callable[..., Any]
 
@@ -143,7 +143,7 @@ def _mapping(found: Any, given: Any, batched: bool) -> Mapping[str, Any]:
 
 
 def run(
-    scores: Scores,
+    scores: Scores | Benchmark,
     method: str | Method = "auto",
     stop: Stop | int | None = None,
     answer: Answer | Mapping[str, Answer] | None = None,
@@ -162,8 +162,8 @@ def run(
 
     Parameters
     ----------
-    scores : Scores
-        Scores of the source models.
+    scores : Scores or Benchmark
+        Scores of the source models; a benchmark alone is run without.
     method : str or Method
         As for `Evaluation`; `auto` chooses one.
     stop : Stop or int, optional

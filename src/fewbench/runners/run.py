@@ -27,8 +27,9 @@ from fewbench.methods import Method
 from fewbench.methods.catalogue import AUTO
 from fewbench.runners.batches import Batch, Batches
 from fewbench.runners.result import Progress, RunResult, Spent
-from fewbench.scores import Scores
+from fewbench.scores import Benchmark, Scores
 from fewbench.scores.packed import PackedScores
+from fewbench.scores.table import as_scores
 
 LOCK = "run.lock"
 ITEMS = 100
@@ -92,7 +93,7 @@ class Run:
     @classmethod
     def open(
         cls,
-        scores: Scores,
+        scores: Scores | Benchmark,
         method: str | Method,
         stop: Stop | None,
         folder: str | Path | None = None,
@@ -113,8 +114,8 @@ class Run:
 
         Parameters
         ----------
-        scores : Scores
-            Scores of the source models.
+        scores : Scores or Benchmark
+            Scores of the source models; a benchmark alone is run without.
         method : str or Method
             As for `Evaluation`; `auto` chooses one.
         stop : Stop, optional
@@ -148,6 +149,7 @@ class Run:
         EvaluationError, MethodError
             If the evaluation cannot be started or opened.
         """
+        scores = as_scores(scores)
         if isinstance(scores, PackedScores):
             method, stop, seed = check_settings(scores, method, stop, seed)
         stop = stop or Stop(items=ITEMS)
