@@ -183,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
             fault = site.faults[path].pop(0) if site.faults[path] else None
         try:
             agent = self.headers["User-Agent"]
-            assert "fewbench/" in agent or "hf_hub/" in agent, (agent, path)
+            assert agent.startswith("fewbench/"), (agent, path)
             time.sleep(site.pause)
             self.reply(site, path, fault, *site.answer(path, query, body))
         except (BrokenPipeError, ConnectionResetError):

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from fewbench._files import naming
+from fewbench._files import naming, only_process
 from fewbench._json import loads
 from fewbench._version import __version__
 from fewbench.errors import FewbenchError, MissingExtraError, PublicError, first_line
@@ -25,7 +25,8 @@ BACKOFF = 1.0  # seconds before the second try; doubles with every try
 LONGEST = 300  # seconds that a host may ask us to wait
 TIMEOUT = (15.0, 30.0)  # seconds to connect and to wait for an answer
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
-BLOCK = 1 << 22  # bytes of a request to the Hub
+LIBRARY: dict[str, Any] = {"library_name": "fewbench", "library_version": __version__}
+BLOCK = 1 << 23  # bytes of a request to the Hub
 NEXT = "run the command again: what was fetched is kept"
 MOVED = (
     "the source has moved or removed the file; check its page, or pass another --revision if it "
@@ -65,15 +66,15 @@ class Remote:
         Bytes, if the host's listing says so.
     digest : str
         `sha256:HEX` or `md5:HEX`; "" if unknown.
-    hub : str
-        The file's path in huggingface_hub's file system; "" for files of other hosts.
+    is_at_hub : bool
+        Whether huggingface_hub fetches the file, with its login.
     """
 
     url: str
     path: str
     size: int | None = None
     digest: str = ""
-    hub: str = ""
+    is_at_hub: bool = False
 
     def __post_init__(self) -> None:
         place = PurePosixPath(self.path)
@@ -101,16 +102,16 @@ def explained(where: str) -> Iterator[None]:
         (errors.RepositoryNotFoundError, "no such dataset repository, or it is private", PRIVATE),
         (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set", "unset it to fetch results"),
         (errors.HFValidationError, "not a dataset repository", "as in hub:ORG/DATASET"),
-        (FileNotFoundError, "no such file or revision", MOVED),  # of the Hub's file system
     )
-    down = (requests.ConnectionError, requests.Timeout, httpx2.TransportError)
+    cut = requests.exceptions.ChunkedEncodingError
+    down = (requests.ConnectionError, requests.Timeout, cut, httpx2.TransportError)
     try:
         yield
     except Exception as error:
         for kind, what, hint in known:
             if isinstance(error, kind):
                 raise PublicError(f"{where}: {what}", hint=hint) from error
-        if not isinstance(error, requests.RequestException | httpx2.HTTPError):
+        if not isinstance(error, requests.RequestException | httpx2.HTTPError | httpx2.InvalidURL):
             raise
         if (response := getattr(error, "response", None)) is not None:
             raise refusal(where, response) from error
@@ -139,11 +140,9 @@ def refusal(where: str, response: Any) -> PublicError:
 
 
 def _pause(headers: Any) -> float:
-    from huggingface_hub.utils import (  # type: ignore[attr-defined]
-        parse_ratelimit_headers,
-    )
+    from huggingface_hub import utils
 
-    limit = parse_ratelimit_headers(headers)
+    limit = utils.parse_ratelimit_headers(headers)  # type: ignore[attr-defined]
     if limit is not None and not limit.remaining:
         return float(limit.reset_in_seconds)
     said = str(headers.get("Retry-After", ""))
@@ -178,11 +177,7 @@ class Fetcher:
 
         self._pooch = pooch
         pooch.get_logger().setLevel("ERROR")
-        endpoint = os.environ.get("HF_ENDPOINT")
-        self.api = huggingface_hub.HfApi(
-            endpoint=endpoint, library_name="fewbench", library_version=__version__
-        )
-        self.hub = huggingface_hub.HfFileSystem(endpoint=endpoint, skip_instance_cache=True)
+        self.hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), **LIBRARY)
         retries = Retry(
             *(TRIES, 2),
             status_forcelist=RETRIED,
@@ -231,17 +226,24 @@ class Fetcher:
         PublicError
             If the host refuses it or does not answer, or it is not JSON.
         """
-        with explained(url):
-            response = self._session.get(url, headers=headers, timeout=TIMEOUT)
-            response.raise_for_status()
+        response = self._get(url, headers)
         try:
             return loads(response.content)
         except ValueError as error:
             raise PublicError(f"{url}: not JSON ({first_line(error)})", hint=MOVED) from error
 
-    def read_hub(self, remote: Remote) -> bytes:
-        """Return the content of a small file at the Hub; raises as `fetch`."""
-        return self.ask_hub(lambda: bytes(self.hub.cat_file(remote.hub)), remote.url)
+    def read_hub(self, remote: Remote, part: str = "bytes=0-") -> bytes:
+        """Return a range of bytes of a file at the Hub, by default all; raises as `fetch`."""
+        import huggingface_hub
+
+        utils: Any = huggingface_hub.utils
+        asked = {"Range": part, "Accept-Encoding": "identity"}
+        headers = utils.build_hf_headers(**LIBRARY, headers=asked)
+        timeout = huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
+        with explained(remote.url):
+            response = utils.http_backoff("GET", remote.url, headers=headers, timeout=timeout)
+            utils.hf_raise_for_status(response)
+        return bytes(response.content)
 
     def each(self, work: Callable[[S], T], what: Sequence[S]) -> list[T]:
         """Return `work` of each, a few at a time; the first error stops the others."""
@@ -267,11 +269,14 @@ class Fetcher:
         PublicError
             If a file cannot be fetched, or is not what the listing promises.
         """
-        left = [one for one in remotes if not is_there(one, folder)]
-        self._total = sum(one.size or 0 for one in remotes)
-        self._done = self._total - sum(one.size or 0 for one in left)
-        self._report(0)
-        self.each(lambda one: self._fetch(one, folder), left)
+        folder.mkdir(parents=True, exist_ok=True)
+        busy = f"{folder}: another fewbench get is downloading into this folder"
+        with only_process(folder / ".lock", busy):
+            left = [one for one in remotes if not is_there(one, folder)]
+            self._total = sum(one.size or 0 for one in remotes)
+            self._done = self._total - sum(one.size or 0 for one in left)
+            self._report(0)
+            self.each(lambda one: self._fetch(one, folder), left)
 
     def _report(self, more: int) -> None:
         with self._lock:
@@ -287,7 +292,7 @@ class Fetcher:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with naming(target), explained(remote.url):
-                if remote.hub:
+                if remote.is_at_hub:
                     self._from_hub(remote, target)
                 else:
                     self._pooch.create(
@@ -300,36 +305,35 @@ class Fetcher:
         except ValueError as error:
             raise PublicError(f"{remote.url}: {first_line(error)}", hint=NEXT) from error
 
+    def _get(self, url: str, headers: dict[str, str] | None = None, stream: bool = False) -> Any:
+        with explained(url):
+            response = self._session.get(url, headers=headers, stream=stream, timeout=TIMEOUT)
+            response.raise_for_status()
+            return response
+
     def _download(self, url: str, output: str, _: object) -> None:
         """Download for pooch, which renames the file when it is whole."""
-        with explained(url):
-            response = self._session.get(url, stream=True, timeout=TIMEOUT)
-            response.raise_for_status()
-        with response, open(output, "wb") as file:
+        with self._get(url, stream=True) as response, open(output, "wb") as file:
             for block in response.iter_content(1 << 16):
                 file.write(block)
                 self._report(len(block))
 
     def _from_hub(self, remote: Remote, target: Path) -> None:
         """Download from the Hub, and continue with what an earlier run left of the same file."""
-        version = hashlib.sha256(f"{remote.hub}{remote.digest}".encode()).hexdigest()[:12]
+        version = hashlib.sha256(f"{remote.url}{remote.digest}".encode()).hexdigest()[:12]
         part = target.with_name(f"{target.name}.{version}.part")
-        how = {"block_size": BLOCK, "cache_type": "none", "size": remote.size}
-        with part.open("ab") as file, self.hub.open(remote.hub, "rb", **how) as source:
+        with part.open("ab") as file:
             self._report(file.tell())
-            source.seek(file.tell())
-            while block := source.read(BLOCK):
+            block = b"-"
+            while block and (start := file.tell()) < (remote.size or 0):
+                block = self.read_hub(remote, f"bytes={start}-{start + BLOCK - 1}")
                 file.write(block)
                 self._report(len(block))
-        try:
-            if remote.size not in (None, part.stat().st_size):
-                raise ValueError(f"{part.stat().st_size:,} bytes came, not {remote.size:,}")
-            kind, _, digest = remote.digest.partition(":")
-            if digest and self._pooch.file_hash(part, kind) != digest:
-                raise ValueError("the file has another checksum than promised")
-        except ValueError:
+        kind, _, digest = remote.digest.partition(":")
+        is_whole = part.stat().st_size == remote.size
+        if not is_whole or (digest and self._pooch.file_hash(part, kind) != digest):
             part.unlink()
-            raise
+            raise ValueError("the file has another size or checksum than promised")
         part.replace(target)
 
 

@@ -38,10 +38,6 @@ class PublicFiles:
     ----------
     source : Source
         Name, license, how to cite.
-    commit : str
-        Commit, version or day of the files.
-    notes : tuple of str
-        What the listing leaves out.
     folder : Path
         Where the files are, or will be.
     """

@@ -68,14 +68,14 @@ class Hub:
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
-        self._api = fetcher.api
+        self._api = fetcher.hub
 
     def datasets(self, author: str, search: str | None = None) -> list[str]:
         """Return the ids of an organization's dataset repositories."""
-        return self._ask(
-            author,
-            lambda: [str(one.id) for one in self._api.list_datasets(author=author, search=search)],
+        found = self._ask(
+            author, lambda: list(self._api.list_datasets(author=author, search=search))
         )
+        return [str(one.id) for one in found]
 
     def files(self, repo: str, revision: str | None = None) -> Listing:
         """Return all files of a repository; PublicError if its terms are not accepted."""
@@ -126,9 +126,9 @@ class Hub:
         return Remote(
             f"{self._api.endpoint}/datasets/{repo}/resolve/{commit}/{quote(path)}",
             path,
-            one.size,
+            int(one.size),
             f"sha256:{one.lfs.sha256}" if one.lfs else "",
-            f"datasets/{repo}@{commit}/{path}",
+            is_at_hub=True,
         )
 
     def _ask(self, repo: str, call: Callable[[], T]) -> T:

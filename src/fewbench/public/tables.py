@@ -52,9 +52,8 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None, option: str) -> p
         return rows
     known = sorted({str(one) for one in rows[column]})
     if wanted not in known:
-        raise PublicError(
-            f"no {option} {wanted!r} in these results", hint=did_you_mean(wanted, known)
-        )
+        hint = did_you_mean(wanted, known)
+        raise PublicError(f"no {option} {wanted!r} in these results", hint=hint)
     return rows[rows[column].astype(str) == wanted]
 
 
@@ -243,7 +242,6 @@ def read_mmlu_pro(ask: Ask, found: Found, folder: Path) -> Reading:
 
 def _zipped(path: Path) -> list[dict[str, Any]]:
     """Return the rows of the JSON lists in an archive of bounded size."""
-    rows: list[dict[str, Any]] = []
     with laid_out(path), zipfile.ZipFile(path) as archive:
         inside = [
             one
@@ -252,12 +250,7 @@ def _zipped(path: Path) -> list[dict[str, Any]]:
         ]
         if not inside or sum(one.file_size for one in inside) > LARGEST_JSON:
             raise PublicError(f"{path}: no JSON in the archive, or too much", hint=MOVED)
-        for one in inside:
-            listed = loads(archive.read(one))
-            if not isinstance(listed, list):
-                raise TypeError("not a list of answers")
-            rows += listed
-    return rows
+        return [row for one in inside for row in loads(archive.read(one))]
 
 
 # -- AlpacaEval ------------------------------------------------------------------------------
@@ -288,13 +281,7 @@ def read_metabench(ask: Ask, found: Found, folder: Path) -> Reading:
     path = folder / found.files[0].path
     rows = load_table(path, ["source", "item"])
     with laid_out(path):
-        rows = pd.DataFrame(
-            {
-                "model": rows["source"],
-                "item": rows["item"],
-                "score": rows["correct"].astype(float),
-                "task": str(ask.benchmark),
-            }
-        )
+        rows = rows[["source", "item", "correct"]].set_axis(["model", "item", "score"], axis=1)
+        rows["task"] = ask.benchmark
     note = "items are numbered by their row in the data set, from 1"
     return _told(from_rows(rows, models=ask.models, what=str(path)), {}, note)
