@@ -31,7 +31,7 @@ def results():
         "evaluation": (evaluation, (1, 4), "at most 6 items"),
         "estimate": (estimates["new"], (4, 6), "5 of 60 items"),
         "estimates": (estimates, (1, 10), "new"),
-        "comparison": (compared, None, "random-ridge"),
+        "comparison": (compared, None, "Comparison: At "),
         "run": (
             fewbench.run(TABLE, "random", 6, answer=lambda item: 1),
             (1, 11),

@@ -8,7 +8,6 @@ from typing import Any
 from fewbench._names import counted, fixed
 from fewbench._page import Page, Section, Table
 from fewbench.charts import forms
-from fewbench.report.words import points
 from tailoredbench import charts as figures
 
 RUN = (
@@ -235,6 +234,11 @@ def _table(key: str, head: list[str], rows: list[list[str]]) -> Table:
     title = "The numbers of every family" if key == "affinity" else "The numbers"
     heads = [(name, at > 0) for at, name in enumerate(head)]
     return Table(SECTIONS[key][0], heads, rows, "a row", title)
+
+
+def points(value: float, places: int = 2) -> str:
+    """Return a share as percentage points, without the unit."""
+    return fixed(100 * value, places)
 
 
 def _interval(row: dict[str, Any], key: str, factor: float, places: int) -> str:

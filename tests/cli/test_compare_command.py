@@ -9,7 +9,6 @@ import pytest
 from fewbench._text import table
 from fewbench.cli.compare import parse_budgets
 from fewbench.cli.options import split_names
-from fewbench.cli.text import number, points
 from fewbench.errors import FewbenchError, MethodError
 
 QUICK = ["--repeats", "2", "--workers", "1", "--no-intervals"]
@@ -24,7 +23,7 @@ def test_json_report_and_tables(cli, scores, tmp_path):
         for budget in (4, 8):
             assert f"{split} split, {budget} items" in said.out
     assert said.out.count("\nrandom-linear ") == 4
-    assert said.out.count("in 90 % interval") == 4
+    assert said.out.count("In 90% interval") == 4
     assert said.err.splitlines() == ["wrote o/out.json", "wrote o/out.html"]
     found = json.loads((tmp_path / "o" / "out.json").read_text(), parse_constant=pytest.fail)
     assert len(found["cells"]) == 3 * 2 * 2
@@ -125,4 +124,3 @@ def test_budgets():
 
 def test_text():
     assert table(["a", "n"], [["bb", "1"], ["c", "22"]]) == "a    n\nbb   1\nc   22"
-    assert (number(float("nan")), number(1.5, 1), points(0.1234)) == ("–", "1.5", "12.3")

@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewbench._page import Shown
 from fewbench.report.frame import body_of
+from fewbench.study.comparison_page import page_of
 
 METRICS = (
     "mae", "rmse", "max_error", "kendall_tau", "spearman", "pearson", "pairwise_accuracy",
@@ -30,13 +32,20 @@ METHODS = (
 )
 
 
-@dataclass
-class Made:
+FAILURE = ["method", "budget", "split", "repeat", "reason"]
+
+
+@dataclass(repr=False)
+class Made(Shown):
     cells: pd.DataFrame
     estimates: pd.DataFrame
     task_errors: pd.DataFrame
     facts: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    failures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILURE))
+
+    def page(self):
+        return page_of(self)
 
 
 def _cells(estimates: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:

@@ -16,7 +16,6 @@ from fewbench.charts import comparison as charts
 from fewbench.charts import estimating, theme
 from fewbench.charts.labels import spread
 from fewbench.report.frame import Charts
-from fewbench.report.heat import places
 from fewbench.study import compare
 from fewbench.testing import simulate
 
@@ -33,10 +32,6 @@ def test_labels_never_touch_and_stay_inside():
         assert edges[0][0] >= low - 1e-6
         assert edges[-1][1] <= high + 1e-6
         assert all(a[1] <= b[0] + 1e-6 for a, b in pairwise(edges))
-
-
-def test_equal_values_share_their_places():
-    assert places([0.5, 0.7, 0.5, 0.1]) == [2.5, 1, 2.5, 4]
 
 
 def test_looks_are_distinct_and_do_not_depend_on_results():

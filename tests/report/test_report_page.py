@@ -28,7 +28,7 @@ def test_it_says_what_was_found(page, make_comparison):
     made = make_comparison()
     text = page(made)
     for method in set(made.cells["method"]):
-        assert text.count(f"<span>{method}</span>") > 2
+        assert text.count(f">{method}</t") > 2
     for words in [*made.facts.values(), *made.warnings, "random split", "family split"]:
         assert words in text
     plain = re.sub(r"<[^>]+>", "", text).replace("\u00a0", " ")
@@ -61,10 +61,7 @@ def test_names_are_escaped(page, make_comparison):
 )
 def test_small_and_large_inputs(page, options):
     text = page(**options)
-    assert ("There is one task" in text) == (options.get("tasks", 8) < 2)
-    several = len(options.get("budgets", (20, 50, 100))) > 1
-    assert ("Error against budget" in text) == several
-    assert ("Error and its spread" in text) == (not several)
+    assert ("Error by task" in text) == (options.get("tasks", 8) > 1)
 
 
 def test_gaps_are_dashes(page, make_comparison):
@@ -78,7 +75,6 @@ def test_gaps_are_dashes(page, make_comparison):
     text = page(made)
     assert "–" in text
     assert "Before you trust" not in text
-    assert "Nothing was noted" in text
     made.cells[numbers] = np.nan
     assert "no method has an error to report" in page(made)
 
@@ -87,7 +83,7 @@ def test_missing_metrics_and_an_empty_comparison(page, make_comparison):
     made = make_comparison(repeats=2, targets=9)
     made.cells = made.cells[["method", "budget", "split", "n_targets", "mae"]]
     text = page(made)
-    assert "There is no standard error here" in text
+    assert "±" not in text
     assert "Compared with random sampling" not in text
     for frame in ("cells", "estimates", "task_errors"):
         setattr(made, frame, getattr(made, frame).iloc[:0])
@@ -168,12 +164,7 @@ def test_the_answer_repeats_the_comparisons_own_judgement(page, make_comparison,
     plain = re.sub(r"<[^>]+>", "", text).replace("\u00a0", " ")
     assert said in plain
     level = [m for m, (_, is_level) in errors.items() if is_level]
-    badges = 0 if len(errors) == 1 else len(level)
-    assert (
-        text.count("among the lowest") + text.count(">lowest error<") + text.count("· lowest error")
-        == badges
-    )
-    assert text.count('class="n error strong"') == badges
+    assert text.count(" *</td>") == len(level)
 
 
 def test_headline_badges_and_ratios_never_contradict_each_other(page):
@@ -186,8 +177,7 @@ def test_headline_badges_and_ratios_never_contradict_each_other(page):
         best = cells.loc[cells["level_with_best"].astype(bool), "ratio_to_random_high"].min()
         assert cells.loc["random", "level_with_best"] or best < 1
     strong = int(outcome.cells["level_with_best"].sum())
-    assert text.count('class="n error strong"') == strong
-    assert text.count("lowest</small>") + text.count("lowest error</small>") == strong
+    assert text.count(" *</td>") == strong
 
 
 def test_failures_are_listed_with_their_reason(page, make_comparison):

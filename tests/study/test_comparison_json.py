@@ -44,13 +44,6 @@ def test_json_has_null_where_nothing_is_defined(scores):
     assert metrics["mae"]["mean"] >= 0
 
 
-def test_json_is_written_whole(outcome, tmp_path):
-    path = tmp_path / "new" / "out.json"
-    outcome.save_json(path)
-    assert json.loads(path.read_text()) == json.loads(outcome.to_json())
-    assert list(path.parent.iterdir()) == [path]
-
-
 @pytest.mark.parametrize("scale", [Scale(0, 100), Scale(-1, 1), Scale(0, 100, True)])
 def test_json_gives_errors_on_the_users_scale(scores, scale):
     span = scale.high - scale.low

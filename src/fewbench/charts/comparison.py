@@ -307,10 +307,12 @@ def _listed(values: Sequence[dict[str, Any]], form: str) -> str:
     return f"At {at:,} items, {said}."
 
 
-def one_run(comparison_estimates: pd.DataFrame, cells: pd.DataFrame, split: str) -> pd.DataFrame:
+def one_run(
+    comparison_estimates: pd.DataFrame, cells: pd.DataFrame, split: str, most: int = MOST_TARGETS
+) -> pd.DataFrame:
     """Return a single run of each method: the first repeat with the middle number of items.
 
-    Of very many targets, `MOST_TARGETS` are taken evenly by true score.
+    Of very many targets, `most` are taken evenly by true score.
     """
     frame = comparison_estimates
     here = frame[(frame["split"] == split) & (frame["budget"] == focus_of(cells))]
@@ -321,7 +323,7 @@ def one_run(comparison_estimates: pd.DataFrame, cells: pd.DataFrame, split: str)
         rank=here.groupby("method")["estimate"].rank(ascending=False, method="first"),
         of=here.groupby("method")["truth"].transform("size"),
     )
-    step = max(1, math.ceil(int(here["of"].max()) / MOST_TARGETS)) if len(here) else 1
+    step = max(1, math.ceil(int(here["of"].max()) / most)) if len(here) else 1
     return here[(here["true_rank"] - 1) % step == 0]
 
 
@@ -378,7 +380,7 @@ def true_and_estimated_ranks(run: pd.DataFrame, cells: pd.DataFrame, split: str)
     step = max(1, round(last / 4))
     step = step if step < 5 else 5 * round(step / 5)
     ticks = [1, *(t for t in range(0, last + 1, step) if t > 1)]
-    x = alt.X("true rank:Q", scale=scale, axis=alt.Axis(values=ticks))
+    x = alt.X("true rank:Q", scale=scale, axis=alt.Axis(values=ticks, title="true rank"))
     y = alt.Y("rank:Q", scale=scale, axis=alt.Axis(values=ticks, title="estimated rank"))
     base, line, color = _panel(data, cells, (last, last), (1, 1), x, y)
     dot = base.mark_circle(size=22, opacity=0.75).encode(

@@ -1,28 +1,21 @@
 """fewbench compare: compare methods on models with known full scores."""
 
-import math
 import os
-import re
 import shlex
 import sys
-from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import pandas as pd
 import typer
 
-from fewbench._text import table
 from fewbench.cli.commands import default_cache
 from fewbench.cli.options import AverageOption, Cluster, Json, ScoresPath, Seed, load, split_names
-from fewbench.cli.outputs import Force, check_outputs
+from fewbench.cli.outputs import FORMATS, WRITES, Force, Report, check_outputs, show, write
 from fewbench.cli.progress import progress_bar
-from fewbench.cli.text import echo, number, points, say
 from fewbench.errors import StudyError
-from fewbench.study import KINDS, Comparison, SplitSettings
+from fewbench.study import KINDS, SplitSettings
 from fewbench.study import compare as run_study
 from fewbench.study.cache import is_folder
-from fewbench.study.inference import LEVEL
 
 FAILED = 1  # exit code: some results failed
 GAP = 0.2  # DISCO's: targets from the best 30 %, sources from the worst 50 %
@@ -69,11 +62,9 @@ def compare(
         int | None, typer.Option(help="Number of processes (default: all processors).")
     ] = None,
     cluster: Cluster = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file to write.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=WRITES)] = None,
     as_json: Json = False,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    report: Report = None,
     cache: Annotated[
         str | None,
         typer.Option(
@@ -108,7 +99,7 @@ def compare(
     performance    the strongest models are targets; with --gap, sources are much weaker
     group          whole families (or another column, --group-by) are targets
     """
-    check_outputs(output, report, inputs=[scores_path], force=force)
+    check_outputs(output, report, inputs=[scores_path], force=force, formats=FORMATS)
     if cache is not None and not is_folder(cache):
         check_outputs(Path(cache), inputs=[scores_path], force=True)  # it grows
     scores = load(scores_path, average)
@@ -140,15 +131,10 @@ def compare(
             progress=progress,
             facts={"scores": scores_path.name, "command": shlex.join(["fewbench", *sys.argv[1:]])},
         )
-    echo(outcome.to_json() if as_json else describe(outcome))
-    if output is not None:
-        outcome.save_json(output)
-        say(f"wrote {output}")
+    page = outcome.page()
+    show(page, outcome, output, as_json)
     if report is not None:
-        from fewbench.report import write_report
-
-        write_report(outcome, report)
-        say(f"wrote {report}")
+        write(page, outcome, report)
     if len(outcome.failures):
         raise typer.Exit(FAILED)
 
@@ -159,61 +145,3 @@ def parse_budgets(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         raise StudyError(f"cannot read the budgets {text!r}", hint="as in 20,50,100") from error
-
-
-def describe(outcome: Comparison) -> str:
-    """Return one table per split and budget, in percentage points."""
-    cells = outcome.cells
-    coverage = next((str(c) for c in cells if re.fullmatch(r"coverage\d+", str(c))), None)
-    blocks = [f"warning: {warning}" for warning in outcome.warnings]
-    header = ["method", "error (pp)", f"vs random [{LEVEL:.0%}]", "vs ridge", "tau", "rho"]
-    if coverage:
-        header += [f"in {coverage.removeprefix('coverage')} % interval", "width (pp)"]
-    for (split, budget), rows in cells.groupby(["split", "budget"], sort=False):
-        ordered = rows.sort_values("mae", kind="stable", na_position="last")
-        lines = [_line(row, coverage) for row in ordered.to_dict("records")]
-        expected = rows["expected_random_mae"].dropna()
-        title = (
-            f"{split} split, {budget} items, {rows['n_targets'].iloc[0]} targets per repeat, "
-            f"{rows['n_repeats'].max()} repeats"
-        )
-        if len(expected):
-            title += f"; expected error of random sampling: {points(expected.iloc[0], 2)} pp"
-        blocks.append(f"{title}\n{table([*header, 'seconds'], lines)}")
-    legend = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores"]
-    if cells["mae_se"].notna().any():
-        legend.append("± one standard error; vs random: the error divided by the expected error")
-    if cells["level_with_best"].notna().any():
-        legend.append("* the best method, and methods without a significant difference to it")
-    blocks.append("\n".join(legend))
-    for (method, reason), rows in outcome.failures.groupby(["method", "reason"], sort=False):
-        first = rows.iloc[0]
-        where = f"{first['budget']} items, {first['split']} split, repeat {first['repeat']}"
-        more = f" and {len(rows) - 1} more cells" if len(rows) > 1 else ""
-        blocks.append(f"failed: {method} at {where}{more}: {reason}")
-    return "\n\n".join(blocks)
-
-
-def _line(row: Mapping[Hashable, Any], coverage: str | None) -> list[str]:
-    if not row["n_repeats"]:
-        return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
-    error = points(row["mae"], 2)
-    if not math.isnan(row["mae_se"]):
-        error += f" ± {points(row['mae_se'], 2)}"
-    level = row["level_with_best"]
-    ratio = number(row["ratio_to_random"], 2)
-    if not math.isnan(row["ratio_to_random_low"]):
-        ends = (number(row[f"ratio_to_random_{end}"], 2) for end in ("low", "high"))
-        ratio += f" [{', '.join(ends)}]"
-    line = [
-        str(row["method"]),
-        error if pd.isna(level) else f"{error} {'*' if level else ' '}",
-        ratio,
-        number(row["ratio_to_random_ridge"], 2),
-        number(row["kendall_tau"]),
-        number(row["spearman"]),
-    ]
-    if coverage:
-        width = coverage.replace("coverage", "width")
-        line += [f"{points(row[coverage], 0)} %", points(row[width])]
-    return [*line, number(row["seconds_fit"] + row["seconds_predict"], 2)]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from fewbench.cli.compare import describe as describe_comparison
 from fewbench.cli.outputs import Force, check_outputs
 from fewbench.cli.progress import progress_bar
 from fewbench.cli.text import echo
@@ -86,7 +85,7 @@ def demo(
             progress=progress,
             facts={"scores": "the bundled zoo", "command": "fewbench demo"},
         )
-    echo(describe_comparison(outcome))
+    echo(str(outcome))
     write_report(outcome, page)
     echo(
         "\nA pack holds the chosen items and what estimates need of the source models, in one "

@@ -49,9 +49,6 @@ def check_outputs(
     for output in outputs:
         if output is None:
             continue
-        if formats and output.suffix not in formats:
-            ends = f"{', '.join(formats[:-1])} or {formats[-1]}"
-            raise FewbenchError(f"cannot write {output}", hint=f"name a file that ends in {ends}")
         if output.is_dir():
             raise FewbenchError(f"{output} is a folder", hint="name a file to write")
         _check_place(output)
@@ -60,6 +57,9 @@ def check_outputs(
                 raise FewbenchError(
                     f"{output} is part of the input {one}", hint="name another file to write"
                 )
+        if formats and output.suffix not in formats:
+            ends = f"{', '.join(formats[:-1])} or {formats[-1]}"
+            raise FewbenchError(f"cannot write {output}", hint=f"name a file that ends in {ends}")
         real = os.path.realpath(output)
         if real in seen:
             raise FewbenchError(

@@ -13,13 +13,3 @@ def echo(text: str) -> None:
 def say(text: str) -> None:
     """Print a note to stderr, so that results can be piped."""
     print(plain(text), file=sys.stderr, flush=True)
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Return a number as text, NaN as a dash."""
-    return f"{value:.{digits}f}" if value == value else "–"
-
-
-def points(share: float, digits: int = 1) -> str:
-    """Return a share of the scores' range as percentage points."""
-    return number(100 * share, digits)

@@ -63,7 +63,6 @@ def page_of(
             one, one.target if several else "", digits, evaluation, (history or {}).get(one.target)
         )
     ]
-    order = list(dict.fromkeys(part.id for part in parts))
     made = first.provenance
     facts = {"Method": made.settings, "Seed": str(made.seed)}
     facts |= {"Fingerprint of the scores": made.fingerprint, "fewbench": made.version}
@@ -76,7 +75,7 @@ def page_of(
         estimates.warnings if several else first.warnings,
         [
             *([_all(ranked, digits)] if several else []),
-            *sorted(parts, key=lambda part: order.index(part.id)),
+            *parts,
             Section(
                 "repeat",
                 "How to repeat it",

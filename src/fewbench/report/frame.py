@@ -27,11 +27,15 @@ _SECTION = re.compile(r'<section[^>]* id="([\w-]+)"[^>]*>.*?<h2>(.*?)</h2>', re.
 
 @dataclass(frozen=True)
 class Placed:
-    """A chart in a page: its id, what it tells in words, and its height in pixels."""
+    """A chart in a page: its id, what it tells in words, and its height in pixels.
+
+    A chart with a param `only` is drawn once for each of the param's options.
+    """
 
     id: str
     told: str
     height: int
+    only: tuple[str, ...] = ()
 
 
 class Charts:
@@ -48,7 +52,9 @@ class Charts:
         name = f"c{len(self.specs)}"
         told = str(spec.get("description", ""))
         self.specs[name] = spec
-        return Placed(name, told, int(spec.get("height", 200)))
+        params = {one["name"]: one for one in spec.get("params", ())}
+        only = params["only"]["bind"]["options"] if "only" in params else ()
+        return Placed(name, told, int(spec.get("height", 200)), tuple(only))
 
     def placed(self, *made: tuple[str, Any | None]) -> list[tuple[str, Placed]]:
         """Add charts with captions, without those that could not be made."""

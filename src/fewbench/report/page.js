@@ -102,8 +102,6 @@ function value(cell) {
 function sortable(table) {
   const heads = every("thead tr:last-child th", table);
   heads.forEach((head, column) => {
-    if (head.colSpan > 1 && !head.dataset.column) return;
-    const at = head.dataset.column === undefined ? column : +head.dataset.column;
     const button = document.createElement("button");
     button.type = "button"; button.className = "sort";
     button.append(...head.childNodes); head.append(button);
@@ -112,8 +110,8 @@ function sortable(table) {
       heads.forEach(one => one.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       for (const body of table.tBodies) {
-        const rows = [...body.rows].filter(row => !row.matches(".split"));
-        rows.map((row, i) => [value(row.cells[at]), i, row])
+        const rows = [...body.rows];
+        rows.map((row, i) => [value(row.cells[column]), i, row])
           .sort(([a, i], [b, j]) => {
             if (a === null || b === null) return (a === null) - (b === null) || i - j;
             const way = typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
@@ -131,7 +129,7 @@ function filters(input) {
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0, all = 0;
-    for (const row of every("tbody tr:not(.split)", table)) {
+    for (const row of every("tbody tr", table)) {
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every(word => text.includes(word));
       shown += !row.hidden; all += 1;

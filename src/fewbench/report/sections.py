@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
-from fewbench._page import Page
+from fewbench._page import Page, Section
 from fewbench.report.frame import Charts, render_page
 
 
@@ -14,9 +12,10 @@ def render(page: Page, version: int | None = None) -> str:
     A live page has a version, and asks for newer ones.
     """
     charts = Charts()
-    subjects = []
-    for _, group in groupby(page.sections, lambda one: one.id):
-        parts = list(group)
+    subjects, groups = [], dict[str, list[Section]]()
+    for one in page.sections:
+        groups.setdefault(one.id, []).append(one)
+    for parts in groups.values():
         drawn = [charts.placed(*((said, make()) for said, make in one.charts)) for one in parts]
         notes = dict.fromkeys(note for one in parts for note in one.notes)
         subjects.append((parts, drawn, list(notes), [(one.tab, one.tab) for one in parts]))

@@ -45,10 +45,6 @@ def render_report(result: Any, **shown: Any) -> str:
     """Return the page of a result as text; see `write_report`."""
     if hasattr(result, "page"):
         return render(result.page(**shown))
-    if hasattr(result, "cells") and hasattr(result, "estimates"):
-        from fewbench.report.page import render_comparison
-
-        return render_comparison(result)
     raise FewbenchError(
         f"there is no page for a {type(result).__name__}",
         hint="give an evaluation, an estimate, a comparison, a plan, an audit or another result",

@@ -2,18 +2,19 @@
 
 import json
 import math
-import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fewbench._files import written_whole
+from fewbench._page import Page, Shown
 from fewbench._types import FloatArray
+from fewbench.charts import comparison as charts
 from fewbench.errors import StudyError
 from fewbench.scores import Scale
+from fewbench.study.comparison_page import page_of
 from fewbench.study.inference import LEVEL, Difference, TwoWay
 
 REFERENCES = ("random", "random-ridge")
@@ -25,8 +26,8 @@ OWN = ("n_targets", "n_repeats", "expected_random_mae", "level_with_best")
 KEYS = ["method", "budget", "split"]
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Methods compared on models with known full scores.
 
     Attributes
@@ -92,16 +93,16 @@ class Comparison:
         kept = [name for name in columns if name in self.cells]
         return self.cells[[*kept, "level_with_best"]].sort_values(["split", "budget", "mae"])
 
-    def __repr__(self) -> str:
-        """Return the table as text."""
-        return str(self.to_frame().to_string(index=False))
+    def page(self) -> Page:
+        """Return the finding, a table for each split and number of items, and charts."""
+        return page_of(self)
 
-    def plot(self, kind: str = "error", split: str | None = None, level: int = 90) -> Any:
+    def plot(self, section: str = "error", split: str | None = None, level: int = 90) -> Any:
         """Return an Altair chart of one split.
 
         Parameters
         ----------
-        kind : str
+        section : str
             error (by number of items), ratio (to random sampling), coverage, scores or ranks
             (estimated against true, of one run).
         split : str, optional
@@ -112,38 +113,31 @@ class Comparison:
         Raises
         ------
         StudyError
-            If there is no such split or kind, or nothing to draw.
+            If there is no such split or chart, or nothing to draw.
         """
-        from fewbench.charts import comparison as charts
-
         splits = [str(name) for name in dict.fromkeys(self.cells["split"])]
         chosen = str(split) if split is not None else next(iter(splits), "")
         if chosen not in splits:
             raise StudyError(f"no split {split!r}", hint=f"use one of {', '.join(splits)}")
-        kinds = ("error", "ratio", "coverage", "scores", "ranks")
-        if kind not in kinds:
-            raise StudyError(f"no chart {kind!r}", hint=f"use one of {', '.join(kinds)}")
-        cells, made = self.cells, None
-        if kind == "error":
-            made = charts.error_by_items(cells, chosen)
-        elif kind == "ratio":
-            made = charts.ratio_to_random(cells, chosen)
-        elif kind == "coverage":
-            made = charts.coverage(cells, chosen, level)
-        else:
-            run = charts.one_run(self.estimates, cells, chosen)
-            draw = charts.true_and_estimated
-            if kind == "ranks":
-                draw = charts.true_and_estimated_ranks
-            made = draw(run, cells, chosen)
-        if made is None:
+        cells = self.cells
+        draw: dict[str, Callable[[], Any]] = {
+            "error": lambda: charts.error_by_items(cells, chosen),
+            "ratio": lambda: charts.ratio_to_random(cells, chosen),
+            "coverage": lambda: charts.coverage(cells, chosen, level),
+            "scores": lambda: charts.true_and_estimated(run(), cells, chosen),
+            "ranks": lambda: charts.true_and_estimated_ranks(run(), cells, chosen),
+        }
+
+        def run() -> pd.DataFrame:
+            return charts.one_run(self.estimates, cells, chosen)
+
+        if section not in draw:
+            raise StudyError(f"no chart {section!r}", hint=f"use one of {', '.join(draw)}")
+        if (made := draw[section]()) is None:
             raise StudyError(
-                f"nothing to draw for {kind!r}", hint="the comparison has no such values"
+                f"nothing to draw for {section!r}", hint="the comparison has no such values"
             )
         return made
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False))
 
     def to_json(self) -> str:
         """Return cells, facts, seed and warnings as JSON, with errors on the scores' own scale."""
@@ -187,11 +181,6 @@ class Comparison:
             },
             indent=2,
         )
-
-    def save_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON to a file, completely or not at all."""
-        with written_whole(Path(path)) as temporary:
-            temporary.write_text(self.to_json() + "\n", encoding="utf-8")
 
 
 def _plain(value: float) -> float | None:

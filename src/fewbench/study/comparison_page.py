@@ -1,0 +1,337 @@
+"""What a comparison shows: the errors of methods, by items and by task, and every target."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from fewbench._names import fixed
+from fewbench._page import Page, Section, Table
+from fewbench.charts import comparison as figures
+
+if TYPE_CHECKING:
+    from fewbench.study.comparison import Comparison
+
+MOST_MODELS = 400
+"""Most rows of the table of all targets."""
+Row = Mapping[Any, Any]
+METRICS = {
+    "mae": ("Error", "pp", "Mean absolute error: how far the estimates are from the true "
+            "whole-benchmark scores, on average over targets, in percentage points (pp)."),
+    "rmse": ("RMSE", "pp", "Root mean squared error: large misses weigh more."),
+    "max_error": ("Worst", "pp", "The largest miss among the targets."),
+    "ratio_to_random": ("Ratio to random", "", "The error divided by the expected error of random "
+                        "sampling with the same number of items, for the same targets. Below 1 is "
+                        "better than random."),
+    "ratio_to_random_ridge": ("Ratio to random-ridge", "", "The error divided by that of ridge "
+                              "regression on random items: what choosing the items adds."),
+    "kendall_tau": ("Kendall τ", "", "Agreement of the estimated with the true ranking: 1 is the "
+                    "same order, 0 none."),
+    "spearman": ("Spearman ρ", "", "Correlation of the ranks."),
+    "pearson": ("Pearson r", "", "Correlation of the scores."),
+    "pairwise_accuracy": ("Pairs in order", "share", "Share of target pairs whose order the "
+                          "estimates get right."),
+    "rank_mae": ("Places off", "", "Mean number of places between estimated and true rank."),
+    "task_mae": ("Task error", "pp", "Mean absolute error of the per-task estimates."),
+    "beyond": ("Beyond sources", "share", "Share of targets whose estimate warns that they may be "
+               "beyond the source models."),
+    "seconds_fit": ("Fit", "s", "Time to choose the items from the sources."),
+    "seconds_predict": ("Predict", "s", "Time to learn from the sources and estimate the targets."),
+}  # fmt: skip
+"""Title, unit and meaning of each metric; coverage and width are named by their level."""
+
+
+def page_of(found: "Comparison") -> Page:
+    """Return the page of a comparison."""
+    cells = found.cells
+    facts = {name.lower(): said for name, said in found.facts.items()}
+    named = ("dataset", "benchmark", "dataset name", "name", "scores")
+    dataset = next((facts[name] for name in named if name in facts), "a benchmark")
+    title = f"Estimating {dataset} from a few items"
+    warnings = [*found.warnings, *_failed(found)]
+    commands = [facts["command"]] if "command" in facts else []
+    run = Section("run", "What was run", facts=found.facts, commands=commands, detail=True)
+    if cells.empty:
+        return Page("compare", title, "No results: nothing was run", (), warnings, [run])
+    splits = [str(split) for split in dict.fromkeys(cells["split"])]
+    answers = [_answer(cells, split, f" on the {split} split") for split in splits]
+    if len(splits) == 1:
+        answers = [_answer(cells, splits[0], "")]
+    sections = [
+        *_numbers(cells),
+        *_charts(cells, splits),
+        *_models(found, splits),
+        *_tasks(found, splits),
+        *_every(cells),
+        run,
+    ]
+    looks = figures.looks_of(cells)
+    order = figures.order_of(cells, splits[0])
+    methods = [looks[name] for name in dict.fromkeys([*order, *looks])]
+    return Page("compare", title, answers[0], answers[1:], warnings, sections, methods=methods)
+
+
+def _failed(found: "Comparison") -> Iterator[str]:
+    """Yield a sentence for each failed method and reason."""
+    for (method, reason), rows in found.failures.groupby(["method", "reason"], sort=False):
+        first = rows.iloc[0]
+        where = f"{first['budget']} items, {first['split']} split, repeat {first['repeat']}"
+        more = f" and {len(rows) - 1} more cells" if len(rows) > 1 else ""
+        yield f"failed: {method} at {where}{more}: {reason}"
+
+
+def _number(row: Row, name: str) -> float:
+    value = row.get(name)
+    return math.nan if value is None or pd.isna(value) else float(value)
+
+
+def _points(value: float, places: int = 2) -> str:
+    return fixed(100 * value, places)
+
+
+def _percent(value: float) -> str:
+    return f"{fixed(100 * value, 0)}%" if math.isfinite(value) else "–"
+
+
+# ---- the finding ---------------------------------------------------------------------------
+
+
+def _answer(cells: pd.DataFrame, split: str, on: str) -> str:
+    """Return the finding for a split, in a sentence."""
+    budget, reference = figures.focus_of(cells), figures.reference_of(cells)
+    rows = cells[(cells["split"] == split) & (cells["budget"] == budget)].to_dict("records")
+    where = f"At {budget:,} {'item' if budget == 1 else 'items'}{on}"
+
+    def error(row: Row) -> float:
+        """Return the error by which a method is judged: of the reference the expected one."""
+        exact = _number(row, "expected_random_mae") if row["method"] == reference else math.nan
+        return exact if math.isfinite(exact) else _number(row, "mae")
+
+    known = sorted((row for row in rows if math.isfinite(error(row))), key=error)
+    if not known:
+        return f"{where}, no method has an error to report."
+    off = {str(row["method"]): f"{_points(error(row), 1)} pp" for row in known}
+    named = {name: name for name in off}
+    if reference in named and reference.lower() == "random":
+        named[reference] = "random sampling"
+    level = {str(row["method"]) for row in known if _number(row, "level_with_best") == 1}
+    best = next(iter(off))
+    average = f"is off by {off[best]} on average"
+    if len(off) == 1:
+        return f"{where}, {named[best]} {average}."
+    if all(math.isnan(_number(row, "level_with_best")) for row in known):
+        said = f"{where}, {named[best]} has the lowest error, {off[best]} on average"
+        if reference in off and best != reference:
+            said += f"; {named[reference]} has {off[reference]}"
+        return f"{said}. Too few repeats to test whether this is chance."
+    if best == reference:
+        return f"{where}, no method beats {named[best]}, which {average}."
+    if reference in off and reference in level:
+        return (
+            f"{where}, no method is clearly better than {named[reference]}, which is off by "
+            f"{off[reference]} on average; the lowest is {best} with {off[best]}."
+        )
+    others = [name for name in off if name in level - {best}]
+    same = ""
+    if others:
+        listed = " and ".join(others) if len(others) < 3 else f"{len(others)} others"
+        same = f" (level with {listed})"
+    beside = f"; {named[reference]} by {off[reference]}" if reference in off else ""
+    return f"{where}, {best} {average}{same}{beside}."
+
+
+# ---- the numbers ---------------------------------------------------------------------------
+
+
+def _numbers(cells: pd.DataFrame) -> list[Section]:
+    """Return a table for each split and number of items, in percentage points."""
+    coverage = next((str(c) for c in cells if re.fullmatch(r"coverage\d+", str(c))), None)
+    head = [("Method", False), ("Error (pp)", True), ("vs random [90%]", True), ("vs ridge", True)]
+    head += [("tau", True), ("rho", True)]
+    if coverage:
+        head += [(f"In {coverage.removeprefix('coverage')}% interval", True), ("Width (pp)", True)]
+    head += [("Seconds", True)]
+    found = list(cells.groupby(["split", "budget"], sort=False))
+    notes = ["tau, rho: Kendall's and Spearman's correlation of estimates with full scores."]
+    if "mae_se" in cells and cells["mae_se"].notna().any():
+        notes.append("± one standard error. vs random: the error divided by the expected error.")
+    if "level_with_best" in cells and cells["level_with_best"].notna().any():
+        notes.append("* the best method, and methods without a significant difference to it.")
+    sections: list[Section] = []
+    for (split, budget), rows in found:
+        ordered = rows.sort_values("mae", kind="stable", na_position="last").to_dict("records")
+        at = f"{split} split, {budget} items"
+        said = f"{at}, {int(_number(ordered[0], 'n_targets'))} targets per repeat"
+        if "n_repeats" in rows:
+            said += f", {rows['n_repeats'].max()} repeats"
+        if math.isfinite(expected := _number(ordered[0], "expected_random_mae")):
+            said += f"; expected error of random sampling: {_points(expected)} pp"
+        table = Table(at, head, [_row(row, coverage) for row in ordered])
+        last = len(sections) + 1 == len(found)
+        shown = notes if last else []
+        sections.append(Section("numbers", "The numbers", shown, said, tables=[table], tab=at))
+    return sections
+
+
+def _row(row: Row, coverage: str | None) -> list[str]:
+    if _number(row, "n_repeats") == 0:
+        return [str(row["method"]), "failed", *["–"] * (7 if coverage else 5)]
+    error, level = _points(_number(row, "mae")), _number(row, "level_with_best")
+    if math.isfinite(se := _number(row, "mae_se")):
+        error += f" ± {_points(se)}"
+    if not math.isnan(level):
+        error += " *" if level else "  "
+    ratio = fixed(_number(row, "ratio_to_random"), 2)
+    ends = [_number(row, f"ratio_to_random_{end}") for end in ("low", "high")]
+    if math.isfinite(ends[0]):
+        ratio += f" [{fixed(ends[0], 2)}, {fixed(ends[1], 2)}]"
+    line = [str(row["method"]), error, ratio, fixed(_number(row, "ratio_to_random_ridge"), 2)]
+    line += [fixed(_number(row, name), 3) for name in ("kendall_tau", "spearman")]
+    if coverage:
+        width = coverage.replace("coverage", "width")
+        line += [_percent(_number(row, coverage)), _points(_number(row, width), 1)]
+    return [*line, fixed(_number(row, "seconds_fit") + _number(row, "seconds_predict"), 2)]
+
+
+def _every(cells: pd.DataFrame) -> Iterator[Section]:
+    """Yield every metric of every method, and what the metrics mean."""
+    keys = {str(column): _metric(str(column)) for column in cells}
+    known = {key: of for key, of in keys.items() if of and cells[key].notna().any()}
+    head = [("Method", False), ("Split", False), ("Items", True)]
+    head += [(f"{title} ({unit})" if unit else title, True) for title, unit, _ in known.values()]
+    rows = []
+    for row in cells.to_dict("records"):
+        line = [str(row["method"]), str(row["split"]), f"{row['budget']:,}"]
+        for key, (_, unit, _) in known.items():
+            show = {"pp": _points, "share": _percent}.get(unit, fixed)
+            value, se = (_number(row, name) for name in (key, f"{key}_se"))
+            error = f" ± {show(se)}" if math.isfinite(se) and unit != "s" else ""
+            line.append(show(value) + error)
+        rows.append(line)
+    every = Table("Every number", head, rows, "a method or split", "Every number")
+    means = {title: meaning for title, _, meaning in known.values()}
+    title = "What the metrics mean"
+    yield Section("metrics", title, tables=[every], facts=means, detail=True)
+
+
+def _metric(key: str) -> tuple[str, str, str] | None:
+    if found := re.fullmatch(r"(coverage|width)(\d+)", key):
+        kind, level = found.groups()
+        if kind == "width":
+            return f"{level}% width", "pp", f"Mean width of the {level}% intervals."
+        said = f"Share of targets whose true score lies in the method's {level}% interval. "
+        said += f"{level}% is right; less means overconfident."
+        return f"In {level}% interval", "share", said
+    return METRICS.get(key)
+
+
+# ---- charts, models and tasks --------------------------------------------------------------
+
+
+def _charts(cells: pd.DataFrame, splits: Sequence[str]) -> Iterator[Section]:
+    several = len(splits) > 1
+
+    def drawn(make: Callable[[str], Any]) -> list[tuple[str, Callable[[], Any]]]:
+        return [(f"{one} split" if several else "", partial(make, one)) for one in splits]
+
+    by_items = drawn(partial(figures.error_by_items, cells))
+    notes = ["Lower is better. The band or bar is one standard deviation over the repeats."]
+    if cells["mae"].notna().any():
+        yield Section("error", "Error against budget", notes, charts=by_items, detail=True)
+    if "ratio_to_random" in cells and cells["ratio_to_random"].notna().any():
+        notes = [
+            "The error divided by that expected of as many random items, for the same targets, "
+            "with 90% intervals by resampling repeats and models. An interval that reaches 1 does "
+            "not show that the method beats random sampling."
+        ]
+        ratios = drawn(partial(figures.ratio_to_random, cells))
+        title = "Compared with random sampling"
+        yield Section("ratio", title, notes, charts=ratios, detail=True)
+    for level in sorted(int(str(c)[8:]) for c in cells if re.fullmatch(r"coverage\d+", str(c))):
+        if cells[f"coverage{level}"].notna().any():
+            notes = [
+                "The share of targets whose true score lies in the method's interval. To the left "
+                "of the line the intervals are too narrow. The bar is a 90% interval."
+            ]
+            held = drawn(partial(figures.coverage, cells, level=level))
+            title = f"Do {level}% intervals hold {level}%?"
+            yield Section(f"coverage-{level}", title, notes, charts=held, detail=True)
+
+
+def _models(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
+    """Yield true and estimated scores and ranks of a run: the first repeat, the middle budget."""
+    if found.estimates.empty:
+        return
+    at = f"At {figures.focus_of(found.cells):,} items, the first repeat: what one run looks like."
+    for split in splits:
+        run = figures.one_run(found.estimates, found.cells, split)
+        if run.empty:
+            continue
+        tab = f"{split} split" if len(splits) > 1 else ""
+        notes = [
+            "One dot per target: its true score across, its estimate up, both in percent. On the "
+            "diagonal the estimate is exact. Strong upright lines are intervals that miss.",
+            at,
+        ]
+        scores, ranks = (
+            [("", partial(draw, run, found.cells, split))]
+            for draw in (figures.true_and_estimated, figures.true_and_estimated_ranks)
+        )
+        table = _targets(found, split)
+        title = "Estimated and true scores"
+        yield Section("scores", title, notes, charts=scores, tables=[table], detail=True, tab=tab)
+        notes = ["The same targets by rank, the first at the top right.", at]
+        title = "Estimated and true ranking"
+        yield Section("ranks", title, notes, charts=ranks, detail=True, tab=tab)
+
+
+def _targets(found: "Comparison", split: str) -> Table:
+    """Return the true score of each target, and each method's estimate; ✗ marks a miss."""
+    run = figures.one_run(found.estimates, found.cells, split, MOST_MODELS)
+    methods = [name for name in figures.order_of(found.cells, split) if name in set(run["method"])]
+    cells: dict[str, dict[str, str]] = {}
+    truth: dict[str, float] = {}
+    for row in run.to_dict("records"):
+        name, low, high = str(row["target"]), *(_number(row, key) for key in ("low", "high"))
+        truth[name] = float(row["truth"])
+        missed = " ✗" if truth[name] < low or truth[name] > high else ""
+        cells.setdefault(name, {})[str(row["method"])] = _points(row["estimate"], 1) + missed
+    rows = [
+        [name, _points(truth[name], 1), *(cells[name].get(method, "–") for method in methods)]
+        for name in sorted(truth, key=lambda name: (-truth[name], name))
+    ]
+    head = [("Model", False), ("true", True), *((method, True) for method in methods)]
+    return Table("Every model", head, rows, "a model", "Every model; ✗ marks intervals that miss")
+
+
+def _tasks(found: "Comparison", splits: Sequence[str]) -> Iterator[Section]:
+    """Yield the error of every method on every task, the hardest tasks first."""
+    frame = found.task_errors
+    if frame.empty or frame["task"].nunique() < 2:
+        return
+    budget = figures.focus_of(found.cells)
+    for split in splits:
+        here = frame[(frame["split"] == split) & (frame["budget"] == budget)]
+        errors = here.pivot_table("mae", "task", "method", dropna=False)
+        errors = errors.loc[errors.mean(axis=1).sort_values(ascending=False, kind="stable").index]
+        methods = [name for name in figures.order_of(found.cells, split) if name in errors]
+        sizes = here.groupby("task")["n_items"].first()
+        rows = [
+            [
+                str(task),
+                f"{int(sizes[str(task)]):,}",
+                *(_points(values[name], 1) for name in methods),
+            ]
+            for task, values in errors.to_dict("index").items()
+        ]
+        head = [("Task", False), ("Items", True), *((method, True) for method in methods)]
+        notes = [
+            "How far each task's estimated score is from the true one, in pp, on average over "
+            f"targets, at {budget:,} items. The tasks that are hardest to estimate come first."
+        ]
+        table = Table("Error by task", head, rows, "a task")
+        tab = f"{split} split" if len(splits) > 1 else ""
+        yield Section("tasks", "Error by task", notes, tables=[table], detail=True, tab=tab)
